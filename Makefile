@@ -1,0 +1,51 @@
+# Every target sets up what it needs; the first one takes a few minutes for the installation.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+# set to the folder of the Multi30k text where there is no network
+MULTI30K ?= null
+
+.PHONY: help setup ablate multi30k test test-slow lint type format bench clean
+
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv and install everything, with pinned versions
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+ablate: $(READY) ## the main experiment on the built-in corpus, ending in a verdict (minutes)
+	$(BIN)/python -m ablate +experiment=preln_vs_postln -m
+
+multi30k: $(READY) ## the same on Multi30k, without network: MULTI30K=folder
+	$(BIN)/python -m ablate +experiment=preln_vs_postln data=multi30k data.root=$(MULTI30K) -m
+
+test: $(READY) ## all fast tests
+	$(BIN)/pytest
+
+test-slow: $(READY) ## the long tests
+	$(BIN)/pytest -m slow --timeout 1800
+
+lint: $(READY) ## style, types, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell ablate conf docs tests hydra_plugins README.md CHANGELOG.md
+	$(BIN)/mypy
+
+type: $(READY) ## types alone
+	$(BIN)/mypy
+
+format: $(READY) ## rewrite the code in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## throughput beside a hand-written loop around torch's nn.Transformer
+	$(BIN)/python -m bench.compare
+
+clean: ## remove the virtual environment and all caches, but no results
+	rm -rf $(VENV) cache .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,50 @@
+"""`python -m ablate`: compose the config, then run one cell, or every cell of a sweep with -m."""
+
+import os
+import sys
+from pathlib import Path
+
+import hydra
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from ablate.config_check import explain
+from ablate.errors import UserError
+from ablate.schema import register
+
+PACKAGE = Path(__file__).resolve().parent
+# A wheel carries the configs inside the package; a checkout has them beside it.
+CONF = PACKAGE / "conf" if (PACKAGE / "conf").is_dir() else PACKAGE.parent / "conf"
+
+register()
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
+def job(config: DictConfig) -> None:
+    """Run one cell. Torch is imported here, not for --help."""
+    from ablate.run import run
+
+    try:
+        run(config)
+    except UserError as error:
+        sys.exit(_complain(str(error)))
+
+
+def main() -> None:
+    """Command line: exit status 0 done, 1 a run failed, 2 the user's mistake."""
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
+    try:
+        job()
+    except UserError as error:
+        sys.exit(_complain(str(error)))
+    except (hydra.errors.HydraException, OmegaConfBaseException) as error:
+        sys.exit(_complain(explain(error)))
+
+
+def _complain(sentence: str) -> int:
+    print(f"ablate: {sentence}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Token ids on disk, memory-mapped, under a key that is a hash of everything they depend on.
+
+A cache is a folder: the vocabularies, for each split and side a flat file of ids and one of
+offsets, and a manifest with the size of every file. It is built in a private folder and then
+renamed, so several processes may build at once: the first wins, the others use its folder. A
+folder that does not agree with its manifest is built anew.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tokenizers
+
+from ablate.data.pairs import Corpus, Pairs
+from ablate.data.progress import progress
+from ablate.data.scheme.base import Scheme
+from ablate.data.tokenizer import SIDES, Tokenizer, Tokenizers
+from ablate.errors import UserError
+
+FORMAT = 1
+CHUNK = 10_000  # lines encoded at a time, so that memory does not grow with the corpus
+MANIFEST = "manifest.json"
+
+
+class TokenIds:
+    """The ids of all sentences of one side of a split, without BOS and EOS.
+
+    The files are mapped when they are first used, and pickling sends their path.
+    """
+
+    def __init__(self, path: Path, dtype: str):
+        self._path = path
+        self._dtype = dtype
+
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where each sentence begins in `flat`; one more than there are sentences."""
+        return np.memmap(_offsets(self._path), dtype=np.int64, mode="r")
+
+    @cached_property
+    def flat(self) -> npt.NDArray[Any]:
+        """All ids, one sentence after the other, 16 or 32 bits wide."""
+        return np.memmap(_flat(self._path), dtype=self._dtype, mode="r")
+
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Return the number of tokens of each sentence."""
+        return np.diff(self.offsets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_path": self._path, "_dtype": self._dtype}
+
+
+class TokenCache:
+    """The vocabularies and token ids of a corpus."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self.tokenizers = Tokenizers.load(folder)
+
+    def split(self, name: str) -> tuple[TokenIds, TokenIds]:
+        """Return the ids of the source and the target side of a split."""
+        vocabularies = (self.tokenizers.src, self.tokenizers.tgt)
+        src, tgt = (
+            TokenIds(self._folder / f"{name}.{side}", _dtype(vocabulary))
+            for side, vocabulary in zip(SIDES, vocabularies, strict=True)
+        )
+        return src, tgt
+
+
+def open_cache(root: Path, corpus: Corpus, scheme: Scheme) -> TokenCache:
+    """Return the token ids of a corpus, built first where there are none.
+
+    Raises:
+        UserError: the corpus or the vocabulary size is not usable, or `root` is not writable.
+    """
+    folder = root / "tokens" / key(corpus, scheme)
+    if not is_whole(folder):
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"paths.cache={root} cannot be written: {error.strerror}.") from error
+        _build(folder, corpus, scheme)
+    return TokenCache(folder)
+
+
+def key(corpus: Corpus, scheme: Scheme) -> str:
+    """Return a hash of everything that can change a token id."""
+    parts = [str(FORMAT), tokenizers.__version__, corpus.fingerprint(), scheme.signature()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def is_whole(folder: Path) -> bool:
+    """Tell whether every file of a cache is there and has its size."""
+    try:
+        sizes: dict[str, int] = json.loads((folder / MANIFEST).read_text())
+        return all((folder / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError):
+        return False
+
+
+def _build(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
+    private = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    private.mkdir()
+    try:
+        _write(private, corpus, scheme)
+        _publish(private, folder)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _write(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
+    train = corpus.read("train")
+    vocabularies = Tokenizers.train(scheme, train)
+    vocabularies.save(folder)
+    for split in corpus.splits:
+        pairs: Pairs = train if split == "train" else corpus.read(split)
+        _encode(folder / f"{split}.src", vocabularies.src, pairs.src)
+        _encode(folder / f"{split}.tgt", vocabularies.tgt, pairs.tgt)
+    sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    (folder / MANIFEST).write_text(json.dumps(sizes, indent=1))
+
+
+def _encode(path: Path, tokenizer: Tokenizer, lines: list[str]) -> None:
+    lengths = [np.zeros(1, dtype=np.int64)]
+    with (
+        _flat(path).open("wb") as file,
+        progress(f"encoding {path.name}", len(lines), " lines") as bar,
+    ):
+        for start in range(0, len(lines), CHUNK):
+            encoded = tokenizer.encode_batch(lines[start : start + CHUNK])
+            np.concatenate([np.asarray(ids, dtype=_dtype(tokenizer)) for ids in encoded]).tofile(
+                file
+            )
+            lengths.append(np.array([len(ids) for ids in encoded], dtype=np.int64))
+            bar.update(len(encoded))
+    np.concatenate(lengths).cumsum().tofile(_offsets(path))
+
+
+def _publish(private: Path, folder: Path) -> None:
+    """Put a finished folder in place, unless another process has done so."""
+    while not is_whole(folder):
+        try:
+            os.rename(private, folder)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            _set_aside(folder)
+
+
+def _set_aside(folder: Path) -> None:
+    """Take away a folder that may be damaged."""
+    if is_whole(folder):
+        return
+    damaged = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.damaged")
+    with suppress(FileNotFoundError):  # another process was faster
+        os.rename(folder, damaged)
+    shutil.rmtree(damaged, ignore_errors=True)
+
+
+def _dtype(tokenizer: Tokenizer) -> str:
+    return "uint16" if tokenizer.size <= 1 << 16 else "uint32"
+
+
+def _flat(path: Path) -> Path:
+    return path.with_name(f"{path.name}.ids")
+
+
+def _offsets(path: Path) -> Path:
+    return path.with_name(f"{path.name}.offsets")

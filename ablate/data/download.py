@@ -1,0 +1,94 @@
+"""One packed text file from the network: streamed, unpacked, checked, then put in place."""
+
+import gzip
+import hashlib
+import http.client
+import os
+import tempfile
+import urllib.error
+import urllib.request
+import zlib
+from pathlib import Path
+from typing import IO
+
+from ablate.data.progress import progress
+from ablate.errors import UserError
+
+CHUNK = 1 << 16
+TIMEOUT = 30.0  # seconds without any byte
+ELSEWHERE = "give the folder that holds the unpacked files as data.root"
+
+
+def download(url: str, path: Path, sha256: str) -> None:
+    """Fetch the gzip file at `url` and store its text at `path`.
+
+    The text appears at `path` whole and checked, or not at all, so several processes may
+    download at once.
+
+    Raises:
+        UserError: no network, no such file, a broken connection, or text of another SHA-256.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        packed, text = Path(folder, "packed"), Path(folder, "text")
+        with packed.open("wb") as file:
+            _fetch(url, file)
+        found = _unpack(url, packed, text)
+        if found != sha256:
+            raise UserError(
+                f"The text of {url} for {path.name} has the SHA-256 {found}, expected {sha256}; "
+                f"it was not kept: try again, or {ELSEWHERE}."
+            )
+        os.replace(text, path)
+
+
+def _fetch(url: str, file: IO[bytes]) -> None:
+    """Stream the bytes at `url` into `file`."""
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
+            _copy(url, response, file)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise UserError(
+            f"{url} cannot be downloaded, the server answers {error.code} {error.reason}: "
+            f"check data.url, or {ELSEWHERE}."
+        ) from error
+    except urllib.error.URLError as error:
+        raise UserError(
+            f"{url} cannot be reached ({error.reason}): without a network, {ELSEWHERE}."
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise UserError(
+            f"The download of {url} broke off ({error!r}): try again, or {ELSEWHERE}."
+        ) from error
+
+
+def _copy(url: str, response: http.client.HTTPResponse, file: IO[bytes]) -> None:
+    """Copy a response, and notice when it ends before its announced length."""
+    announced = response.headers.get("Content-Length")
+    total = None if announced is None else int(announced)
+    received = 0
+    with progress(f"downloading {url.rsplit('/', 1)[-1]}", total, "B") as bar:
+        while chunk := response.read(CHUNK):
+            received += file.write(chunk)
+            bar.update(len(chunk))
+    if total is not None and received < total:
+        raise UserError(
+            f"The download of {url} broke off after {received} of {total} bytes: "
+            f"try again, or {ELSEWHERE}."
+        )
+
+
+def _unpack(url: str, packed: Path, text: Path) -> str:
+    """Unpack a gzip file and return the SHA-256 of its text."""
+    digest = hashlib.sha256()
+    try:
+        with gzip.open(packed) as source, text.open("wb") as file:
+            while chunk := source.read(CHUNK):
+                digest.update(chunk)
+                file.write(chunk)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(
+            f"{url} is not a whole gzip file ({error}): check data.url, or {ELSEWHERE}."
+        ) from error
+    return digest.hexdigest()

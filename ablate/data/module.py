@@ -1,0 +1,241 @@
+"""The data of a run: vocabularies, token ids, batches, references."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytorch_lightning as pl
+
+from ablate.data.batching import EvaluationBatches, Rank, Sizes, TrainingBatches
+from ablate.data.cache import TokenCache, TokenIds, open_cache
+from ablate.data.loader import EvaluationLoader, SentencePairs, TrainingLoader, padded
+from ablate.data.pairs import Corpus, Pairs
+from ablate.data.scheme.base import Scheme
+from ablate.data.tokenizer import Tokenizers
+from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+from ablate.schema import Batching
+
+TOO_LONG = ("skip", "truncate")
+CHUNK = 4096  # sentences counted at a time
+
+
+class Counts(NamedTuple):
+    """What became of the pairs of a split."""
+
+    pairs: int  # lines of the split
+    skipped: int  # pairs left out because a side is too long
+    truncated: int  # pairs used with at least one side cut
+
+
+class TranslationData(pl.LightningDataModule):
+    """A corpus as batches of token ids.
+
+    Call `prepare` first. In training, pairs with more than `batch.max_length` tokens on a side
+    (EOS counted) are skipped or truncated, as `batch.too_long` says. In evaluation every
+    sentence stays: its ids are truncated, its reference text never is.
+
+    Raises:
+        UserError: `batch` holds a value that is not possible; and everything `prepare` raises.
+    """
+
+    def __init__(
+        self, *, corpus: Corpus, scheme: Scheme, batch: Batching, cache_dir: str, seed: int
+    ):
+        super().__init__()
+        _check(batch)
+        self._corpus = corpus
+        self._scheme = scheme
+        self._batch = batch
+        self._cache_dir = Path(cache_dir)
+        self._seed = seed
+        self._text: dict[str, Pairs] = {}
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source and the target language."""
+        return self._corpus.languages
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the text of all splits."""
+        return self._corpus.fingerprint()
+
+    def prepare(self) -> None:
+        """Make vocabularies and token ids, or find them in the cache, and check the batches.
+
+        May be called again, and by several processes at once.
+
+        Raises:
+            UserError: text, vocabulary size or token budgets are not usable.
+        """
+        if not len(self._sizes("train").rows):
+            raise UserError(
+                f"batch.max_length={self._batch.max_length} with batch.too_long=skip leaves no "
+                "training pair; make it longer, or truncate."
+            )
+        self._check_budget("train", "tokens", self._batch.tokens)
+        for split in self._corpus.splits:
+            if split != "train":
+                self._check_budget(split, "eval_tokens", self._batch.eval_tokens)
+
+    def setup(self, stage: str | None = None) -> None:
+        """Prepare, for a Trainer that was given this module as it is."""
+        self.prepare()
+
+    @property
+    def tokenizers(self) -> Tokenizers:
+        """The vocabularies."""
+        return self._cache.tokenizers
+
+    @property
+    def src_vocab(self) -> int:
+        """Size of the source vocabulary."""
+        return self.tokenizers.src.size
+
+    @property
+    def tgt_vocab(self) -> int:
+        """Size of the target vocabulary."""
+        return self.tokenizers.tgt.size
+
+    @property
+    def joint_vocab(self) -> bool:
+        """Whether both languages share one vocabulary."""
+        return self.tokenizers.joint
+
+    @cached_property
+    def counts(self) -> dict[str, Counts]:
+        """Pairs, skipped pairs and truncated pairs of each split."""
+        return {split: self._count(split) for split in self._corpus.splits}
+
+    @cached_property
+    def unigram_nll(self) -> float:
+        """Nats per target token of validation (EOS counted) under train's unigram distribution.
+
+        The distribution is that of the targets trained on, with one added to the count of each
+        entry of the vocabulary.
+        """
+        seen = self._target_counts("train") + 1.0
+        met = self._target_counts("validation")
+        return float(-(met @ np.log(seen / seen.sum())) / met.sum())
+
+    def references(self, split: str) -> list[str]:
+        """Return the raw target lines of a split."""
+        return self._read(split).tgt
+
+    def sources(self, split: str) -> list[str]:
+        """Return the raw source lines of a split."""
+        return self._read(split).src
+
+    def train_dataloader(self) -> TrainingLoader:
+        """Return this rank's training batches.
+
+        Raises:
+            UserError: there are fewer batches than ranks.
+        """
+        batch, rank = self._batch, self._rank()
+        batches = TrainingBatches(
+            self._sizes("train"), batch.tokens, batch.bucket, self._seed, rank
+        )
+        if not len(batches):
+            raise UserError(
+                f"batch.tokens={batch.tokens} gives fewer training batches than the "
+                f"{rank.world_size} devices; make it smaller, or use fewer devices."
+            )
+        return TrainingLoader(self._pairs("train"), batches, self._seed)
+
+    def val_dataloader(self) -> EvaluationLoader:
+        """Return this rank's share of validation."""
+        return self.evaluation_loader("validation")
+
+    def test_dataloader(self) -> EvaluationLoader:
+        """Return this rank's share of test."""
+        return self.evaluation_loader("test")
+
+    def evaluation_loader(self, split: str) -> EvaluationLoader:
+        """Return this rank's share of any split, every sentence once."""
+        batches = EvaluationBatches(self._whole(split), self._batch.eval_tokens, self._rank())
+        return EvaluationLoader(self._pairs(split), batches, self._seed)
+
+    @cached_property
+    def _cache(self) -> TokenCache:
+        return open_cache(self._cache_dir, self._corpus, self._scheme)
+
+    def _read(self, split: str) -> Pairs:
+        if split not in self._text:
+            self._text[split] = self._corpus.read(split)
+        return self._text[split]
+
+    def _rank(self) -> Rank:
+        if self.trainer is None:
+            return Rank(0, 1)
+        return Rank(self.trainer.global_rank, self.trainer.world_size)
+
+    def _ids(self, split: str) -> tuple[TokenIds, TokenIds]:
+        if split not in self._corpus.splits:
+            raise UserError(
+                f"There is no split {split!r} in this corpus; it has "
+                f"{', '.join(self._corpus.splits)}."
+            )
+        return self._cache.split(split)
+
+    def _pairs(self, split: str) -> SentencePairs:
+        return SentencePairs(*self._ids(split), self._batch.max_length)
+
+    def _whole(self, split: str) -> Sizes:
+        """Return the sizes of all pairs of a split, as far as they are not truncated."""
+        src, tgt = (
+            np.minimum(ids.lengths() + 1, self._batch.max_length) for ids in self._ids(split)
+        )
+        return Sizes(np.arange(len(src)), src, tgt)
+
+    def _too_long(self, split: str) -> npt.NDArray[np.bool_]:
+        src, tgt = (ids.lengths() + 1 > self._batch.max_length for ids in self._ids(split))
+        return src | tgt
+
+    def _skips(self, split: str) -> bool:
+        return split == "train" and self._batch.too_long == "skip"
+
+    def _sizes(self, split: str) -> Sizes:
+        """Return the sizes of the pairs that are used."""
+        sizes = self._whole(split)
+        if not self._skips(split):
+            return sizes
+        keep = ~self._too_long(split)
+        return Sizes(sizes.rows[keep], sizes.src[keep], sizes.tgt[keep])
+
+    def _count(self, split: str) -> Counts:
+        too_long = self._too_long(split)
+        found = int(too_long.sum())
+        skipped, truncated = (found, 0) if self._skips(split) else (0, found)
+        return Counts(len(too_long), skipped, truncated)
+
+    def _check_budget(self, split: str, key: str, tokens: int) -> None:
+        longest = int(self._sizes(split).width.max())
+        if tokens < longest:
+            raise UserError(
+                f"batch.{key} is {tokens}, but the longest sentence of {split} has {longest} "
+                "tokens with EOS; a batch must hold at least one sentence."
+            )
+
+    def _target_counts(self, split: str) -> npt.NDArray[np.int64]:
+        """Return how often each target id is predicted in one pass over a split."""
+        tgt, rows = self._ids(split)[1], self._sizes(split).rows
+        counts = np.zeros(self.tgt_vocab, np.int64)
+        for start in range(0, len(rows), CHUNK):
+            ids = padded(tgt, rows[start : start + CHUNK], self._batch.max_length)
+            counts += np.bincount(ids.ravel(), minlength=self.tgt_vocab)
+        counts[PAD] = 0
+        return counts
+
+
+def _check(batch: Batching) -> None:
+    if batch.too_long not in TOO_LONG:
+        raise UserError(
+            f"batch.too_long is {batch.too_long!r}; it must be {' or '.join(TOO_LONG)}."
+        )
+    for key in ("max_length", "tokens", "eval_tokens"):
+        if getattr(batch, key) < 2:
+            raise UserError(f"batch.{key} is {getattr(batch, key)}; it must be 2 or more.")

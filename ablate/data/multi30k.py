@@ -1,0 +1,95 @@
+"""Multi30k, task 1: 29,000 English image captions and their German translations.
+
+Source: Elliott et al. 2016, arXiv:1605.00459. Test is test_2016_flickr (1,000 sentences).
+The text is raw: cased, not tokenised.
+"""
+
+import hashlib
+from pathlib import Path
+
+from ablate.data.download import download
+from ablate.data.pairs import Corpus, Pairs
+from ablate.data.text import read_bytes, read_pair
+from ablate.errors import UserError
+
+FILES = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
+
+# SHA-256 of the unpacked text
+EXPECTED = {
+    "train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
+    "train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
+    "val.en": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
+    "val.de": "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
+    "test_2016_flickr.en": "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
+    "test_2016_flickr.de": "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
+}
+LANGUAGES = ("en", "de")
+
+
+class Multi30k(Corpus):
+    """The corpus from `root`, or downloaded once from `url` into `download_to`.
+
+    Every file is checked by the SHA-256 of its text each time it is used. `root` holds the
+    unpacked files (train.en, val.en, test_2016_flickr.en and the same with .de).
+    """
+
+    def __init__(self, *, root: str | None, download_to: str, url: str, source: str, target: str):
+        if {source, target} != set(LANGUAGES):
+            raise UserError(
+                f"data.source={source} data.target={target}: Multi30k is read with "
+                f"the two languages {' and '.join(LANGUAGES)}, in either direction."
+            )
+        self._languages = (source, target)
+        self._root = None if root is None else Path(root)
+        self._download_to = Path(download_to)
+        self._url = url.rstrip("/")
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source and the target language."""
+        return self._languages
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return tuple(FILES)
+
+    def read(self, split: str) -> Pairs:
+        """Return the raw lines of a split.
+
+        Raises:
+            UserError: no such split, a missing or changed file, or a download that failed.
+        """
+        if split not in FILES:
+            raise UserError(f"There is no split {split!r} in Multi30k; it has {', '.join(FILES)}.")
+        src, tgt = (self._path(f"{FILES[split]}.{language}") for language in self._languages)
+        return read_pair(src, tgt)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the text, after a check of all files."""
+        names = [f"{name}.{language}" for name in FILES.values() for language in self._languages]
+        for name in names:
+            self._path(name)
+        return hashlib.sha256("\n".join(EXPECTED[name] for name in names).encode()).hexdigest()
+
+    def _path(self, name: str) -> Path:
+        """Return the file of that name, checked, downloaded first where that is needed."""
+        expected = EXPECTED[name]
+        if self._root is None:
+            path = self._download_to / name
+            if not path.is_file() or _sha256(path) != expected:
+                download(f"{self._url}/{name}.gz", path, expected)
+            return path
+        path = self._root / name
+        if not path.is_file():
+            raise UserError(f"data.root={self._root} has no file {name}.")
+        found = _sha256(path)
+        if found != expected:
+            raise UserError(
+                f"{path} is not the file of Multi30k: its SHA-256 is {found}, expected {expected}."
+            )
+        return path
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(read_bytes(path)).hexdigest()

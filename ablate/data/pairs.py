@@ -1,0 +1,37 @@
+"""Parallel text: what every corpus gives."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+
+class Pairs(NamedTuple):
+    """Sentences and their translations; line i of `src` belongs to line i of `tgt`."""
+
+    src: list[str]
+    tgt: list[str]
+
+
+class Corpus(ABC):
+    """A parallel corpus with named splits."""
+
+    @property
+    @abstractmethod
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source and the target language."""
+
+    @property
+    @abstractmethod
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits; train, validation and test are always among them."""
+
+    @abstractmethod
+    def read(self, split: str) -> Pairs:
+        """Return the raw lines of a split.
+
+        Raises:
+            UserError: the split does not exist, or its text is not usable.
+        """
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return a hash of everything that can change the text of any split."""

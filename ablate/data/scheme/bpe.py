@@ -1,0 +1,33 @@
+"""Byte-pair encoding over characters.
+
+Equation: start from single characters; join the most frequent neighbouring pair of pieces
+    inside words; repeat until there are `vocab_size` pieces.
+Source: Sennrich et al. 2016, arXiv:1508.07909, section 3.2.
+What differs from the source: the mark of a word stands at its beginning, not at its end, and
+    punctuation is always cut off, so no piece crosses it. Characters not seen in training
+    become UNK, one each.
+What to expect: text made of known characters comes back exactly. On a small corpus the
+    vocabulary cannot grow beyond its different words, and asking for more is an error.
+"""
+
+from tokenizers.models import BPE
+from tokenizers.trainers import BpeTrainer
+
+from ablate.data.scheme.base import RESERVED, Scheme, characters_and_specials
+from ablate.data.vocabulary import UNK
+
+
+class Bpe(Scheme):
+    """The most frequent pieces, built by joining pairs."""
+
+    def model(self) -> BPE:
+        """Return the library's model, untrained."""
+        return BPE(unk_token=RESERVED[UNK])
+
+    def trainer(self, size: int) -> BpeTrainer:
+        """Return the library's trainer for `size` pieces."""
+        return BpeTrainer(vocab_size=size, special_tokens=RESERVED)
+
+    def smallest(self, texts: list[list[str]]) -> int:
+        """Return the number of different characters, which are always pieces."""
+        return characters_and_specials(texts)

@@ -1,0 +1,50 @@
+"""Pieces of a unigram language model.
+
+Equation: a line is cut so that the product of its pieces' probabilities p(x_1) ... p(x_n) is
+    largest; pieces and p maximise the likelihood of the training text, by expectation
+    maximisation, starting from many pieces and dropping the least useful.
+Source: Kudo 2018, arXiv:1804.10959, section 3.2.
+What differs from the source: always the best cut, never a sampled one. The library's result
+    depends in its last digits, and in the score of very rare characters, on the order of a
+    hash table; here scores are rounded, rare characters share the lowest score, and ids are
+    ordered by score and spelling, so that training is deterministic.
+What to expect: text made of known characters comes back exactly; a run of unknown characters
+    becomes one UNK. The vocabulary may end slightly smaller than `vocab_size`, because pieces
+    are dropped in large steps.
+"""
+
+import json
+
+from tokenizers import Tokenizer
+from tokenizers.models import Unigram as UnigramModel
+from tokenizers.trainers import UnigramTrainer
+
+from ablate.data.scheme.base import RESERVED, Scheme, characters_and_specials
+from ablate.data.vocabulary import UNK
+
+
+class Unigram(Scheme):
+    """The most useful pieces of a unigram language model."""
+
+    def model(self) -> UnigramModel:
+        """Return the library's model, untrained."""
+        return UnigramModel()
+
+    def trainer(self, size: int) -> UnigramTrainer:
+        """Return the library's trainer for at most `size` pieces."""
+        return UnigramTrainer(vocab_size=size, special_tokens=RESERVED, unk_token=RESERVED[UNK])
+
+    def smallest(self, texts: list[list[str]]) -> int:
+        """Return the number of different characters and one: the library adds no fewer."""
+        return characters_and_specials(texts) + 1
+
+    def settle(self, tokenizer: Tokenizer) -> Tokenizer:
+        """Give the pieces scores and an order that do not depend on a hash table."""
+        pieces = json.loads(tokenizer.to_str())["model"]["vocab"]
+        specials, learned = pieces[: len(RESERVED)], pieces[len(RESERVED) :]
+        lowest = min((score for piece, score in learned if len(piece) > 1), default=0.0)
+        rounded = [(piece, round(max(score, lowest), 6)) for piece, score in learned]
+        rounded.sort(key=lambda entry: (-entry[1], entry[0]))
+        vocabulary = [(piece, float(score)) for piece, score in specials] + rounded
+        tokenizer.model = UnigramModel(vocabulary, unk_id=UNK)
+        return tokenizer

@@ -1,0 +1,24 @@
+"""The seam of losses."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ablate.model.laws import Law
+
+
+class Loss(nn.Module, ABC):
+    """What training minimises, and the unsmoothed measure that arms are compared by."""
+
+    breaks: ClassVar[frozenset[Law]] = frozenset()
+
+    @abstractmethod
+    def forward(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return means over the N rows: the objective, and the nll, in nats, without gradient.
+
+        Rows are real tokens only: whoever calls leaves out padding.
+        """

@@ -1,0 +1,24 @@
+"""Cross-entropy with the true token.
+
+Equation: -log p(true).
+Source: arXiv:1409.0473, section 2.1 (maximum likelihood of the translation).
+What differs: nothing.
+What to expect: the best nll; BLEU slightly below that of a smoothed objective.
+"""
+
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.loss.base import Loss
+
+
+class CrossEntropy(Loss):
+    """The negative log-likelihood itself."""
+
+    def forward(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the nll twice."""
+        nll = F.cross_entropy(logits, targets)
+        return nll, nll.detach()

@@ -1,0 +1,81 @@
+"""All that is measured on one split: the nll of the references and the scores of translations."""
+
+import numpy as np
+import torch.distributed
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from ablate.metric.bleu import WIDTH, CorpusBleu
+from ablate.metric.chrf import CorpusChrf
+from ablate.metric.scoring import Cased, Tokenised
+from ablate.metric.token_mean import TokenMean
+
+
+class Evaluation(nn.Module):
+    """Collects a split batch by batch; the numbers do not depend on the number of devices.
+
+    nll: mean over the target tokens, EOS counted, natural logarithm, unsmoothed. bleu: cased,
+    13a. With `thorough` also bleu_tokenised (as in papers), chrf, and length_ratio, the number of
+    tokens (13a) of the hypotheses over that of the references.
+    """
+
+    def __init__(self, language: str, *, thorough: bool) -> None:
+        super().__init__()
+        self.nll = TokenMean()
+        self.bleu = CorpusBleu(Cased())
+        more: dict[str, CorpusBleu | CorpusChrf] = {"bleu_tokenised": CorpusBleu(Tokenised(language)), "chrf": CorpusChrf()}
+        self.scores = {"bleu": self.bleu, **(more if thorough else {})}
+        # registered as modules as well, so that they move to the device
+        self.more = nn.ModuleList(more.values() if thorough else [])
+        self.thorough = thorough
+        self.rows: dict[int, tuple[str, list[int]]] = {}
+
+    def update(
+        self,
+        index: Int[Tensor, " B"],
+        hypotheses: list[str],
+        references: list[str],
+    ) -> None:
+        """Add the translations of a batch; `index` are the line numbers of its sentences."""
+        for score in self.scores.values():
+            score.update(hypotheses, references)
+        if self.thorough:
+            statistics = self.bleu.statistics(hypotheses, references).tolist()
+            rows = zip(hypotheses, statistics, strict=True)
+            self.rows.update(zip(index.tolist(), rows, strict=True))
+
+    def compute(self) -> dict[str, float]:
+        """Reduce over all processes and return every score by name."""
+        found = {"nll": float(self.nll.compute())}
+        found |= {name: float(score.compute()) for name, score in self.scores.items()}
+        if self.thorough:
+            sums = self.statistics().sum(0)
+            found["length_ratio"] = float(sums[0] / max(1, sums[1]))
+        return found
+
+    def signatures(self) -> dict[str, str]:
+        """sacreBLEU's signature of each score."""
+        return {name: score.signature for name, score in self.scores.items()}
+
+    def hypotheses(self) -> list[str]:
+        """Translations of the whole split in the order of its lines."""
+        return [line for line, _ in self._gathered()]
+
+    def statistics(self) -> Int[np.ndarray, "n 10"]:
+        """BLEU statistics of every sentence in the order of the lines."""
+        rows = [row for _, row in self._gathered()]
+        return np.array(rows, dtype=np.int64).reshape(-1, WIDTH)
+
+    def _gathered(self) -> list[tuple[str, list[int]]]:
+        parts: list[dict[int, tuple[str, list[int]]] | None] = [self.rows]
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            parts = [None] * torch.distributed.get_world_size()
+            torch.distributed.all_gather_object(parts, self.rows)
+        merged = {index: row for part in parts if part for index, row in part.items()}
+        return [merged[index] for index in sorted(merged)]
+
+    def reset(self) -> None:
+        """Forget everything."""
+        for metric in (self.nll, *self.scores.values()):
+            metric.reset()
+        self.rows = {}

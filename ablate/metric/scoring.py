@@ -1,0 +1,54 @@
+"""What is done to a sentence before its n-grams are counted.
+
+The same words score several BLEU apart under another tokeniser or letter case (arXiv:1804.08771),
+so a score without its scoring says little. Two are used here, and both are always reported.
+"""
+
+from abc import ABC, abstractmethod
+
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+
+class Scoring(ABC):
+    """A way to prepare hypotheses and references alike.
+
+    `tokenize` is the name of the sacreBLEU tokeniser that runs after `prepare`.
+    """
+
+    tokenize: str
+
+    @abstractmethod
+    def prepare(self, sentence: str) -> str:
+        """Return the sentence as sacreBLEU shall see it."""
+
+
+class Cased(Scoring):
+    """Raw text, letter case kept, tokenised by sacreBLEU's 13a rules: the one to compare by."""
+
+    tokenize = "13a"
+
+    def prepare(self, sentence: str) -> str:
+        """Return the sentence as it is."""
+        return sentence
+
+
+class Tokenised(Scoring):
+    """Normalised and tokenised by Moses' rules, then lower-cased, as in papers on Multi30k.
+
+    `language` is the code of the target language. A code that sacremoses does not know, such as
+    those of the invented languages of `data=toy`, gets the English list of abbreviations and
+    apostrophes that stand alone.
+    """
+
+    tokenize = "none"
+
+    def __init__(self, language: str):
+        self.normalizer = MosesPunctNormalizer(lang=language)
+        self.tokenizer = MosesTokenizer(lang=language)
+
+    def prepare(self, sentence: str) -> str:
+        """Return lower-case tokens with single spaces between them."""
+        normal = self.normalizer.normalize(sentence)
+        # Escapes such as &apos; would rename tokens on both sides and change no count.
+        tokens: str = self.tokenizer.tokenize(normal, return_str=True, escape=False)
+        return tokens.lower()

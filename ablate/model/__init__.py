@@ -1,0 +1,6 @@
+"""The encoder-decoder Transformer, one folder per factor.
+
+Shapes in annotations: B batch, S source length, T target length, L either, Q/K query/key length,
+H heads, E head width, D d_model, F d_ff, V vocabulary, N rows of a flat list, R decoder rows
+(sentence x beam), M sentences. Masks are boolean and called `keep`: True = may attend.
+"""

@@ -1,0 +1,69 @@
+"""Scaled dot-product attention, written out.
+
+Equation: weights = softmax(fill(scale * q k^T)); out = dropout(weights) v.
+Source: arXiv:1706.03762, section 3.2.1 ("setting to -inf all illegal connections").
+What differs: what a fully masked row gives, on which the paper is silent. `minus_inf`: NaN;
+    `large_negative` (the most negative finite number): the mean of all values, masked ones
+    included; `zero_output`: zeros. Where any key is kept the three are equal.
+What to expect: the results of fused attention with fill=zero_output, and the weights. With a
+    padding that masks rows, minus_inf turns the output to NaN: the ablation, not a bug.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.errors import UserError
+from ablate.model.attention.base import VECTOR, Kernel, scale_factor
+from ablate.model.dropout import make_dropout
+
+FILLS = ("minus_inf", "large_negative", "zero_output")
+
+
+class Explicit(Kernel):
+    """Matrix products and a softmax.
+
+    Args:
+        d_head: width of a head.
+        dropout: probability on the weights.
+        scale: sqrt_d_head | none | d_head, the divisor of the scores.
+        fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
+
+    Raises:
+        UserError: another scale or fill.
+    """
+
+    def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
+        super().__init__()
+        if fill not in FILLS:
+            raise UserError(f"model.attention.fill is {fill!r}: it must be one of {FILLS}")
+        self.scale = scale_factor(scale, d_head)
+        self.fill = fill
+        self.dropout = make_dropout(dropout)
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
+    ) -> tuple[Float[Tensor, "B H Q W"], Float[Tensor, "B H Q K"]]:
+        """Return the mixed values and the weights (before dropout)."""
+        scores = (q * self.scale) @ k.transpose(-2, -1)
+        if keep is None:
+            weights = softmax(scores)
+        else:
+            lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(scores.dtype).min
+            weights = softmax(scores.masked_fill(~keep, lowest))
+            if self.fill == "zero_output":
+                weights = weights.masked_fill(~keep, 0.0)
+        return self.dropout(weights) @ v, weights
+
+
+def softmax(scores: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K"]:
+    """Return the softmax over keys."""
+    n_keys = scores.size(-1)
+    if n_keys >= VECTOR:
+        return scores.softmax(-1)
+    return F.pad(scores, (0, VECTOR - n_keys), value=-torch.inf).softmax(-1)[..., :n_keys]

@@ -1,0 +1,55 @@
+"""Scaled dot-product attention by torch's fused kernel.
+
+Equation: softmax(scale * q k^T) v, masked keys at weight 0; zeros where every key is masked.
+Source: arXiv:1706.03762, section 3.2.1; memory-saving kernels: arXiv:2205.14135.
+What differs: nothing where at least one key is kept.
+What to expect: the results of explicit attention with fill=zero_output, with less memory on a
+    GPU; the weights are not available.
+"""
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.errors import UserError
+from ablate.model.attention.base import VECTOR, Kernel, scale_factor
+
+
+class Fused(Kernel):
+    """Calls torch.nn.functional.scaled_dot_product_attention.
+
+    Args:
+        d_head: width of a head.
+        dropout: probability on the weights.
+        scale: sqrt_d_head | none | d_head, the divisor of the scores.
+        fill: zero_output, which is what torch's kernels do with a fully masked row.
+
+    Raises:
+        UserError: another scale or fill.
+    """
+
+    def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
+        super().__init__()
+        if fill != "zero_output":
+            raise UserError(
+                f"model.attention.fill is {fill!r}: fused attention has zero_output only; "
+                "for another fill choose model/attention=explicit"
+            )
+        self.scale = scale_factor(scale, d_head)
+        self.rate = dropout
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
+    ) -> tuple[Float[Tensor, "B H Q W"], None]:
+        """Return the mixed values."""
+        rate = self.rate if self.training else 0.0
+        short = VECTOR - k.size(2)
+        if keep is not None and short > 0:
+            keep = F.pad(keep.expand(-1, -1, -1, k.size(2)), (0, short))
+            k, v = F.pad(k, (0, 0, 0, short)), F.pad(v, (0, 0, 0, short))
+        out = F.scaled_dot_product_attention(q, k, v, keep, rate, scale=self.scale)
+        return out, None

@@ -1,0 +1,57 @@
+"""Multi-head attention: projections, heads and a kernel (arXiv:1706.03762, section 3.2.2)."""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ablate.model.attention.base import Kernel
+
+
+class MultiHeadAttention(nn.Module):
+    """Projects to heads, lets the kernel attend, and projects back.
+
+    Args:
+        d_model: width of x and memory.
+        n_heads: number of heads.
+        d_head: width of one; n_heads * d_head need not be d_model.
+        kernel: what attends.
+    """
+
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, kernel: Kernel) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.query = nn.Linear(d_model, n_heads * d_head)
+        self.key = nn.Linear(d_model, n_heads * d_head)
+        self.value = nn.Linear(d_model, n_heads * d_head)
+        self.output = nn.Linear(n_heads * d_head, d_model)
+        self.kernel = kernel
+
+    def forward(
+        self,
+        x: Float[Tensor, "B Q D"],
+        memory: Float[Tensor, "B K D"],
+        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
+    ) -> Float[Tensor, "B Q D"]:
+        """Return what each x reads from memory; self-attention has memory = x."""
+        return self.attend(x, *self.keys_values(memory), keep)
+
+    def keys_values(
+        self, memory: Float[Tensor, "B K D"]
+    ) -> tuple[Float[Tensor, "B H K E"], Float[Tensor, "B H K E"]]:
+        """Return keys and values; decoding keeps them."""
+        return self.split(self.key(memory)), self.split(self.value(memory))
+
+    def attend(
+        self,
+        x: Float[Tensor, "B Q D"],
+        keys: Float[Tensor, "B H K E"],
+        values: Float[Tensor, "B H K E"],
+        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
+    ) -> Float[Tensor, "B Q D"]:
+        """Return what each x reads from given keys and values."""
+        heads, _ = self.kernel(self.split(self.query(x)), keys, values, keep)
+        return self.output(heads.transpose(1, 2).flatten(2))
+
+    def split(self, x: Float[Tensor, "B L HE"]) -> Float[Tensor, "B H L E"]:
+        """Return each head's part of the width."""
+        batch, length, width = x.shape
+        return x.view(batch, length, self.n_heads, width // self.n_heads).transpose(1, 2)

@@ -1,0 +1,34 @@
+"""One embedding matrix, usable in both directions (arXiv:1706.03762, section 3.4)."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Table(nn.Module):
+    """A row per token; initial values normal with standard deviation d_model^-0.5.
+
+    Args:
+        vocab: number of rows.
+        d_model: width.
+        scaled: multiply looked-up rows by sqrt(d_model), which gives them unit variance.
+    """
+
+    def __init__(self, vocab: int, d_model: int, *, scaled: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(vocab, d_model))
+        self.scale = d_model**0.5 if scaled else 1.0
+        self.draw_initial_values(self.weight, None)
+
+    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
+        """Fill the matrix in place."""
+        nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
+
+    def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
+        """Return the rows of tokens."""
+        return F.embedding(tokens, self.weight) * self.scale
+
+    def project(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
+        """Return the products of states with every row, which are never scaled."""
+        return F.linear(states, self.weight)

@@ -1,0 +1,46 @@
+"""One matrix for source, target and output ("three-way tying").
+
+Equation: x = scale E[src], y = scale E[tgt], logits = E h; scale sqrt(d_model) or 1.
+Source: arXiv:1706.03762, section 3.4; arXiv:1608.05859, section 4.
+What differs: the output has no bias.
+What to expect: the fewest parameters; sensible where the languages share subwords.
+"""
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.embedding.base import Embedding
+from ablate.model.embedding.table import Table
+
+
+class TiedAll(Embedding):
+    """One matrix in all three places.
+
+    Raises:
+        UserError: source and target do not have one joint vocabulary.
+    """
+
+    def __init__(
+        self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool
+    ) -> None:
+        super().__init__()
+        if not joint_vocab:
+            raise UserError(
+                "model/embedding=tied_all needs one joint vocabulary, and tokenizer makes two: "
+                "choose a joint tokenizer, or model/embedding=tied_target or separate"
+            )
+        # named as in the other levels, which therefore share its initial values
+        self.tgt = Table(tgt_vocab, d_model, scaled=scaled)
+
+    def embed_src(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
+        """Return the vectors of source tokens."""
+        return self.tgt(src)
+
+    def embed_tgt(self, tgt_in: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+        """Return the vectors of target tokens."""
+        return self.tgt(tgt_in)
+
+    def project(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
+        """Return the logits over the target vocabulary."""
+        return self.tgt.project(states)

@@ -1,0 +1,62 @@
+"""Position-wise feed-forward network.
+
+Equation: W2 dropout(f(W1 x + b1)) + b2, f relu, gelu or nothing.
+Source: arXiv:1706.03762, section 3.3 (relu); gelu: arXiv:1606.08415 (the exact one, by erf).
+What differs: dropout inside, a site that the paper lacks and its code (tensor2tensor) has; set
+    model.dropout.feed_forward=0 for the paper. `linear` drops the activation, so that the
+    two matrices are one of rank at most d_ff.
+What to expect: gelu close to relu; linear leaves attention and the norms as the only
+    non-linearities.
+"""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.errors import UserError
+from ablate.model.dropout import make_dropout
+from ablate.model.feed_forward.base import FeedForward
+
+
+def identity(x: Tensor) -> Tensor:
+    """Return x."""
+    return x
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "linear": identity,
+}
+
+
+class PositionWise(FeedForward):
+    """Two linear maps with an activation between them.
+
+    Args:
+        d_model: width outside.
+        d_ff: width inside.
+        dropout: probability after the activation.
+        activation: relu | gelu | linear.
+
+    Raises:
+        UserError: another activation.
+    """
+
+    def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: str) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise UserError(
+                f"model.feed_forward.activation is {activation!r}: "
+                f"it must be one of {tuple(ACTIVATIONS)}"
+            )
+        self.inner = nn.Linear(d_model, d_ff)
+        self.outer = nn.Linear(d_ff, d_model)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = make_dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Return the transformed tokens."""
+        return self.outer(self.dropout(self.activation(self.inner(x))))

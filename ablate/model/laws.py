@@ -1,0 +1,13 @@
+"""The laws that every variant keeps unless its class declares otherwise in `breaks`."""
+
+from enum import Enum
+
+
+class Law(Enum):
+    """Properties of the whole model that tests/laws checks for every variant."""
+
+    NO_FUTURE = "a changed target token changes nothing before it"
+    SOURCE_PADDING = "more padding on the source changes nothing at real positions"
+    TARGET_PADDING = "more padding on the target changes nothing at real positions"
+    STEPWISE = "decoding step by step with caches equals one parallel pass"
+    NLL_WITHOUT_SMOOTHING = "a loss whose epsilon is 0 equals the negative log-likelihood"

@@ -1,0 +1,28 @@
+"""Layer normalisation.
+
+Equation: gain * (x - mean) / sqrt(var + eps) + bias, var divided by d_model (biased).
+Source: arXiv:1607.06450, equation 4.
+What differs: nothing.
+What to expect: the reference of this factor.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.model.norm.base import Norm
+
+
+class LayerNorm(Norm):
+    """Zero mean and unit variance, then a learned gain and bias."""
+
+    def __init__(self, *, d_model: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
+        """Return the normalised vectors."""
+        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)

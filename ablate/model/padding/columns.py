@@ -1,0 +1,23 @@
+"""Mask padding as keys.
+
+Equation: keep[i, j] = real(j).
+Source: the "padding bias" of the authors' code, tensor2tensor (arXiv:1803.07416);
+    arXiv:1706.03762 does not mention padding.
+What differs: nothing.
+What to expect: the correct mask. Padding positions still compute something, which nobody reads.
+"""
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from ablate.model.padding.base import Padding
+
+
+class Columns(Padding):
+    """Nobody attends to padding."""
+
+    def keep(
+        self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]
+    ) -> Bool[Tensor, "B 1 1 K"]:
+        """Return the mask."""
+        return keys[:, None, None]

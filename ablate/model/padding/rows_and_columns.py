@@ -1,0 +1,24 @@
+"""Mask padding as keys and as queries.
+
+Equation: keep[i, j] = real(i) and real(j).
+Source: found in tutorials of the Transformer (arXiv:1706.03762, which does not mention padding).
+What differs: the row of a padding query is fully masked; what that gives depends on
+    model.attention.fill (zeros, the mean of all values, or NaN).
+What to expect: exactly columns at every real position, unless fill=minus_inf makes NaN, which
+    spreads: 0 * NaN = NaN also where the weight is 0.
+"""
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from ablate.model.padding.base import Padding
+
+
+class RowsAndColumns(Padding):
+    """Nobody attends to padding, and padding attends to nothing."""
+
+    def keep(
+        self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]
+    ) -> Bool[Tensor, "B 1 Q K"]:
+        """Return the mask."""
+        return queries[:, None, :, None] & keys[:, None, None]

@@ -1,0 +1,51 @@
+"""Learned absolute positions.
+
+Equation: x[pos] + P[pos], P a trained table of max_length rows.
+Source: arXiv:1705.03122, section 3.1; row (E) of Table 3 in arXiv:1706.03762.
+What differs: encoder and decoder have a table each; initial values are normal with standard
+    deviation d_model^-0.5, that of the unscaled embeddings.
+What to expect: as good as sinusoids at lengths seen in training (25.7 against 25.8 BLEU in
+    Table 3); rows beyond those lengths are untrained, and past max_length there are none.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ablate.errors import UserError
+from ablate.model.position.base import Position
+
+
+class Learned(Position):
+    """Adds a trained vector for each position.
+
+    Args:
+        d_model: width.
+        max_length: rows of the table, so the longest sequence in tokens (EOS or BOS counted).
+    """
+
+    def __init__(self, *, d_model: int, max_length: int) -> None:
+        super().__init__()
+        if max_length < 1:
+            raise UserError(f"model.position.max_length is {max_length}: it must be at least 1")
+        self.table = nn.Parameter(torch.empty(max_length, d_model))
+        self.draw_initial_values(self.table, None)
+
+    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
+        """Fill the table in place."""
+        nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
+
+    def forward(self, x: Float[Tensor, "B L D"], offset: int) -> Float[Tensor, "B L D"]:
+        """Return x plus the learned vectors.
+
+        Raises:
+            UserError: the sequence is longer than the table.
+        """
+        end = offset + x.size(1)
+        if end > self.table.size(0):
+            raise UserError(
+                f"a sequence of {end} tokens does not fit model.position.max_length="
+                f"{self.table.size(0)}: learned positions end there; set it to at least {end}, "
+                "keep sentences shorter, or use model/position=sinusoidal"
+            )
+        return x + self.table[offset:end]

@@ -1,0 +1,24 @@
+"""No positions.
+
+Equation: x[pos].
+Source: arXiv:2203.16634 (what models without positions can and cannot learn).
+What differs: nothing is added in either stack.
+What to expect: the encoder sees a bag of words; the decoder can still count its own prefix
+    through the causal mask. BLEU drops wherever word order carries meaning.
+"""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.model.position.base import Position
+
+
+class NoPosition(Position):
+    """Leaves embeddings as they are."""
+
+    def __init__(self, *, d_model: int) -> None:
+        super().__init__()
+
+    def forward(self, x: Float[Tensor, "B L D"], offset: int) -> Float[Tensor, "B L D"]:
+        """Return x."""
+        return x

@@ -1,0 +1,66 @@
+"""Fixed sinusoids.
+
+Equation: p[pos, channel of pair i] = sin(pos * w_i) and cos(pos * w_i), w_i = 10000^(-i / n).
+    `interleaved` puts the pair in channels 2i and 2i + 1 and `halves` in i and i + d_model/2;
+    n is d_model/2 (`half`) or d_model/2 - 1 (`half_minus_one`).
+Source: arXiv:1706.03762, section 3.5: interleaved, half (exponent 2i / d_model).
+What differs: level `sinusoidal` nothing; level `sinusoidal_concat` is what the authors' code,
+    tensor2tensor (arXiv:1803.07416), computes: halves, half_minus_one.
+What to expect: both spread the same range of wavelengths, so results that differ by more than
+    the noise of seeds would be a surprise. Defined at every length; whether a trained model is
+    of use beyond the lengths that it has seen is another question.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.position.base import Position
+
+LAYOUTS = ("interleaved", "halves")
+SPACINGS = ("half", "half_minus_one")
+
+
+class Sinusoidal(Position):
+    """Adds sines and cosines of geometrically spaced wavelengths.
+
+    Args:
+        d_model: width; even, and at least 4 with spacing half_minus_one.
+        layout: interleaved | halves.
+        spacing: half | half_minus_one.
+
+    Raises:
+        UserError: a value outside the above.
+    """
+
+    table: Tensor
+
+    def __init__(self, *, d_model: int, layout: str, spacing: str) -> None:
+        super().__init__()
+        if layout not in LAYOUTS:
+            raise UserError(f"model.position.layout is {layout!r}: it must be one of {LAYOUTS}")
+        if spacing not in SPACINGS:
+            raise UserError(f"model.position.spacing is {spacing!r}: it must be one of {SPACINGS}")
+        if d_model % 2 or d_model < 4:
+            raise UserError(
+                f"model.d_model is {d_model}: sinusoidal positions need an even number, at least 4"
+            )
+        self.layout = layout
+        self.n_steps = d_model // 2 - (spacing == "half_minus_one")
+        self.register_buffer("table", self.sinusoids(512, d_model), persistent=False)
+
+    def sinusoids(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
+        """Return the values of positions 0 to length - 1."""
+        # float64: at position 500 a float32 angle is already wrong in the fifth decimal
+        pair = torch.arange(d_model // 2, dtype=torch.float64)
+        angle = torch.arange(length)[:, None] * 10000.0 ** (-pair / self.n_steps)
+        axis = 2 if self.layout == "interleaved" else 1
+        return torch.stack([angle.sin(), angle.cos()], axis).flatten(1).float()
+
+    def forward(self, x: Float[Tensor, "B L D"], offset: int) -> Float[Tensor, "B L D"]:
+        """Return x plus the sinusoids."""
+        end = offset + x.size(1)
+        if end > self.table.size(0):
+            self.table = self.sinusoids(2 * end, x.size(2)).to(self.table)
+        return x + self.table[offset:end]

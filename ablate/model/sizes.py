@@ -1,0 +1,39 @@
+"""Checks of the model's numbers, before anything is built."""
+
+from dataclasses import asdict
+
+from ablate.errors import UserError
+from ablate.schema import Dropout
+
+
+def check_positive(**sizes: int) -> None:
+    """Raise UserError unless every size is at least 1."""
+    for key, size in sizes.items():
+        if size < 1:
+            raise UserError(f"model.{key} is {size}: it must be at least 1")
+
+
+def check_dropout(dropout: Dropout) -> None:
+    """Raise UserError unless every probability is at least 0 and below 1."""
+    for site, rate in asdict(dropout).items():
+        if not 0 <= rate < 1:
+            raise UserError(f"model.dropout.{site} is {rate}: it must be at least 0 and below 1")
+
+
+def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:
+    """Return the width of a head: d_head, or d_model / n_heads where that is None.
+
+    Raises:
+        UserError: a number below 1, or n_heads does not divide d_model and d_head is None.
+    """
+    check_positive(n_heads=n_heads)
+    if d_head is not None:
+        check_positive(d_head=d_head)
+        return d_head
+    if d_model % n_heads:
+        allowed = ", ".join(str(n) for n in range(1, d_model + 1) if d_model % n == 0)
+        raise UserError(
+            f"model.n_heads is {n_heads}, which does not divide model.d_model {d_model}: choose "
+            f"one of {allowed}, or set model.d_head"
+        )
+    return d_model // n_heads

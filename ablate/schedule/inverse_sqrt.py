@@ -1,0 +1,29 @@
+"""Inverse square root decay, with a linear warm-up ("Noam") or none.
+
+Equation: factor(s) = min(s / warmup, sqrt(decay_from / s), 1); without warm-up the first term is 1.
+Source: arXiv:1706.03762, section 5.3, equation 3.
+What differs: the peak is `optimizer.lr`, an explicit number, where the paper ties it to d_model and
+    the warm-up, so that switching warm-up off leaves peak and decay as they are.
+What to expect: Post-LN stacks need the warm-up (arXiv:2002.04745), Pre-LN stacks do not.
+"""
+
+from ablate.errors import UserError
+from ablate.schedule.base import Schedule
+
+
+class InverseSqrt(Schedule):
+    """Linear warm-up to the peak, constant until `decay_from`, then falling with 1 / sqrt(step)."""
+
+    def __init__(self, *, warmup: int, decay_from: int) -> None:
+        if warmup < 0 or decay_from < 1 or warmup > decay_from:
+            raise UserError(
+                f"schedule.warmup={warmup} with schedule.decay_from={decay_from}: "
+                "allowed is 0 <= warmup <= decay_from and decay_from >= 1 (see budget.warmup)"
+            )
+        self.warmup = warmup
+        self.decay_from = decay_from
+
+    def __call__(self, step: int) -> float:
+        """Return the factor of `step`."""
+        ramp = step / self.warmup if self.warmup else 1.0
+        return float(min(ramp, (self.decay_from / step) ** 0.5, 1.0))

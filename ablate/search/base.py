@@ -1,0 +1,82 @@
+"""From a source to token ids: what every search gives, and what it needs of a model."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol, runtime_checkable
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from ablate.data.vocabulary import EOS, PAD
+from ablate.errors import UserError
+
+
+@runtime_checkable
+class State(Protocol):
+    """The decoder's memory of what it has produced: `beams` rows for each sentence."""
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Let row i go on from what row `rows[i]`, of the same sentence, has produced."""
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A model that decodes step by step; `ablate.model.transformer.Transformer` is one."""
+
+    def encode(self, src: Int[Tensor, "B S"]) -> Any:
+        """Return the memory of the sources."""
+
+    def start(self, memory: Any, beams: int) -> Any:
+        """Return the `State` before the first step."""
+
+    def step(self, tokens: Int[Tensor, " R"], state: Any) -> Float[Tensor, "R V"]:
+        """Return the logits of each row's next token, given its last one."""
+
+
+class Search(ABC):
+    """A rule that picks one translation out of all that the model can produce.
+
+    A translation is a list of ids without PAD, BOS and EOS, of at most `max_ratio` * n +
+    `max_extra` tokens for a source of n tokens, EOS counted on neither side. It depends on its own
+    source only, not on the other sentences of the batch or their order (except where rounding
+    decides between hypotheses that are equally good). The caller sets `model.eval()`.
+    """
+
+    max_ratio: int | float
+    max_extra: int
+
+    @abstractmethod
+    def __call__(self, model: Model, src: Int[Tensor, "B S"]) -> list[list[int]]:
+        """Return a translation of each source, in the order of the batch; B may be 0."""
+
+
+def at_least(smallest: int, **settings: int | float) -> None:
+    """Refuse settings of a search that are too small.
+
+    Raises:
+        UserError: one of them is below `smallest`.
+    """
+    for key, value in settings.items():
+        if value < smallest:
+            raise UserError(f"search.{key} is {value}: it must be at least {smallest}")
+
+
+def length_limits(
+    src: Int[Tensor, "B S"], max_ratio: int | float, max_extra: int
+) -> Int[Tensor, " B"]:
+    """Return the longest allowed translation of each sentence, whatever its batch mates."""
+    real: Bool[Tensor, "B S"] = (src != PAD) & (src != EOS)
+    return (max_ratio * real.sum(1) + max_extra).long()
+
+
+def until_eos(ids: Int[Tensor, "B T"], limits: Int[Tensor, " B"]) -> list[list[int]]:
+    """Return each row up to its limit or its first EOS, whichever comes first."""
+    rows = [row[:limit] for row, limit in zip(ids.tolist(), limits.tolist(), strict=True)]
+    return [row[: row.index(EOS)] if EOS in row else row for row in rows]
+
+
+def worth_dropping(n_live: int, n_rows: int) -> bool:
+    """Whether so many sentences have ended that leaving them out pays for copying the others."""
+    return n_live <= 0.875 * n_rows

@@ -1,0 +1,62 @@
+"""Greedy search: the likeliest next token, at every step.
+
+Equation: y_t = argmax over v of p(v | y_1 .. y_{t-1}, source), until EOS or the length limit.
+Source: the usual decoder, e.g. arXiv:1409.3215, section 3.2, with a beam of one.
+What differs from the source: PAD and BOS cannot be chosen.
+What to expect: about a BLEU point less than beam search in a fraction of its time; used in
+validation.
+"""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ablate.data.vocabulary import BOS, EOS
+from ablate.search.base import (
+    Model,
+    Search,
+    at_least,
+    length_limits,
+    until_eos,
+    worth_dropping,
+)
+from ablate.search.largest import largest
+
+
+class Greedy(Search):
+    """Greedy search.
+
+    Raises:
+        UserError: `max_ratio` or `max_extra` is negative.
+    """
+
+    def __init__(self, max_ratio: int | float, max_extra: int):
+        at_least(0, max_ratio=max_ratio, max_extra=max_extra)
+        self.max_ratio = max_ratio
+        self.max_extra = max_extra
+
+    @torch.inference_mode()
+    def __call__(self, model: Model, src: Int[Tensor, "B S"]) -> list[list[int]]:
+        """Return a translation of each source, in the order of the batch; B may be 0."""
+        if not len(src):
+            return []
+        limits = length_limits(src, self.max_ratio, self.max_extra)
+        found = src.new_full((len(src), int(limits.max())), EOS)
+        state = model.start(model.encode(src), beams=1)
+        sentence = torch.arange(len(src), device=src.device)
+        tokens = torch.full_like(sentence, BOS)
+        live = torch.ones_like(sentence, dtype=torch.bool)
+        for length in range(1, found.size(1) + 1):
+            logits = model.step(tokens, state)
+            # EOS is the first id that may be chosen
+            tokens = largest(logits[:, EOS:], 1)[1][:, 0] + EOS
+            found[sentence, length - 1] = tokens  # what follows an EOS is cut off below
+            live &= (tokens != EOS) & (limits[sentence] > length)
+            n_live = int(live.sum())
+            if not n_live:
+                break
+            if worth_dropping(n_live, len(live)):
+                kept = live.nonzero()[:, 0]
+                state.keep(kept)
+                sentence, tokens, live = sentence[kept], tokens[kept], live[kept]
+        return until_eos(found, limits)

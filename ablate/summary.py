@@ -1,0 +1,58 @@
+"""What a run says when it starts and when it has ended."""
+
+from typing import Any
+
+from omegaconf import DictConfig
+from pytorch_lightning.utilities import rank_zero_only
+from rich.console import Console
+from rich.table import Table
+
+from ablate.data.module import TranslationData
+from ablate.model.inspect import parameter_table
+from ablate.model.transformer import Transformer
+from ablate.tracking.record import Record
+
+
+@rank_zero_only
+def announce(config: DictConfig, data: TranslationData, model: Transformer, record: Record) -> None:
+    """Print a table: model, parameters per part, data, steps, where results go."""
+    table = Table(title=f"run {record.identity}", title_justify="left", show_header=False)
+    sizes = ("d_model", "d_ff", "n_heads", "n_layers", "n_decoder_layers")
+    table.add_row("model", "  ".join(f"{size} {config.model[size]}" for size in sizes))
+    for part, count in parameter_table(model):
+        table.add_row(f"  {part}", f"{count:,}")
+    table.add_row("  parameters", f"{sum(p.numel() for p in model.parameters()):,}")
+    table.add_section()
+    source, target = data.languages
+    table.add_row(
+        "data", f"{source} to {target}, vocabulary {data.src_vocab:,} / {data.tgt_vocab:,}"
+    )
+    for split, counts in data.counts.items():
+        table.add_row(f"  {split}", str(counts))
+    table.add_section()
+    budget = config.budget
+    table.add_row("steps", f"{budget.steps:,} of {config.batch.tokens:,} target tokens")
+    table.add_row("rate", f"peak {config.optimizer.lr}, warm-up {budget.warmup:,} steps")
+    table.add_row("seed, threads", f"{config.seed}, {config.threads}")
+    table.add_row("results", str(record.folder))
+    Console().print(table)
+
+
+@rank_zero_only
+def _print_result(record: Record, found: dict[str, Any], *, reused: bool) -> None:
+    metrics = found.get("metrics", {})
+    shown = {k: v for k, v in metrics.items() if k.startswith(("val/", "test", "probe/"))}
+    table = Table(
+        title=f"{found['status']}{' before, reused' if reused else ''}", show_header=False
+    )
+    for name, value in shown.items():
+        table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
+    table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in found["seconds"].items()))
+    table.add_row("record", str(record.folder))
+    Console().print(table)
+
+
+def conclude(record: Record, found: dict[str, Any], *, reused: bool) -> dict[str, Any]:
+    """Print the end of a run and pass its result on."""
+    _print_result(record, found, reused=reused)
+    return found

@@ -1,0 +1,66 @@
+"""Run the cells of a sweep: check them all, then one clean process each, `n_jobs` at a time."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.types import HydraContext
+from omegaconf import DictConfig
+
+from ablate.sweep.cell import Cell, compose, link_path, read_links, write_link
+from ablate.sweep.pool import Pool
+from ablate.sweep.view import View
+
+# What a process needs is imported once, by the server that the processes are forked from.
+PRELOAD = ["ablate.run", "ablate.sweep.worker", "wandb"]
+
+
+def launch(
+    context: HydraContext,
+    config: DictConfig,
+    job_overrides: Sequence[Sequence[str]],
+    first: int,
+) -> list[JobReturn]:
+    """Run every cell and return in the order of the jobs; a failed run fails alone."""
+    sweep = Path(config.hydra.sweep.dir)
+    pool = Pool(n_jobs(config), PRELOAD, threads=config.threads)
+    cells = compose(context, config, job_overrides, first)
+    from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
+
+    preflight(cells)
+    with View(config.name, len(cells), pool.size) as view, pool:
+        for cell, status in pool.run(cells, context, view.started):
+            _note_crash(sweep, cell, status)
+            view.finished(cell.label(), _found(sweep, cell))
+    return [_returned(cell, _found(sweep, cell)) for cell in cells]
+
+
+def n_jobs(config: DictConfig) -> int:
+    """Runs at a time: `n_jobs`, else as many as the cores allow, and one on a GPU."""
+    if config.n_jobs is not None:
+        return max(1, int(config.n_jobs))
+    if config.trainer.accelerator in ("gpu", "cuda"):
+        return 1
+    devices = config.trainer.devices
+    processes = devices if isinstance(devices, int) and devices > 0 else 1
+    return max(1, (os.cpu_count() or 1) // (config.threads * processes))
+
+
+def _note_crash(sweep: Path, cell: Cell, status: int) -> None:
+    """A process that was killed could not say what became of its cell."""
+    if not link_path(sweep, cell.number).exists():
+        found = {"status": "failed", "error": f"the process ended with status {status}"}
+        write_link(sweep, cell.number, cell.overrides, found)
+
+
+def _found(sweep: Path, cell: Cell) -> dict[str, Any]:
+    return next(link for link in read_links(sweep) if link["cell"] == cell.number)
+
+
+def _returned(cell: Cell, found: dict[str, Any]) -> JobReturn:
+    # Failures are in the record, not raised: Hydra would skip the end of the sweep.
+    return JobReturn(
+        overrides=cell.overrides, status=JobStatus.COMPLETED, _return_value=found["status"]
+    )

@@ -1,0 +1,71 @@
+"""What is checked for every cell of a sweep before the first one trains."""
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+from ablate.config_check import check
+from ablate.data.module import TranslationData
+from ablate.errors import UserError
+from ablate.model.transformer import Transformer
+from ablate.run import build_model, make_parts, prepare_data
+from ablate.sweep.cell import Cell
+
+# Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
+STATES_WHILE_TRAINING = 3
+
+
+def preflight(cells: list[Cell]) -> None:
+    """Check and build every cell on the meta device, prepare its data, and see to the space.
+
+    Raises:
+        UserError: what is wrong with the first bad cell, naming it.
+    """
+    data: dict[str, TranslationData] = {}
+    built: dict[str, Transformer] = {}
+    needed = 0
+    for cell in cells:
+        config = cell.task_config()
+        try:
+            check(config)
+            text = _key(config, "data", "tokenizer", "batch")
+            if text not in data:
+                data[text] = prepare_data(config)
+            key = text + _key(config, "model", "loss", "optimizer", "schedule", "search")
+            if key not in built:
+                built[key] = _build(config, data[text])
+        except UserError as error:
+            raise UserError(f"cell {cell.number} ({cell.label()}): {error}") from None
+        needed += _kept_bytes(built[key])
+    if cells:
+        _see_to_space(cells[0].task_config(), needed, max(map(_kept_bytes, built.values())))
+
+
+def _build(config: DictConfig, data: TranslationData) -> Transformer:
+    with torch.device("meta"):
+        model = build_model(config, data)
+    make_parts(config)
+    return model
+
+
+def _key(config: DictConfig, *nodes: str) -> str:
+    return json.dumps([OmegaConf.to_container(config[n], resolve=True) for n in nodes])
+
+
+def _kept_bytes(model: Transformer) -> int:
+    return sum(p.numel() * p.element_size() for p in model.parameters())
+
+
+def _see_to_space(config: DictConfig, kept: int, largest: int) -> None:
+    results = Path(config.paths.results)
+    results.mkdir(parents=True, exist_ok=True)
+    needed = kept + largest * (STATES_WHILE_TRAINING + config.checkpoint.average)
+    free = shutil.disk_usage(results).free
+    if needed > free:
+        raise UserError(
+            f"paths.results={results}: the sweep needs about {needed / 1e9:.1f} GB "
+            f"and {free / 1e9:.1f} GB are free"
+        )

@@ -1,0 +1,71 @@
+"""The live view of a sweep: done, running, failed, expected end."""
+
+import time
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+
+class View:
+    """A bar on a terminal; elsewhere a line for every run that ends."""
+
+    def __init__(self, name: str, total: int, at_once: int) -> None:
+        self.console = Console(stderr=True)
+        self.total = total
+        self.at_once = at_once
+        self.running = 0
+        self.done = 0
+        self.failed = 0
+        self.reused = 0
+        self._start = time.monotonic()
+        self._progress = Progress(
+            TextColumn(f"[bold]{name}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.description}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self._bar = self._progress.add_task("", total=total)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def started(self, label: str) -> None:
+        """A run has started."""
+        self.running += 1
+        self._refresh()
+
+    def finished(self, label: str, found: dict[str, Any]) -> None:
+        """A run has ended, with what its record says."""
+        self.running -= 1
+        self.done += 1
+        self.failed += found["status"] == "failed"
+        self.reused += bool(found.get("reused"))
+        self._refresh()
+        how = "reused" if found.get("reused") else found["status"]
+        detail = found.get("error") or f"{found['wall_seconds']:.0f} s"
+        self.console.print(f"{self.done}/{self.total} {label}: {how}, {detail}", highlight=False)
+
+    def _refresh(self) -> None:
+        text = f"{self.running} running, {self.failed} failed, {self.reused} reused{self._end()}"
+        self._progress.update(self._bar, completed=self.done, description=text)
+
+    def _end(self) -> str:
+        fresh = self.done - self.reused
+        if not fresh:
+            return ""
+        left = (time.monotonic() - self._start) / fresh * (self.total - self.done)
+        return f", ends about {datetime.now() + timedelta(seconds=left):%H:%M}"

@@ -1,0 +1,127 @@
+"""The LightningModule: it calls the parts in order and computes nothing itself."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities.types import OptimizerLRScheduler
+from torch import Tensor
+
+from ablate.data.batch import Batch
+from ablate.data.module import TranslationData
+from ablate.data.vocabulary import PAD
+from ablate.loss.base import Loss
+from ablate.metric.evaluation import Evaluation
+from ablate.model.transformer import Transformer
+from ablate.schedule.base import Schedule
+from ablate.search.base import Search
+from ablate.search.greedy import Greedy
+
+Optimizer = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+
+
+class Translation(pl.LightningModule):
+    """Train on `Batch`es; validate greedily; test with the configured search.
+
+    `diverged` becomes true, and training ends, when loss or gradient is no longer finite.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Transformer,
+        data: TranslationData,
+        loss: Loss,
+        optimizer: Optimizer,
+        schedule: Schedule,
+        search: Search,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.data = data
+        self.loss = loss
+        self.optimizer = optimizer
+        self.schedule = schedule
+        self.search = search
+        self.greedy = Greedy(max_ratio=search.max_ratio, max_extra=search.max_extra)
+        language = data.languages[1]
+        self.validation = Evaluation(language, thorough=False)
+        self.evaluation = Evaluation(language, thorough=True)
+        self.split = "test"  # the split that `trainer.test` runs on
+        self.diverged = False
+        self.measured: dict[str, float] = {}
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        """Adam or another optimiser, its rate set by the schedule before every step."""
+        optimizer = self.optimizer(self.model.parameters())
+        factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: self.schedule(done + 1))
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": factor, "interval": "step"},
+        }
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """Return the objective, a mean over the target tokens of the batch."""
+        objective, nll, _ = self._loss(batch)
+        self.log("train/objective", objective, prog_bar=True)
+        self.log("train/nll", nll)
+        return objective
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """End the run at the first gradient that is not finite on any device."""
+        grads = [p.grad for p in self.model.parameters() if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(grads)
+        self.log("train/gradient_norm", norm)
+        finite = self.trainer.strategy.reduce_boolean_decision(bool(norm.isfinite()))
+        if not finite:
+            self.diverged = True
+            self.trainer.should_stop = True
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        """Score the references and greedy translations of a batch."""
+        self._evaluate(batch, self.validation, "validation", self.greedy)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log val/nll and val/bleu."""
+        self._conclude(self.validation, "val")
+
+    def test_step(self, batch: Batch, batch_idx: int) -> None:
+        """Score the references and searched translations of a batch."""
+        self._evaluate(batch, self.evaluation, self.split, self.search)
+
+    def on_test_epoch_start(self) -> None:
+        """Forget the split that was tested before."""
+        self.evaluation.reset()
+
+    def on_test_epoch_end(self) -> None:
+        """Log the scores of the split."""
+        self._conclude(self.evaluation, self.split)
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
+        keep = batch.tgt_out != PAD
+        states = self.model.decode(batch.tgt_in, self.model.encode(batch.src))
+        targets = batch.tgt_out[keep]
+        return *self.loss(self.model.project(states[keep]), targets), targets.numel()
+
+    def _evaluate(self, batch: Batch, into: Evaluation, split: str, search: Search) -> None:
+        if not len(batch):
+            return
+        _, nll, count = self._loss(batch)
+        into.nll.update(nll, count)
+        hypotheses = self.data.tokenizers.tgt.decode_batch(search(self.model, batch.src))
+        references = self.data.references(split)
+        chosen = [references[line] for line in batch.index.tolist()]
+        into.update(batch.index, hypotheses, chosen)
+
+    def _conclude(self, evaluation: Evaluation, prefix: str) -> None:
+        if self.trainer.sanity_checking:
+            evaluation.reset()
+            return
+        scores = {f"{prefix}/{name}": value for name, value in evaluation.compute().items()}
+        self.measured.update(scores)
+        # Every process holds the same totals, so nothing is left to reduce.
+        values: dict[str, Any] = {k: torch.tensor(v, device=self.device) for k, v in scores.items()}
+        self.log_dict(values, prog_bar=prefix == "val")
+        if evaluation is self.validation:
+            evaluation.reset()

@@ -1,0 +1,36 @@
+"""Writing files so that a reader never sees half of one."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file or nothing: a temporary file beside it is renamed over it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain data as indented JSON, atomically; NaN and infinities become null."""
+    write_text(path, json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    is_bad = isinstance(value, float) and (value != value or abs(value) == float("inf"))
+    return None if is_bad else value

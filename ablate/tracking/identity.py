@@ -1,0 +1,128 @@
+"""Which runs are the same run: a hash of everything that can change a run's numbers.
+
+In it: the resolved config of the run, the content of the data, the versions of the libraries that
+compute, and the source of the modules that this run executes. Not in it: paths, logger, names,
+the number of jobs, the study. So a change of the README or of another variant re-runs nothing.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+# Keys that cannot change a number; the data node is replaced by the hash of the text.
+OUTSIDE = ("name", "n_jobs", "fresh", "logger", "study", "paths", "trust", "data")
+OUTSIDE_TRAINER = ("enable_progress_bar", "log_every_n_steps")
+LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
+ENTRY_MODULES = ("ablate.run",)
+# Watching a run does not change it.
+UNEXECUTED = ("ablate.tracking", "ablate.study")
+
+
+def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
+    """What the identity is made of, as plain data that a person can compare."""
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    tree = {key: value for key, value in plain.items() if key not in OUTSIDE}
+    tree["budget"] = {k: v for k, v in tree["budget"].items() if k != "seeds"}
+    tree["trainer"] = {k: v for k, v in tree["trainer"].items() if k not in OUTSIDE_TRAINER}
+    modules = sorted(closure([*ENTRY_MODULES, *_target_modules(plain)]))
+    return {
+        "config": tree,
+        "data": data_fingerprint,
+        "device": device_kind(config),
+        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "modules": {name: _source_hash(name) for name in modules},
+    }
+
+
+def digest(identity_parts: dict[str, Any]) -> str:
+    """16 hexadecimal digits; equal exactly when the parts are."""
+    text = json.dumps(identity_parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def device_kind(config: DictConfig) -> str:
+    """Kind of the device that will train: its name for a GPU, else the accelerator's."""
+    wanted = config.trainer.get("accelerator", "auto")
+    on_gpu = wanted in ("gpu", "cuda") or (wanted == "auto" and torch.cuda.is_available())
+    return torch.cuda.get_device_name() if on_gpu and torch.cuda.is_available() else "cpu"
+
+
+def closure(names: list[str]) -> set[str]:
+    """Modules of this package, and of the user's own, that importing `names` brings in."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found or name.startswith(UNEXECUTED):
+            continue
+        found.add(name)
+        waiting.extend(_imports(name))
+    return found
+
+
+def _target_modules(tree: Any) -> Iterator[str]:
+    if isinstance(tree, dict):
+        target = tree.get("_target_")
+        module = _module_of(target) if isinstance(target, str) else None
+        if module and not _is_library(module):
+            yield module
+        for key, value in tree.items():
+            if key not in ("logger", "study"):
+                yield from _target_modules(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _target_modules(value)
+
+
+def _module_of(target: str) -> str | None:
+    """The longest prefix of a dotted path that is a module."""
+    name = target
+    while "." in name:
+        name = name.rpartition(".")[0]
+        if _spec_origin(name):
+            return name
+    return None
+
+
+def _is_library(name: str) -> bool:
+    """Installed packages are known by their version; everything else by its source."""
+    return "site-packages" in str(_spec_origin(name)) and not name.startswith("ablate.")
+
+
+@functools.cache
+def _spec_origin(name: str) -> str | None:
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    return spec.origin if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+@functools.cache
+def _imports(name: str) -> tuple[str, ...]:
+    """Modules of the `ablate` package that a module imports, wherever the statement stands."""
+    origin = _spec_origin(name)
+    if origin is None:
+        return ()
+    names: list[str] = []
+    for node in ast.walk(ast.parse(Path(origin).read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return tuple(n for n in names if n.startswith("ablate.") and _spec_origin(n))
+
+
+@functools.cache
+def _source_hash(name: str) -> str:
+    origin = _spec_origin(name)
+    return hashlib.sha256(Path(origin).read_bytes()).hexdigest()[:16] if origin else ""

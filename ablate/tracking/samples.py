@@ -1,0 +1,47 @@
+"""Sample translations at every validation, always of the same sentences."""
+
+import numpy as np
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.utilities import rank_zero_only
+
+from ablate.data.batch import Batch
+from ablate.data.module import TranslationData
+from ablate.task import Translation
+
+KEY = "val/translations"
+COLUMNS = ["line", "source", "reference", "hypothesis"]
+
+
+class Samples(Callback):
+    """Logs a table of the first `count` lines of validation, translated as one batch."""
+
+    def __init__(self, logger: WandbLogger, count: int) -> None:
+        self.logger = logger
+        self.count = count
+
+    @rank_zero_only  # type: ignore[untyped-decorator]
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log the table."""
+        if isinstance(pl_module, Translation) and not trainer.sanity_checking:
+            rows = translations(pl_module, self.count)
+            self.logger.log_table(KEY, COLUMNS, rows, step=trainer.global_step)
+
+
+def translations(task: Translation, count: int) -> list[list[int | str]]:
+    """Line number, source, reference and greedy translation of the first lines of validation."""
+    batch = first_lines(task.data, count).to(task.device)
+    hypotheses = task.data.tokenizers.tgt.decode_batch(task.greedy(task.model, batch.src))
+    sources, references = task.data.sources("validation"), task.data.references("validation")
+    return [
+        [line, sources[line], references[line], hypothesis]
+        for line, hypothesis in zip(batch.index.tolist(), hypotheses, strict=True)
+    ]
+
+
+def first_lines(data: TranslationData, count: int) -> Batch:
+    """The first lines of validation, at most `count`, as a batch."""
+    pairs = data.evaluation_loader("validation").dataset
+    batch: Batch = pairs[np.arange(min(count, len(data.sources("validation"))))]
+    return batch

@@ -1,0 +1,71 @@
+"""The loggers of a run: its own record always, and the one that the config names."""
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any, Self
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loggers.logger import Logger
+
+from ablate.task import Translation
+from ablate.tracking.logger import RecordLogger
+from ablate.tracking.record import Record
+
+
+class Follower(ABC):
+    """A logger that follows a run from its begin to its end, beyond the metrics."""
+
+    @abstractmethod
+    def begin(self, record: Record) -> None:
+        """Called once the record's folder is there."""
+
+    @abstractmethod
+    def callbacks(self) -> list[Callback]:
+        """What the trainer needs for it."""
+
+    @abstractmethod
+    def show(self, task: Translation) -> None:
+        """Called with the weights that have been tested."""
+
+    @abstractmethod
+    def end(self, found: dict[str, Any] | None, error: BaseException | None) -> None:
+        """Called with what result.json says, or with the error that ended the run."""
+
+
+class Tracking:
+    """Begins with the run and ends with it, also when it fails.
+
+    `logger` may be any of Lightning's loggers; one that is a `Follower` hears of more.
+    """
+
+    def __init__(self, config: DictConfig, record: Record) -> None:
+        self.record = record
+        self.loggers: list[Logger] = [RecordLogger(record)]
+        if config.logger is not None:
+            self.loggers.append(instantiate(config.logger)(save_dir=str(record.folder)))
+        self._followers = [logger for logger in self.loggers if isinstance(logger, Follower)]
+
+    def callbacks(self) -> list[Callback]:
+        """What the trainer needs for the loggers."""
+        return [callback for follower in self._followers for callback in follower.callbacks()]
+
+    def show(self, task: Translation) -> None:
+        """Show what is inside the tested model."""
+        for follower in self._followers:
+            follower.show(task)
+
+    def __enter__(self) -> Self:
+        for follower in self._followers:
+            follower.begin(self.record)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for follower in self._followers:
+            follower.end(self.record.result(), error)

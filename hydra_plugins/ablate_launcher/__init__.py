@@ -1,0 +1,1 @@
+"""Hydra looks for launchers in the namespace package `hydra_plugins` only."""

@@ -1,0 +1,42 @@
+"""The launcher of sweeps: one clean process per run, several at once.
+
+This module is imported at every start of Hydra, so it imports nothing heavy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.utils import JobReturn
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
+
+
+@dataclass
+class AblateLauncherConf:
+    """Nothing to choose here: the number of runs at a time is `n_jobs`."""
+
+    _target_: str = "hydra_plugins.ablate_launcher.launcher.AblateLauncher"
+
+
+ConfigStore.instance().store(group="hydra/launcher", name="ablate", node=AblateLauncherConf)
+
+
+class AblateLauncher(Launcher):
+    """Composes, checks and builds every cell before the first one trains, then runs them."""
+
+    def setup(
+        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+    ) -> None:
+        """Take what Hydra gives; the task function is always `ablate.run.run`."""
+        self.context = hydra_context
+        self.config = config
+
+    def launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
+    ) -> Sequence[JobReturn]:
+        """Run all cells; a failed one does not stop the others."""
+        from ablate.sweep.launch import launch
+
+        return launch(self.context, self.config, job_overrides, initial_job_idx)

@@ -1,0 +1,76 @@
+"""Every wrong key or value ends before work, in one sentence that says what is allowed."""
+
+import hydra
+import pytest
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from ablate.__main__ import CONF
+from ablate.config_check import check, explain
+from ablate.errors import UserError
+
+
+def complaint(*overrides, folder=None):
+    """What the user is told."""
+    search = [f"hydra.searchpath=[file://{folder}]"] if folder else []
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        try:
+            check(hydra.compose("config", [*overrides, *search]))
+        except UserError as error:
+            return str(error)
+        except (HydraException, OmegaConfBaseException) as error:
+            return explain(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("seeed=3", ["seeed", "did you mean seed?"]),
+        ("modle.d_model=3", ["modle", "did you mean model"]),
+        ("model.d_modle=3", ["model.d_modle", "did you mean model.d_model?", "n_heads"]),
+        ("model.dropout.residul=0.1", ["model.dropout.residul", "model.dropout.residual?"]),
+        ("budget.step=3", ["budget.step", "did you mean budget.steps?"]),
+        ("+model.d_modle=3", ["model.d_modle", "did you mean model.d_model?"]),
+        ("++batch.tokns=3", ["batch.tokns", "did you mean batch.tokens?"]),
+        ("+experimnt=preln_vs_postln", ["experimnt", "did you mean experiment?"]),
+        ("+experiment=preln_vs_postl", ["preln_vs_postl", "did you mean preln_vs_postln?"]),
+        ("model/postion=learned", ["model/postion", "did you mean model/position?"]),
+        ("model/position=learnt", ["learnt", "did you mean learned?", "sinusoidal"]),
+        ("model=tinny", ["model=tinny", "did you mean tiny?", "micro"]),
+        ("+model.position.max_len=3", ["model.position.max_len"]),
+        ("+optimizer.momentum=3", ["optimizer.momentum", "betas"]),
+        ("+trainer.max_step=3", ["trainer.max_step", "did you mean trainer.max_steps?"]),
+        ("~data", ["data", "no value"]),
+        ("seed=many", ["many", "Integer"]),
+        ("model.d_model=wide", ["wide", "Integer"]),
+        ("batch.too_long=drop", ["batch.too_long=drop", "skip or truncate"]),
+        ("checkpoint.tested=first", ["checkpoint.tested=first", "last or best or average"]),
+        ("budget.steps=0", ["budget.steps=0", "at least 1"]),
+        ("optimizer._target_=torch.optim.Adum", ["torch.optim.Adum", "cannot be loaded"]),
+        ("budget.warmup=${nowhere}", ["nowhere"]),
+    ],
+)
+def test_what_the_user_is_told(override, words):
+    told = complaint(override)
+    assert all(word in told for word in words), told
+    assert "\n" not in told
+    assert "append" not in told  # Hydra's own advice is wrong here
+
+
+def test_a_misspelt_key_in_an_experiment_file(tmp_path):
+    (tmp_path / "experiment").mkdir()
+    text = "# @package _global_\nstudy:\n  factors: [seed]\n  claims: []\n  seads: 3\n"
+    (tmp_path / "experiment" / "mine.yaml").write_text(text)
+    told = complaint("+experiment=mine", folder=tmp_path)
+    assert "study.seads" in told
+    assert "did you mean study.seeds?" in told
+
+
+def test_a_component_with_arbitrary_keywords_is_refused():
+    told = complaint("optimizer={_target_: ablate.tracking.logger.RecordLogger.log_hyperparams}")
+    assert "**kwargs" in told
+
+
+def test_the_default_config_is_accepted():
+    assert complaint() == ""

@@ -1,0 +1,115 @@
+"""Every file of the config tree composes, and means what its place says."""
+
+from pathlib import Path
+
+import hydra
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.utils import get_object
+from omegaconf import OmegaConf
+
+from ablate.__main__ import CONF
+from ablate.config_check import check
+from ablate.study.verdict import rule
+
+LEAVES = sorted(
+    path.relative_to(CONF)
+    for path in CONF.rglob("*.yaml")
+    if path.parent != CONF and path.parent.name != "experiment"
+)
+EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
+# Corpora and tokenizers that need something from the user.
+NEEDS = {"data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"]}
+
+
+@pytest.mark.parametrize("leaf", LEAVES, ids=str)
+def test_every_leaf_composes(leaf, compose):
+    choice = f"{leaf.parent.as_posix()}={leaf.stem}"
+    config = compose(choice, *NEEDS.get(choice, []))
+    check(config)
+    assert config.model.d_model > 0
+
+
+@pytest.mark.parametrize("leaf", [p for p in LEAVES if p.parts[0] == "model"], ids=str)
+def test_a_component_lives_where_its_config_lives(leaf):
+    node = OmegaConf.load(CONF / leaf)
+    if "_target_" in node:
+        folder = ".".join(["ablate", *leaf.parent.parts])
+        assert node._target_.startswith(f"{folder}.")
+        assert issubclass(get_object(node._target_), object)
+
+
+def arms(name):
+    """Config of every arm of an experiment, by its levels."""
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        whole = hydra.compose("config", [f"+experiment={name}"], return_hydra_config=True)
+        params = dict(whole.hydra.sweeper.params)
+        loader = hydra.core.global_hydra.GlobalHydra.instance().config_loader()
+        parser = OverridesParser.create(config_loader=loader)
+        levels = {k: list(_levels(parser, k, v)) for k, v in params.items() if k != "seed"}
+        for choice in _product(levels):
+            yield choice, hydra.compose("config", [f"+experiment={name}", *choice])
+
+
+def _levels(parser, key, value):
+    override = parser.parse_override(f"{key}={value}")
+    if override.is_sweep_override():
+        return override.sweep_string_iterator()
+    return [override.get_value_element_as_str()]
+
+
+def _product(levels):
+    found = [[]]
+    for key, values in levels.items():
+        found = [[*choice, f"{key}={value}"] for choice in found for value in values]
+    return found
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_arm_of_every_experiment_composes(name):
+    configs = list(arms(name))
+    assert len(configs) > 1
+    for _, config in configs:
+        check(config)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_study_speaks_of_what_is_swept(name):
+    (choice, config), *_ = arms(name)
+    swept = {override.split("=")[0] for override in choice}
+    assert config.name == name
+    assert set(config.study.factors) == swept
+    for claim in config.study.claims:
+        assert rule(OmegaConf.to_container(claim, resolve=False))
+        assert {*claim.where, *claim.treatment, *claim.baseline} <= swept
+        assert claim.statement.endswith(".")
+        assert claim.source
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_arms_differ_in_the_factors_and_in_nothing_else(name):
+    flat = [_flat(OmegaConf.to_container(config)) for _, config in arms(name)]
+    differing = {
+        k
+        for other in flat[1:]
+        for k in flat[0].keys() | other.keys()
+        if flat[0].get(k) != other.get(k)
+    }
+    (choice, config), *_ = arms(name)
+    allowed = tuple(factor.replace("/", ".") for factor in config.study.factors)
+    assert differing
+    assert all(key.startswith(allowed) for key in differing), differing
+
+
+def _flat(tree, path=""):
+    if not isinstance(tree, dict):
+        return {path: tree}
+    found = {}
+    for key, value in tree.items():
+        found |= _flat(value, f"{path}.{key}".lstrip("."))
+    return found
+
+
+def test_the_readme_and_the_tree_agree_on_the_experiments():
+    readme = (Path(CONF).parent / "README.md").read_text()
+    assert all(name in readme for name in EXPERIMENTS)

@@ -1,0 +1,184 @@
+import gzip
+import hashlib
+import os
+import socket
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from ablate.data import multi30k
+from ablate.data.multi30k import Multi30k
+from ablate.errors import UserError
+
+TEXT = {
+    f"{name}.{language}": f"{name} eins {language}\n{name} zwei\n".encode()
+    for name in ("train", "val", "test_2016_flickr")
+    for language in ("en", "de")
+}
+
+
+@pytest.fixture(autouse=True)
+def expected(monkeypatch):
+    hashes = {name: hashlib.sha256(text).hexdigest() for name, text in TEXT.items()}
+    monkeypatch.setattr(multi30k, "EXPECTED", hashes)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+@contextmanager
+def server(files: dict[str, bytes], cut: bool = False):
+    """Serve packed files on loopback; `cut` ends each answer before its announced length."""
+    requests: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):  # noqa: N802
+            requests.append(self.path)
+            content = files.get(self.path.rsplit("/", 1)[-1])
+            if content is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content[: len(content) // 2] if cut else content)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{http.server_port}/raw", requests
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+def packed() -> dict[str, bytes]:
+    return {f"{name}.gz": gzip.compress(text) for name, text in TEXT.items()}
+
+
+def corpus(tmp_path, url="http://127.0.0.1:9", root=None, source="en", target="de"):
+    folder = str(tmp_path / "downloaded")
+    return Multi30k(root=root, download_to=folder, url=url, source=source, target=target)
+
+
+def folder(tmp_path) -> str:
+    for name, text in TEXT.items():
+        (tmp_path / name).write_bytes(text)
+    return str(tmp_path)
+
+
+def test_reads_a_folder_in_both_directions(tmp_path):
+    root = folder(tmp_path)
+    forth, back = corpus(tmp_path, root=root), corpus(tmp_path, root=root, source="de", target="en")
+    assert forth.read("train").src == ["train eins en", "train zwei"]
+    assert back.read("test").src == ["test_2016_flickr eins de", "test_2016_flickr zwei"]
+    assert forth.splits == ("train", "validation", "test")
+    assert forth.fingerprint() != back.fingerprint()
+    assert not (tmp_path / "downloaded").exists()
+
+
+def test_wrong_content_names_file_expected_and_found(tmp_path):
+    root = folder(tmp_path)
+    (tmp_path / "val.de").write_text("changed\n")
+    found = hashlib.sha256(b"changed\n").hexdigest()
+    want = hashlib.sha256(TEXT["val.de"]).hexdigest()
+    for use in (lambda c: c.read("validation"), lambda c: c.fingerprint()):
+        with pytest.raises(UserError, match=rf"val\.de is not .*{found}, expected {want}"):
+            use(corpus(tmp_path, root=root))
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(UserError, match=r"data\.root=.* has no file train\.en"):
+        corpus(tmp_path, root=str(tmp_path)).read("train")
+
+
+def test_missing_split_and_languages(tmp_path):
+    with pytest.raises(UserError, match="no split 'dev'.*train, validation, test"):
+        corpus(tmp_path).read("dev")
+    with pytest.raises(UserError, match=r"data\.target=fr: .*en and de"):
+        corpus(tmp_path, target="fr")
+
+
+def test_downloads_once(tmp_path):
+    with server(packed()) as (url, requests):
+        corpus(tmp_path, url).fingerprint()
+        assert corpus(tmp_path, url).read("train").tgt == ["train eins de", "train zwei"]
+        assert sorted(requests) == sorted(f"/raw/{name}.gz" for name in TEXT)
+    assert {p.name: p.read_bytes() for p in (tmp_path / "downloaded").iterdir()} == TEXT
+
+
+def test_a_damaged_download_is_fetched_again(tmp_path):
+    with server(packed()) as (url, requests):
+        corpus(tmp_path, url).read("train")
+        (tmp_path / "downloaded" / "train.en").write_text("damaged\n")
+        assert corpus(tmp_path, url).read("train").src == ["train eins en", "train zwei"]
+    assert len(requests) == 3
+
+
+def refused(tmp_path, url: str, message: str):
+    """A failed download says why in one sentence and leaves nothing behind."""
+    with pytest.raises(UserError, match=message) as caught:
+        corpus(tmp_path, url).read("train")
+    assert "data.root" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list((tmp_path / "downloaded").iterdir()) == []
+
+
+def test_interrupted(tmp_path):
+    with server(packed(), cut=True) as (url, _):
+        refused(tmp_path, url, r"train\.en\.gz broke off after \d+ of \d+ bytes: try again")
+
+
+def test_wrong_text(tmp_path):
+    other = gzip.compress(b"other\n")
+    found, want = (hashlib.sha256(t).hexdigest() for t in (b"other\n", TEXT["train.en"]))
+    with server(packed() | {"train.en.gz": other}) as (url, _):
+        refused(tmp_path, url, rf"train\.en has the SHA-256 {found}, expected {want}")
+
+
+@pytest.mark.parametrize("content", [b"<html>no gzip</html>", gzip.compress(b"text" * 99)[:-10]])
+def test_no_gzip(tmp_path, content):
+    with server(packed() | {"train.en.gz": content}) as (url, _):
+        refused(tmp_path, url, r"train\.en\.gz is not a whole gzip file")
+
+
+def test_no_such_file(tmp_path):
+    with server({}) as (url, _):
+        refused(tmp_path, url, r"train\.en\.gz cannot be downloaded, .* 404 Not Found")
+
+
+def test_no_network(tmp_path):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        refused(tmp_path, url, r"cannot be reached .*without a network")
+
+
+def test_a_connection_reset_in_the_middle(tmp_path):
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer():
+        connection, _ = listener.accept()
+        connection.recv(4096)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\nsome bytes")
+        linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)  # close with a reset
+        connection.close()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    with listener:
+        refused(tmp_path, f"http://127.0.0.1:{listener.getsockname()[1]}", "broke off")
+        thread.join()
+
+
+@pytest.mark.skipif("MULTI30K_ROOT" not in os.environ, reason="MULTI30K_ROOT is not set")
+def test_the_real_corpus(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    real = corpus(tmp_path, root=os.environ["MULTI30K_ROOT"])
+    sizes = [len(real.read(split).tgt) for split in real.splits]
+    assert sizes == [29_000, 1_014, 1_000]

@@ -1,0 +1,90 @@
+import gzip
+
+import pytest
+
+from ablate.errors import UserError
+
+PAIRS = [(f"line {i}", f"Zeile {i}") for i in range(30)]
+
+
+def test_separate_files(tmp_path, write, parallel):
+    given = {name: write(tmp_path / name, PAIRS[i:]) for i, name in enumerate(("tr", "va", "te"))}
+    corpus = parallel(given["tr"], validation=given["va"], test=given["te"])
+    assert corpus.languages == ("en", "de")
+    assert corpus.splits == ("train", "validation", "test")
+    for i, split in enumerate(corpus.splits):
+        assert list(zip(*corpus.read(split), strict=True)) == PAIRS[i:]
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".txt", ".txt.gz"])
+def test_endings(tmp_path, parallel, ending):
+    for column, language in enumerate(("en", "de")):
+        text = "".join(f"{pair[column]}\n" for pair in PAIRS).encode()
+        packed = gzip.compress(text) if ending.endswith(".gz") else text
+        (tmp_path / f"all.{language}{ending}").write_bytes(packed)
+    assert len(parallel(str(tmp_path / "all")).read("train").src) == 20
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".tsv.gz"])
+def test_tsv(tmp_path, parallel, ending):
+    text = "".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS).encode()
+    path = tmp_path / f"all{ending}"
+    path.write_bytes(gzip.compress(text) if ending.endswith(".gz") else text)
+    pairs = parallel(str(path), validation=str(path)).read("validation")
+    assert list(zip(*pairs, strict=True)) == PAIRS
+
+
+def test_the_sampled_splits_are_disjoint_complete_and_repeatable(tmp_path, write, parallel):
+    prefix = write(tmp_path / "all", PAIRS)
+    corpus = parallel(prefix, validation_size=4, test_size=7)
+    splits = {split: list(zip(*corpus.read(split), strict=True)) for split in corpus.splits}
+    assert [len(splits[name]) for name in ("train", "validation", "test")] == [19, 4, 7]
+    assert sorted(sum(splits.values(), [])) == sorted(PAIRS)
+    again = parallel(prefix, validation_size=4, test_size=7)
+    assert [list(zip(*again.read(split), strict=True)) for split in again.splits] == list(
+        splits.values()
+    )
+    other = parallel(prefix, validation_size=4, test_size=7, split_seed=1)
+    assert list(zip(*other.read("test"), strict=True)) != splits["test"]
+
+
+def test_the_fingerprint_follows_the_text_and_the_split(tmp_path, write, parallel):
+    (tmp_path / "copy").mkdir()
+    first = parallel(write(tmp_path / "all", PAIRS))
+    copy = write(tmp_path / "copy" / "all", PAIRS)
+    assert first.fingerprint() == parallel(copy).fingerprint()
+    assert first.fingerprint() != parallel(copy, split_seed=1).fingerprint()
+    assert first.fingerprint() != parallel(copy, test_size=6).fingerprint()
+    assert first.fingerprint() != parallel(copy, source="de", target="en").fingerprint()
+    changed = write(tmp_path / "copy" / "all", [*PAIRS[:-1], ("line 29", "Zeile 30")])
+    assert first.fingerprint() != parallel(changed).fingerprint()
+
+
+def test_missing_files_are_listed(tmp_path, write, parallel):
+    prefix = write(tmp_path / "all", PAIRS)
+    with pytest.raises(UserError, match=r"data\.test=.* none of all\.en, .*, all\.en\.txt\.gz"):
+        parallel(prefix, test=str(tmp_path / "test" / "all")).read("test")
+    with pytest.raises(UserError, match=r"data\.train: there is no file no\.tsv"):
+        parallel("no.tsv").fingerprint()
+
+
+def test_missing_split(tmp_path, write, parallel):
+    corpus = parallel(write(tmp_path / "all", PAIRS))
+    with pytest.raises(UserError, match="no split 'dev'.*train, validation, test"):
+        corpus.read("dev")
+
+
+def test_a_sample_larger_than_the_corpus(tmp_path, write, parallel):
+    corpus = parallel(write(tmp_path / "all", PAIRS), validation_size=20, test_size=10)
+    with pytest.raises(UserError, match=r"test_size=10 and data\.validation_size=20 leave .* 30"):
+        corpus.read("train")
+
+
+def test_an_empty_sample(parallel):
+    with pytest.raises(UserError, match=r"data\.test_size is 0"):
+        parallel("x", test_size=0)
+
+
+def test_one_language(parallel):
+    with pytest.raises(UserError, match="both 'en'"):
+        parallel("x", target="en")

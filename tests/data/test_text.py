@@ -1,0 +1,83 @@
+import gzip
+
+import pytest
+
+from ablate.data.text import read_lines, read_pair, read_tsv
+from ablate.errors import UserError
+
+
+def file(tmp_path, content: bytes, name: str = "text.en"):
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("a\nb\n", ["a", "b"]),
+        ("a\nb", ["a", "b"]),
+        ("a\r\nb\r\n", ["a", "b"]),
+        ("a\r\nb\r", ["a", "b"]),
+        ("\ufeffa\nb\n", ["a", "b"]),
+        ("a\u2028b\x85c\x0bd\rf\n g \n", ["a\u2028b\x85c\x0bd\rf", " g "]),
+        ("a\n\nb\n", ["a", "", "b"]),
+    ],
+)
+def test_only_the_line_feed_ends_a_line(tmp_path, content, lines):
+    assert read_lines(file(tmp_path, content.encode())) == lines
+    assert read_lines(file(tmp_path, gzip.compress(content.encode()), "t.gz")) == lines
+
+
+def test_not_utf8_names_line_and_byte(tmp_path):
+    path = file(tmp_path, b"good\nb\xffd\n")
+    with pytest.raises(UserError, match=r"text\.en is not UTF-8: line 2 .* 0xff at position 6 "):
+        read_lines(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])
+def test_empty_file(tmp_path, content):
+    with pytest.raises(UserError, match=r"text\.en is empty"):
+        read_lines(file(tmp_path, content))
+
+
+@pytest.mark.parametrize("packed", [b"no gzip", gzip.compress(b"some text\n" * 99)[:-12]])
+def test_broken_gzip(tmp_path, packed):
+    with pytest.raises(UserError, match=r"t\.gz is not a whole gzip file"):
+        read_lines(file(tmp_path, packed, "t.gz"))
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(UserError, match=r"nothing\.en cannot be read: No such file"):
+        read_lines(tmp_path / "nothing.en")
+
+
+def test_unequal_line_counts_name_both_files(tmp_path):
+    src, tgt = file(tmp_path, b"a\nb\n", "x.en"), file(tmp_path, b"a\nb\nc\n", "x.de")
+    with pytest.raises(UserError, match=r"x\.en has 2 lines and .*x\.de has 3"):
+        read_pair(src, tgt)
+
+
+def test_empty_lines_name_the_file_and_the_line(tmp_path):
+    src = file(tmp_path, b"a\nb\nc\n", "x.en")
+    tgt = file(tmp_path, "a\n \u2003\n\n".encode(), "x.de")
+    with pytest.raises(UserError, match=r"x\.de: line 2 is empty \(2 empty in all\)"):
+        read_pair(src, tgt)
+
+
+def test_tsv(tmp_path):
+    pairs = read_tsv(file(tmp_path, b"a b\tc\r\nd\te\n", "x.tsv"))
+    assert pairs.src == ["a b", "d"]
+    assert pairs.tgt == ["c", "e"]
+
+
+@pytest.mark.parametrize("line", [b"only one", b"a\tb\tc"])
+def test_tsv_with_other_columns(tmp_path, line):
+    columns = line.count(b"\t") + 1
+    with pytest.raises(UserError, match=rf"x\.tsv: line 2 has {columns} tab-separated"):
+        read_tsv(file(tmp_path, b"a\tb\n" + line, "x.tsv"))
+
+
+def test_tsv_with_an_empty_column(tmp_path):
+    with pytest.raises(UserError, match=r"x\.tsv, column 2: line 2 is empty"):
+        read_tsv(file(tmp_path, b"a\tb\nc\t \n", "x.tsv"))

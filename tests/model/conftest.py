@@ -1,0 +1,36 @@
+"""Models from overrides, as the command line would build them."""
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def build_model(compose):
+    """Build a small model from overrides."""
+    from ablate.model.build import build
+    from ablate.model.initialise import initialise
+
+    small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2")
+
+    def built(*overrides, joint_vocab=True):
+        config = compose(*small, *overrides)
+        model = build(config.model, 20, 20, joint_vocab=joint_vocab)
+        initialise(model, 1)
+        return model
+
+    return built
+
+
+@pytest.fixture
+def batch():
+    """Token ids of three padded pairs: src "3 6", tgt_in "3 5"."""
+    src, tgt_in = torch.randint(4, 20, (3, 6)), torch.randint(4, 20, (3, 5))
+    src[1, 4:] = 0
+    src[2, 1:] = 0
+    tgt_in[0, 3:] = 0
+    return src, tgt_in

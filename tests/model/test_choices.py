@@ -1,0 +1,139 @@
+"""Wrong choices end in one sentence; right ones do what they say."""
+
+import pytest
+import torch
+
+WRONG = {
+    "model.n_heads=3": r"model.n_heads is 3.*model.d_model 16.*1, 2, 4, 8, 16.*model.d_head",
+    "model.n_heads=0": "model.n_heads is 0",
+    "model.d_head=0": "model.d_head is 0",
+    "model.n_layers=0": "model.n_layers is 0",
+    "model.dropout.rate=1.0": r"model.dropout.rate is 1.0.*below 1",
+    "model.dropout.attention=-0.1": "model.dropout.attention is -0.1",
+    "model.attention.fill=minus_inf": "model/attention=explicit",
+    "model.attention.scale=sqrt": "sqrt_d_head.*none.*d_head",
+    "model.position.layout=mixed": "interleaved.*halves",
+    "model.position.spacing=wide": "half.*half_minus_one",
+    "model.feed_forward.activation=tanh": "relu.*gelu.*linear",
+    "model.d_model=15 model.d_head=4": "model.d_model is 15.*even",
+    "model/position=learned model.position.max_length=0": "max_length is 0",
+    "model/attention=explicit model.attention.fill=zeros": "minus_inf.*large_negative.*zero_output",
+}
+
+
+@pytest.mark.parametrize("overrides", WRONG)
+def test_a_wrong_choice_is_one_sentence_that_names_the_key(build_model, overrides):
+    from ablate.errors import UserError
+
+    with pytest.raises(UserError, match=WRONG[overrides]):
+        build_model(*overrides.split())
+
+
+@pytest.mark.parametrize(
+    "values, key",
+    [
+        ({"epsilon": 1.0, "target": "vocab"}, "loss.epsilon is 1.0"),
+        ({"epsilon": 0.1, "target": "true"}, "loss.target is 'true'.*not_true_nor_pad"),
+    ],
+)
+def test_a_wrong_loss(values, key):
+    from ablate.errors import UserError
+    from ablate.loss.label_smoothing import LabelSmoothing
+
+    with pytest.raises(UserError, match=key):
+        LabelSmoothing(**values)
+
+
+def test_three_way_tying_needs_a_joint_vocabulary(build_model):
+    from ablate.errors import UserError
+
+    with pytest.raises(UserError, match="model/embedding=tied_all.*tokenizer"):
+        build_model("model/embedding=tied_all", joint_vocab=False)
+
+
+def test_other_errors_are_not_hidden(compose):
+    from hydra.errors import InstantiationException
+
+    from ablate.model.build import build
+
+    config = compose("+model.position.colour=red", "model.d_model=16")
+    with pytest.raises(InstantiationException, match="colour"):
+        build(config.model, 20, 20, joint_vocab=True)
+
+
+def test_a_learned_position_past_its_table(build_model):
+    from ablate.errors import UserError
+
+    model = build_model("model/position=learned", "model.position.max_length=6")
+    model(torch.ones(1, 6, dtype=torch.long), torch.ones(1, 6, dtype=torch.long))
+    with pytest.raises(UserError, match=r"7 tokens.*max_length=6"):
+        model.encode(torch.ones(1, 7, dtype=torch.long))
+
+
+@torch.no_grad()
+def test_sinusoids_go_on_past_their_table(build_model):
+    model = build_model().eval()
+    long = torch.randint(4, 20, (1, 600))
+    torch.testing.assert_close(
+        model(long, long)[:, :9], model(long, long[:, :9]), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_heads_need_not_fill_the_model(build_model, batch):
+    model = build_model("model.n_heads=3", "model.d_head=5")
+    attention = model.encoder.layers[0].self_attention
+    assert attention.query.weight.shape == (15, 16)
+    assert model(*batch).shape == (3, 5, 20)
+
+
+def test_the_decoder_may_have_its_own_depth(build_model, batch):
+    model = build_model("model.n_layers=1", "model.n_decoder_layers=3")
+    assert (len(model.encoder.layers), len(model.decoder.layers)) == (1, 3)
+    assert model(*batch).shape == (3, 5, 20)
+
+
+@pytest.mark.parametrize("site", ["residual", "attention", "feed_forward", "embedding"])
+@pytest.mark.parametrize("attention", ["fused", "explicit"])
+def test_each_dropout_site_has_its_own_rate(build_model, batch, site, attention):
+    off = ("model.dropout.rate=0.0", f"model/attention={attention}")
+    still = build_model(*off)
+    torch.testing.assert_close(still(*batch), still(*batch))
+    model = build_model(*off, f"model.dropout.{site}=0.5")
+    assert not torch.allclose(model(*batch), model(*batch))
+    torch.testing.assert_close(model.eval()(*batch), still.eval()(*batch))
+
+
+def test_embeddings_are_scaled_by_choice(build_model):
+    src = torch.tensor([[5, 6]])
+    scaled = build_model("model.embedding.scaled=true").embedding
+    plain = build_model("model.embedding.scaled=false").embedding
+    torch.testing.assert_close(scaled.embed_src(src), 4 * plain.embed_src(src))
+    states = torch.randn(2, 16)
+    torch.testing.assert_close(scaled.project(states), plain.project(states))
+
+
+@pytest.mark.parametrize("level, matrices", [("separate", 3), ("tied_target", 2), ("tied_all", 1)])
+def test_embeddings_share_what_they_say(build_model, level, matrices):
+    embedding = build_model(f"model/embedding={level}").embedding
+    assert sum(p.numel() for p in embedding.parameters()) == matrices * 20 * 16
+    plain = build_model(f"model/embedding={level}", "model.embedding.scaled=false").embedding
+    src, tgt = plain.embed_src(torch.tensor([[5]])), plain.embed_tgt(torch.tensor([[5]]))
+    assert torch.equal(src, tgt) == (level == "tied_all")
+    logits = plain.project(torch.eye(16))[:, 5]
+    assert torch.equal(logits, tgt[0, 0]) == (level != "separate")
+
+
+def test_building_leaves_the_global_random_numbers_alone(compose):
+    from ablate.model.build import build
+
+    config = compose("model.d_model=16")
+    before = torch.random.get_rng_state()
+    build(config.model, 20, 20, joint_vocab=True)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_shapes_are_checked_in_tests(build_model):
+    from jaxtyping import TypeCheckError
+
+    with pytest.raises(TypeCheckError):
+        build_model()(torch.ones(2, 3, dtype=torch.long), torch.ones(5, 3, dtype=torch.long))

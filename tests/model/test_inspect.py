@@ -1,0 +1,62 @@
+"""Attention weights and parameter tables."""
+
+import pytest
+import torch
+
+NAMES = [
+    "encoder.0.self",
+    "encoder.1.self",
+    "decoder.0.self",
+    "decoder.0.cross",
+    "decoder.1.self",
+    "decoder.1.cross",
+]
+
+
+@pytest.mark.parametrize("padding", ["columns", "rows_and_columns", "none"])
+def test_weights_do_not_depend_on_the_kernel(build_model, batch, padding):
+    from ablate.model.inspect import attention_weights
+
+    fused = attention_weights(build_model(f"model/padding={padding}"), *batch)
+    explicit = build_model(f"model/padding={padding}", "model/attention=explicit")
+    told = attention_weights(explicit, *batch)
+    assert sorted(fused) == sorted(told) == sorted(NAMES)
+    for name in NAMES:
+        torch.testing.assert_close(fused[name], told[name])
+
+
+def test_weights_are_distributions_that_obey_the_masks(build_model, batch):
+    from ablate.model.inspect import attention_weights
+
+    weights = attention_weights(build_model(), *batch)
+    for name, value in weights.items():
+        torch.testing.assert_close(value.sum(-1), torch.ones(value.shape[:3]), msg=name)
+    assert weights["decoder.0.self"].triu(1).abs().max() == 0
+    assert weights["decoder.1.cross"][2, :, :, 1:].abs().max() == 0
+    assert weights["encoder.0.self"].shape == (3, 2, 6, 6)
+
+
+def test_looking_changes_nothing(build_model, batch):
+    from ablate.model.inspect import attention_weights
+
+    model = build_model("model.dropout.rate=0.0").train()
+    before = model(*batch)
+    attention_weights(model, *batch)
+    assert model.training
+    assert torch.equal(before, model(*batch))
+    assert not any(m._forward_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize("level", ["separate", "tied_all"])
+def test_parts_are_disjoint_and_sum_to_the_total(build_model, level):
+    from ablate.model.inspect import parameter_table
+
+    model = build_model(f"model/embedding={level}", "model/residual=pre_ln")
+    table = parameter_table(model)
+    parts = dict(table)
+    assert len(parts) == len(table)
+    assert sum(parts.values()) == sum(p.numel() for p in model.parameters())
+    assert parts["encoder.self_attention"] == 2 * (4 * 16 * 16 + 4 * 16)
+    assert parts["decoder.cross_attention"] == parts["encoder.self_attention"]
+    assert parts["embedding.tgt"] == 20 * 16
+    assert parts["encoder.final_norm"] == 2 * 16

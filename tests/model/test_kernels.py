@@ -1,0 +1,101 @@
+"""Fused and explicit attention: masks, fills, scales."""
+
+import pytest
+import torch
+
+FILLS = ["minus_inf", "large_negative", "zero_output"]
+
+
+def explicit(fill="zero_output", scale="sqrt_d_head"):
+    from ablate.model.attention.explicit import Explicit
+
+    return Explicit(d_head=4, dropout=0.0, scale=scale, fill=fill)
+
+
+def fused(scale="sqrt_d_head", dropout=0.0):
+    from ablate.model.attention.fused import Fused
+
+    return Fused(d_head=4, dropout=dropout, scale=scale, fill="zero_output")
+
+
+def tensors(n_keys):
+    q = torch.randn(2, 3, 5, 4, requires_grad=True)
+    k, v = (torch.randn(2, 3, n_keys, 4, requires_grad=True) for _ in range(2))
+    return q, k, v
+
+
+def masks(n_keys):
+    """Return masks of all the shapes that paddings make, no row fully masked but in `rows`."""
+    keys = torch.arange(n_keys) < torch.tensor([n_keys, 2])[:, None]
+    queries = torch.arange(5) < torch.tensor([3, 5])[:, None]
+    columns, rows = keys[:, None, None], queries[:, None, :, None]
+    return {"none": None, "columns": columns, "rows": rows, "both": rows & columns}
+
+
+@pytest.mark.parametrize("scale", ["sqrt_d_head", "none", "d_head"])
+@pytest.mark.parametrize("n_keys", [6, 16, 21])
+@pytest.mark.parametrize("mask", ["none", "columns", "rows", "both"])
+def test_fused_equals_explicit_with_gradients(mask, n_keys, scale):
+    inputs, keep = tensors(n_keys), masks(n_keys)[mask]
+    results = []
+    for kernel in (fused(scale), explicit("zero_output", scale)):
+        out, _ = kernel(*inputs, keep)
+        results.append((out, *torch.autograd.grad(out.square().sum(), inputs)))
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        assert one.isfinite().all()
+
+
+@pytest.mark.parametrize("scale, divisor", [("sqrt_d_head", 2), ("none", 1), ("d_head", 4)])
+def test_scale_divides_the_scores(scale, divisor):
+    q, k, v = tensors(6)
+    _, weights = explicit(scale=scale)(q, k, v, None)
+    torch.testing.assert_close(weights, (q @ k.transpose(2, 3) / divisor).softmax(-1))
+
+
+@pytest.mark.parametrize("n_keys", [6, 16])
+@pytest.mark.parametrize("fill", FILLS)
+def test_a_fully_masked_row(fill, n_keys):
+    q, k, v = tensors(n_keys)
+    keep = masks(n_keys)["both"]  # the last two queries of the first sentence keep nothing
+    out, weights = explicit(fill)(q, k, v, keep)
+    empty = out[0, :, 3:]
+    if fill == "minus_inf":
+        assert empty.isnan().all()
+    else:
+        mean = v[0].mean(1, keepdim=True).expand_as(empty)
+        expected = mean if fill == "large_negative" else torch.zeros_like(empty)
+        torch.testing.assert_close(empty, expected)
+    assert out[1].isfinite().all()
+    assert (weights[1, :, :, 2:] == 0).all()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_fused_gives_zeros_for_a_fully_masked_row(dropout):
+    q, k, v = tensors(6)
+    out, weights = fused(dropout=dropout)(q, k, v, masks(6)["both"])
+    assert weights is None
+    assert (out[0, :, 3:] == 0).all()
+
+
+def test_minus_inf_with_masked_rows_spreads_to_real_positions(build_model, batch):
+    nan = build_model(
+        "model/attention=explicit", "model.attention.fill=minus_inf", "model/padding=columns"
+    )
+    assert nan(*batch).isfinite().all()  # no row is fully masked here
+    nan = build_model(
+        "model/attention=explicit",
+        "model.attention.fill=minus_inf",
+        "model/padding=rows_and_columns",
+    )
+    assert nan(*batch)[1].isnan().all()
+
+
+@pytest.mark.parametrize("fill", ["large_negative", "zero_output"])
+@torch.no_grad()
+def test_rows_and_columns_equal_columns_at_real_positions(build_model, batch, fill):
+    choice = ("model/attention=explicit", f"model.attention.fill={fill}")
+    one = build_model(*choice, "model/padding=columns").eval()(*batch)
+    other = build_model(*choice, "model/padding=rows_and_columns").eval()(*batch)
+    real = batch[1] != 0
+    torch.testing.assert_close(one[real], other[real])

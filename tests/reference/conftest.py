@@ -1,0 +1,59 @@
+"""Our stacks and torch's, with the same weights."""
+
+from functools import partial
+
+import pytest
+import torch
+
+D_MODEL, N_HEADS = 32, 4
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def transformer():
+    """Build a Transformer of two layers without positions and dropout."""
+    from ablate.model.attention.explicit import Explicit
+    from ablate.model.attention.fused import Fused
+    from ablate.model.embedding.separate import Separate
+    from ablate.model.feed_forward.position_wise import PositionWise
+    from ablate.model.initialise import initialise
+    from ablate.model.norm.layer_norm import LayerNorm
+    from ablate.model.padding.columns import Columns
+    from ablate.model.position.none import NoPosition
+    from ablate.model.residual.post_ln import PostLN
+    from ablate.model.residual.pre_ln import PreLN
+    from ablate.model.transformer import Transformer
+    from ablate.schema import Dropout
+
+    def built(residual, attention):
+        kernel = {"fused": Fused, "explicit": Explicit}[attention]
+        model = Transformer(
+            d_model=D_MODEL,
+            d_ff=48,
+            n_heads=N_HEADS,
+            d_head=None,
+            n_layers=2,
+            n_decoder_layers=2,
+            dropout=Dropout(0.0, 0.0, 0.0, 0.0, 0.0),
+            position=NoPosition,
+            residual={"post_ln": PostLN, "pre_ln": PreLN}[residual],
+            norm=partial(LayerNorm, eps=1e-5),
+            attention=partial(kernel, scale="sqrt_d_head", fill="zero_output"),
+            padding=Columns,
+            feed_forward=partial(PositionWise, activation="relu"),
+            embedding=partial(Separate, scaled=True),
+            src_vocab=9,
+            tgt_vocab=9,
+            joint_vocab=False,
+        )
+        initialise(model, 1)
+        with torch.no_grad():  # so that biases and gains count too
+            for parameter in model.parameters():
+                parameter.add_(0.1 * torch.randn_like(parameter))
+        return model
+
+    return built

@@ -1,0 +1,102 @@
+"""Single parts against torch's, and sinusoids against the formula."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+
+@pytest.mark.parametrize("n_keys", [6, 19])
+def test_multi_head_attention(n_keys):
+    from ablate.model.attention.explicit import Explicit
+    from ablate.model.attention.multi_head import MultiHeadAttention
+
+    kernel = Explicit(d_head=4, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
+    ours = MultiHeadAttention(d_model=12, n_heads=3, d_head=4, kernel=kernel)
+    theirs = nn.MultiheadAttention(12, 3, batch_first=True)
+    nn.init.normal_(theirs.in_proj_bias)
+    nn.init.normal_(theirs.out_proj.bias)
+    with torch.no_grad():
+        for number, part in enumerate((ours.query, ours.key, ours.value)):
+            part.weight.copy_(theirs.in_proj_weight[12 * number : 12 * (number + 1)])
+            part.bias.copy_(theirs.in_proj_bias[12 * number : 12 * (number + 1)])
+    ours.output.load_state_dict(theirs.out_proj.state_dict())
+    x, memory = torch.randn(2, 5, 12), torch.randn(2, n_keys, 12)
+    real = torch.arange(n_keys) < torch.tensor([n_keys, 3])[:, None]
+    out, weights = theirs(x, memory, memory, key_padding_mask=~real, average_attn_weights=False)
+    torch.testing.assert_close(ours(x, memory, real[:, None, None]), out)
+    q = ours.split(ours.query(x))
+    _, our_weights = kernel(q, *ours.keys_values(memory), real[:, None, None])
+    torch.testing.assert_close(our_weights, weights)
+
+
+def test_layer_norm():
+    from ablate.model.norm.layer_norm import LayerNorm
+
+    x = torch.randn(3, 4, 10) * 5 + 2
+    theirs = nn.LayerNorm(10, eps=1e-3)
+    torch.testing.assert_close(LayerNorm(d_model=10, eps=1e-3)(x), theirs(x))
+
+
+def test_rms_norm():
+    from ablate.model.norm.rms_norm import RMSNorm
+
+    x = torch.randn(3, 4, 10) * 5 + 2
+    torch.testing.assert_close(RMSNorm(d_model=10, eps=1e-3)(x), nn.RMSNorm(10, eps=1e-3)(x))
+
+
+def test_std_eps_by_torch_std():
+    from ablate.model.norm.std_eps import StdEps
+
+    x = torch.randn(3, 4, 10) * 5 + 2
+    expected = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 0.5)
+    torch.testing.assert_close(StdEps(d_model=10, eps=0.5)(x), expected)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
+def test_label_smoothing_over_the_vocabulary(epsilon):
+    from ablate.loss.label_smoothing import LabelSmoothing
+
+    logits, targets = torch.randn(8, 11), torch.randint(0, 11, (8,))
+    ours, theirs = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+    objective, _ = LabelSmoothing(epsilon=epsilon, target="vocab")(ours, targets)
+    expected = nn.CrossEntropyLoss(label_smoothing=epsilon)(theirs, targets)
+    torch.testing.assert_close(objective, expected)
+    objective.backward()
+    expected.backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+@pytest.mark.parametrize("target", ["vocab", "not_true", "not_true_nor_pad"])
+def test_label_smoothing_is_cross_entropy_with_the_smoothed_target(target):
+    from ablate.loss.label_smoothing import LabelSmoothing
+
+    n_vocab, epsilon = 11, 0.3
+    logits, targets = torch.randn(8, n_vocab), torch.randint(1, n_vocab, (8,))
+    smoothed = torch.zeros(8, n_vocab)
+    for row, true in enumerate(targets.tolist()):
+        sharing = set(range(n_vocab)) - {"vocab": set(), "not_true": {true}}.get(target, {true, 0})
+        smoothed[row, list(sharing)] = epsilon / len(sharing)
+        smoothed[row, true] += 1 - epsilon
+    objective, _ = LabelSmoothing(epsilon=epsilon, target=target)(logits, targets)
+    torch.testing.assert_close(objective, nn.CrossEntropyLoss()(logits, smoothed))
+
+
+@pytest.mark.parametrize(("position", "pair"), [(0, 0), (1, 0), (1, 3), (37, 5), (700, 2)])
+def test_sinusoids(position, pair):
+    from ablate.model.position.sinusoidal import Sinusoidal
+
+    d_model = 12
+    zeros = torch.zeros(1, 3, d_model)
+    paper = Sinusoidal(d_model=d_model, layout="interleaved", spacing="half")
+    row = paper(zeros, position)[0, 0]
+    angle = position / 10000 ** (2 * pair / d_model)
+    assert row[2 * pair].item() == pytest.approx(math.sin(angle), abs=1e-6)
+    assert row[2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+    tensor2tensor = Sinusoidal(d_model=d_model, layout="halves", spacing="half_minus_one")
+    row = tensor2tensor(zeros, position)[0, 0]
+    angle = position * math.exp(-pair * math.log(10000) / (d_model / 2 - 1))
+    assert row[pair].item() == pytest.approx(math.sin(angle), abs=1e-6)
+    assert row[d_model // 2 + pair].item() == pytest.approx(math.cos(angle), abs=1e-6)

@@ -1,0 +1,89 @@
+import pytest
+import torch
+
+from ablate.data.vocabulary import BOS, EOS
+from ablate.errors import UserError
+from ablate.search.beam import Beam
+from ablate.search.greedy import Greedy
+
+
+def beam(size, length_penalty, max_ratio=0, max_extra=4) -> Beam:
+    return Beam(size=size, length_penalty=length_penalty, max_ratio=max_ratio, max_extra=max_extra)
+
+
+def test_size_one_without_penalty_is_greedy(table_model, twelve):
+    greedy = Greedy(max_ratio=1.5, max_extra=2)(table_model(), twelve[1])
+    assert beam(1, 0.0, 1.5, 2)(table_model(), twelve[1]) == greedy
+
+
+def test_greedy_takes_the_likeliest_token_each_time(table_model, twelve):
+    rows, src = twelve
+    model = table_model()
+    for row, ids in zip(rows, Greedy(max_ratio=0, max_extra=5)(model, src), strict=True):
+        prefix = (BOS,)
+        for token in [*ids, EOS][:5]:
+            allowed = model.logits((*row, EOS), prefix)[EOS:]
+            assert token == EOS + allowed.argmax().item()
+            prefix = (*prefix, token)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 3.0])
+def test_wide_beam_finds_the_best_of_all_translations(alpha, table_model, twelve):
+    rows, src = twelve
+    model = table_model()
+    # 81 hypotheses of 4 tokens out of 3: the beam drops none
+    found = beam(81, alpha)(table_model(), src)
+    assert found == [model.best((*row, EOS), 4, alpha) for row in rows]
+    assert len({len(ids) for ids in found}) > 1
+
+
+def test_length_penalty_lengthens(table_model, twelve):
+    lengths = [
+        sum(map(len, beam(20, alpha, 0, 8)(table_model(), twelve[1]))) for alpha in (0.0, 1.0, 3.0)
+    ]
+    assert lengths[0] < lengths[1] < lengths[2]
+
+
+def test_wider_beams_find_likelier_translations(table_model, twelve):
+    rows, src = twelve
+    model = table_model()
+
+    def total(size):
+        found = beam(size, 0.0, 0, 8)(model, src)
+        return sum(model.log_p((*r, EOS), ids) for r, ids in zip(rows, found, strict=True))
+
+    assert total(1) < total(3) < total(9)
+
+
+def test_search_stops_once_nothing_can_win(table_model, twelve):
+    model = table_model(eos_bonus=20.0)
+    found = beam(3, 0.6, 0, 50)(model, twelve[1])
+    assert found == [[]] * 12
+    assert model.steps < 8
+
+
+def test_beam_may_be_wider_than_the_vocabulary(table_model, twelve):
+    rows, src = twelve
+    assert len(beam(40, 0.6)(table_model(vocab=5), src)) == 12
+
+
+@pytest.mark.parametrize("size", [0, -3])
+def test_size_below_one_is_refused(size):
+    with pytest.raises(UserError, match=f"search.size is {size}: it must be at least 1"):
+        beam(size, 0.6)
+
+
+def test_negative_penalty_is_refused():
+    with pytest.raises(UserError, match="search.length_penalty is -0.5: it must be at least 0"):
+        beam(5, -0.5)
+
+
+def test_half_precision_logits_are_scored_in_float32(table_model, twelve):
+    model = table_model()
+    exact = model.logits
+    model.logits = lambda source, prefix: exact(source, prefix).bfloat16().double()
+    expected = beam(4, 0.6)(model, twelve[1])
+    model.logits = lambda source, prefix: exact(source, prefix).bfloat16()
+    assert beam(4, 0.6)(model, twelve[1]) == expected
+    assert any(expected)
+    assert torch.is_inference_mode_enabled() is False

@@ -1,0 +1,30 @@
+import pytest
+import torch
+
+from ablate.search.largest import largest
+
+
+@pytest.mark.parametrize("width", [3, 127, 640, 1000, 8000, 8191])
+@pytest.mark.parametrize("k", [1, 3])
+def test_same_as_topk(width, k):
+    values = torch.randn(37, width, generator=torch.Generator().manual_seed(width))
+    top, column = largest(values[:, :], k)
+    assert torch.equal(top, values.topk(k).values)
+    assert torch.equal(values.gather(1, column), top)
+
+
+def test_largest_entries_in_one_block_or_in_the_rest_are_found():
+    values = torch.zeros(2, 1030)
+    values[0, 65:70] = torch.tensor([1.0, 5.0, 4.0, 3.0, 2.0])
+    values[1, 1025:] = torch.tensor([1.0, 5.0, 4.0, 3.0, 2.0])
+    top, column = largest(values, 4)
+    assert top.tolist() == [[5.0, 4.0, 3.0, 2.0]] * 2
+    assert column.tolist() == [[66, 67, 68, 69], [1026, 1027, 1028, 1029]]
+
+
+def test_takes_slices_and_minus_infinity():
+    values = torch.full((2, 402), float("-inf"))
+    values[:, 7], values[:, 401] = 1.0, 2.0
+    top, column = largest(values[:, 3:], 2)
+    assert top.tolist() == [[2.0, 1.0]] * 2
+    assert column.tolist() == [[398, 4]] * 2
