@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -24,6 +26,8 @@ def job(config: DictConfig) -> None:
     """Run one cell. Torch is imported here, not for --help."""
     from ablate.run import run
 
+    if config.study is not None:
+        _say_what_is_not_run(config)
     try:
         run(config)
     except UserError as error:
@@ -39,6 +43,15 @@ def main() -> None:
         sys.exit(_complain(str(error)))
     except (hydra.errors.HydraException, OmegaConfBaseException) as error:
         sys.exit(_complain(explain(error)))
+
+
+def _say_what_is_not_run(config: DictConfig) -> None:
+    """Without -m Hydra quietly runs one cell of an experiment."""
+    if HydraConfig.get().mode == RunMode.RUN and "LOCAL_RANK" not in os.environ:
+        print(
+            f"This is one run with the default levels, not the study {config.name}: "
+            "no arms, no seeds, no verdict. Add -m to run the study."
+        )
 
 
 def _complain(sentence: str) -> int:

@@ -3,26 +3,25 @@
 import logging
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback, EarlyStopping
-from pytorch_lightning.loggers.logger import Logger
 
 from ablate.config_check import check
+from ablate.construct import construct
 from ablate.data.module import TranslationData
+from ablate.errors import UserError
 from ablate.model.build import build
 from ablate.model.initialise import initialise
 from ablate.model.transformer import Transformer
 from ablate.seeding import seed_dropout
 from ablate.summary import announce, conclude
 from ablate.task import Translation
-from ablate.tracking.logger import RecordLogger
 from ablate.tracking.record import Record
+from ablate.tracking.tracking import Tracking
 from ablate.weights import WeightKeeper
 
 
@@ -36,13 +35,14 @@ def run(config: DictConfig) -> dict[str, Any]:
     hush_lightning()
     torch.set_num_threads(config.threads)
     data = prepare_data(config)
+    check_splits(config.test_splits, data)
     record = Record(config, data.fingerprint)
     if not config.fresh and (earlier := record.result()):
         return conclude(record, earlier, reused=True)
-    with record:
+    with record, Tracking(config, record) as tracking:
         model = make_model(config, data)
         measure = train if config.probe is None else probe
-        found = measure(config, data, model, record)
+        found = measure(config, data, model, tracking)
     return conclude(record, found, reused=False)
 
 
@@ -57,14 +57,24 @@ def prepare_data(config: DictConfig) -> TranslationData:
     """Read the corpus and build its vocabulary and token ids, or find them in the cache."""
     batch: Any = OmegaConf.to_object(config.batch)
     data = TranslationData(
-        corpus=instantiate(config.data),
-        scheme=instantiate(config.tokenizer),
+        corpus=construct(config.data),
+        scheme=construct(config.tokenizer),
         batch=batch,
         cache_dir=config.paths.cache,
         seed=config.seed,
     )
     data.prepare()
     return data
+
+
+def check_splits(splits: list[str], data: TranslationData) -> None:
+    """Raise UserError for a split that the corpus does not have."""
+    for split in splits:
+        if split not in data.counts:
+            raise UserError(
+                f"test_splits has {split}, which this corpus does not have; "
+                f"allowed is {', '.join(data.counts)}"
+            )
 
 
 def make_model(config: DictConfig, data: TranslationData) -> Transformer:
@@ -86,38 +96,47 @@ def build_model(config: DictConfig, data: TranslationData) -> Transformer:
 
 def make_parts(config: DictConfig) -> dict[str, Any]:
     """Loss, optimiser, schedule and search, as the config names them."""
-    return {part: instantiate(config[part]) for part in ("loss", "optimizer", "schedule", "search")}
+    return {part: construct(config[part]) for part in ("loss", "optimizer", "schedule", "search")}
+
+
+def parameters(model: Transformer) -> int:
+    """Number of trained parameters; shared ones count once."""
+    return sum(p.numel() for p in model.parameters())
 
 
 def probe(
-    config: DictConfig, data: TranslationData, model: Transformer, record: Record
+    config: DictConfig, data: TranslationData, model: Transformer, tracking: Tracking
 ) -> dict[str, Any]:
     """Measure without training."""
+    record = tracking.record
     with record.phase("probe"):
-        values = instantiate(config.probe)(model)
-    return record.finish("finished", {f"probe/{name}": value for name, value in values.items()})
+        values = construct(config.probe)(model)
+    metrics = {f"probe/{name}": value for name, value in values.items()}
+    return record.finish("finished", metrics | {"parameters": parameters(model)})
 
 
 def train(
-    config: DictConfig, data: TranslationData, model: Transformer, record: Record
+    config: DictConfig, data: TranslationData, model: Transformer, tracking: Tracking
 ) -> dict[str, Any]:
     """Fit, choose the weights, validate and test them, and write the result."""
+    record = tracking.record
+    known = {"unigram_nll": data.unigram_nll, "parameters": parameters(model)}
     task = Translation(model=model, data=data, **make_parts(config))
     weights = WeightKeeper(record.folder, config.checkpoint, config.budget.validate_every)
-    trainer = make_trainer(config, record, weights.callbacks())
+    trainer = make_trainer(config, tracking, weights.callbacks())
     announce(config, data, model, record)
     seed_dropout(config.seed, trainer.global_rank)
     with record.phase("training"):
         trainer.fit(task, datamodule=data)
     if task.diverged:
-        return record.finish(
-            "diverged", {"unigram_nll": data.unigram_nll, "steps": trainer.global_step}
-        )
+        return record.finish("diverged", known | {"steps": trainer.global_step})
     weights.load_tested(task)
     test(config, trainer, task, record)
+    with record.phase("pictures"):
+        tracking.show(task)
     weights.keep(task)
     record.keep_tokenizers(data.tokenizers)
-    metrics = {**task.measured, "unigram_nll": data.unigram_nll, "steps": trainer.global_step}
+    metrics = {**task.measured, **known, "steps": trainer.global_step}
     collapsed = not metrics["val/nll"] < data.unigram_nll
     return record.finish("collapsed" if collapsed else "finished", metrics)
 
@@ -134,18 +153,16 @@ def test(config: DictConfig, trainer: pl.Trainer, task: Translation, record: Rec
         record.keep_hypotheses(split, evaluation.hypotheses(), evaluation.statistics())
 
 
-def make_trainer(config: DictConfig, record: Record, callbacks: list[Callback]) -> pl.Trainer:
-    """Lightning's trainer with our record, the chosen logger and early stopping if wanted."""
-    loggers: list[Logger] = [RecordLogger(record)]
-    if config.logger is not None:
-        loggers.append(instantiate(config.logger)(save_dir=str(record.folder)))
+def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
+    """Lightning's trainer with the run's loggers, and early stopping if wanted."""
+    callbacks = [*callbacks, *tracking.callbacks()]
     if config.patience is not None:
         callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
     progress = config.trainer.enable_progress_bar and sys.stderr.isatty()
-    trainer: pl.Trainer = instantiate(config.trainer)(
-        logger=loggers,
+    trainer: pl.Trainer = construct(config.trainer)(
+        logger=tracking.loggers,
         callbacks=callbacks,
-        default_root_dir=str(Path(record.folder)),
+        default_root_dir=str(tracking.record.folder),
         enable_progress_bar=progress,
         enable_model_summary=False,
         num_sanity_val_steps=0,

@@ -28,7 +28,9 @@ def announce(config: DictConfig, data: TranslationData, model: Transformer, reco
         "data", f"{source} to {target}, vocabulary {data.src_vocab:,} / {data.tgt_vocab:,}"
     )
     for split, counts in data.counts.items():
-        table.add_row(f"  {split}", str(counts))
+        skipped = f", {counts.skipped:,} skipped as too long" if counts.skipped else ""
+        cut = f", {counts.truncated:,} truncated" if counts.truncated else ""
+        table.add_row(f"  {split}", f"{counts.pairs:,} pairs{skipped}{cut}")
     table.add_section()
     budget = config.budget
     table.add_row("steps", f"{budget.steps:,} of {config.batch.tokens:,} target tokens")

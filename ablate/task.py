@@ -12,6 +12,7 @@ from ablate.data.batch import Batch
 from ablate.data.module import TranslationData
 from ablate.data.vocabulary import PAD
 from ablate.loss.base import Loss
+from ablate.loss.chunked import loss_of_states
 from ablate.metric.evaluation import Evaluation
 from ablate.model.transformer import Transformer
 from ablate.schedule.base import Schedule
@@ -102,7 +103,8 @@ class Translation(pl.LightningModule):
         keep = batch.tgt_out != PAD
         states = self.model.decode(batch.tgt_in, self.model.encode(batch.src))
         targets = batch.tgt_out[keep]
-        return *self.loss(self.model.project(states[keep]), targets), targets.numel()
+        weight = self.model.embedding.output_weight()
+        return *loss_of_states(self.loss, weight, states[keep], targets), targets.numel()
 
     def _evaluate(self, batch: Batch, into: Evaluation, split: str, search: Search) -> None:
         if not len(batch):

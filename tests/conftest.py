@@ -1,10 +1,7 @@
 """Shared fixtures. The package is imported inside them, after the shape checker has its hook."""
 
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
     "scale=smoke",

@@ -119,10 +119,11 @@ class EvaluationBatches(Batches):
 def by_length(src: Rows, tgt: Rows) -> Rows:
     """Return an order in which neighbours have like lengths on both sides.
 
-    The target side decides; within one target length the source lengths rise and fall in turn,
-    so that there is no jump from one target length to the next. Ties keep their order.
+    The longer side decides. Within one such length the difference between the sides rises and
+    falls in turn, so that there is no jump from one length to the next. Ties keep their order.
     """
-    return np.lexsort((np.where(tgt % 2 == 0, src, -src), tgt))
+    width, difference = np.maximum(src, tgt), tgt - src
+    return np.lexsort((np.where(width % 2 == 0, difference, -difference), width))
 
 
 def pack(order: Rows, width: Rows, tokens: int) -> list[Rows]:

@@ -29,6 +29,7 @@ from ablate.errors import UserError
 
 FORMAT = 1
 CHUNK = 10_000  # lines encoded at a time, so that memory does not grow with the corpus
+NARROW = 1 << 16  # vocabularies up to this size fit 16 bits
 MANIFEST = "manifest.json"
 
 
@@ -168,7 +169,7 @@ def _set_aside(folder: Path) -> None:
 
 
 def _dtype(tokenizer: Tokenizer) -> str:
-    return "uint16" if tokenizer.size <= 1 << 16 else "uint32"
+    return "uint16" if tokenizer.size <= NARROW else "uint32"
 
 
 def _flat(path: Path) -> Path:

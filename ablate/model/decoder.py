@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.decoder_state import DecoderState
-from ablate.model.dropout import make_dropout
+from ablate.model.dropout import Dropout
 from ablate.model.feed_forward.base import FeedForward
 from ablate.model.memory import Memory
 from ablate.model.padding.base import Padding
@@ -79,7 +79,7 @@ class Decoder(nn.Module):
     ) -> None:
         super().__init__()
         self.position = position
-        self.dropout = make_dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layers = cast("Sequence[DecoderLayer]", nn.ModuleList(layers))
         self.final_norm = final_norm
         self.padding = padding

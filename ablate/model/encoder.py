@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.dropout import make_dropout
+from ablate.model.dropout import Dropout
 from ablate.model.feed_forward.base import FeedForward
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
@@ -50,7 +50,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.position = position
-        self.dropout = make_dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layers = cast("Sequence[EncoderLayer]", nn.ModuleList(layers))
         self.final_norm = final_norm
         self.padding = padding

@@ -1,10 +1,11 @@
 """Initial values that depend on the seed and on the name of a parameter, and on nothing else."""
 
-from hashlib import blake2b
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
+
+from ablate.seeding import stream
 
 
 @runtime_checkable
@@ -25,7 +26,7 @@ def initialise(model: nn.Module, seed: int) -> None:
     """
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(prefix=path, recurse=False):
-            generator = torch.Generator(parameter.device).manual_seed(key(seed, name))
+            generator = torch.Generator(parameter.device).manual_seed(stream(seed, name))
             with torch.no_grad():
                 fill(module, name, parameter, generator)
 
@@ -38,9 +39,3 @@ def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Gener
         nn.init.xavier_uniform_(parameter, generator=generator)
     else:
         parameter.fill_(0.0 if name.endswith("bias") else 1.0)
-
-
-def key(seed: int, name: str) -> int:
-    """Return 63 bits that are the same in every process."""
-    digest = blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1

@@ -12,6 +12,9 @@ from ablate.sweep.cell import read_links, swept
 from ablate.tracking.files import write_json, write_text
 
 
+FILE_WIDTH = 140  # of a table that goes to a file or a pipe
+
+
 def conclude(config: DictConfig) -> int:
     """Print and write the table and verdict.json of a sweep; return the number of failed runs."""
     sweep = Path(config.hydra.sweep.dir)
@@ -20,6 +23,8 @@ def conclude(config: DictConfig) -> int:
     factors = study["factors"] if study else swept(runs)
     arms = rows(runs, factors)
     console = Console()
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
     console.print(as_rich(config.name, arms))
     if study:
         verdicts = [judge(claim, runs) for claim in study["claims"]]

@@ -16,6 +16,7 @@ COLUMNS = (
     "test_long/bleu",
     "test/length_ratio",
 )
+IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio")
 DIGITS = {"test/nll": 3, "test/length_ratio": 3}
 
 
@@ -48,7 +49,7 @@ def _row(
         row[metric] = _spread([value(run, metric) for run in ended], DIGITS.get(metric, 2))
     counts = {s: sum(run["status"] == s for run in members) for s in STATUSES[1:]}
     row |= {status: str(count) for status, count in counts.items() if not probed or count}
-    row["parameters"] = _largest(run.get("parameters", 0) for run in ended)
+    row["parameters"] = _largest(run["metrics"].get("parameters", 0) for run in ended)
     row["seconds"] = _spread([run["wall_seconds"] for run in ended], 1)
     return row
 
@@ -67,12 +68,13 @@ def _largest(values: Any) -> str:
 
 
 def as_rich(title: str, table_rows: list[dict[str, str]]) -> Table:
-    """The table for a terminal."""
+    """The table for a terminal; the file has more columns."""
     table = Table(title=title, title_justify="left")
-    for i, name in enumerate(table_rows[0] if table_rows else ()):
-        table.add_column(name, justify="left" if i == 0 else "right")
+    names = [name for name in (table_rows[0] if table_rows else ()) if name not in IN_FILE_ONLY]
+    for name in names:
+        table.add_column(name, justify="left" if name == "arm" else "right", no_wrap=True)
     for row in table_rows:
-        table.add_row(*row.values())
+        table.add_row(*(row[name] for name in names))
     return table
 
 

@@ -76,12 +76,10 @@ def superiority(claim: dict[str, Any], runs: list[Run]) -> dict[str, Any]:
 def _difference(claim: dict[str, Any], pairs: list[tuple[float, float]]) -> dict[str, Any]:
     effect, low, high = paired_interval(np.array(pairs).reshape(-1, 2), claim["alpha"])
     verdict = decide(effect, low, high, claim["margin"])
-    unit = claim["metric"]
-    sentence = (
-        f"{_name(claim['treatment'])} - {_name(claim['baseline'])}, better is {claim['better']}: "
-        f"{effect:+.2f} {unit} [{low:+.2f}, {high:+.2f}], {len(pairs)} seeds, "
-        f"margin {claim['margin']:g}: {verdict}."
-    )
+    if not pairs:
+        sentence = "No pair of runs with the same seed has ended: inconclusive."
+    else:
+        sentence = _sentence(claim, effect, (low, high), len(pairs), verdict)
     return {
         "verdict": verdict,
         "pairs": len(pairs),
@@ -89,6 +87,17 @@ def _difference(claim: dict[str, Any], pairs: list[tuple[float, float]]) -> dict
         "interval": [low, high],
         "sentence": sentence,
     }
+
+
+def _sentence(
+    claim: dict[str, Any], effect: float, interval: tuple[float, float], pairs: int, verdict: str
+) -> str:
+    low, high = interval
+    return (
+        f"{_name(claim['treatment'])} - {_name(claim['baseline'])}, better is {claim['better']}: "
+        f"{effect:+.2f} {claim['metric']} [{low:+.2f}, {high:+.2f}], {pairs} seeds, "
+        f"margin {claim['margin']:g}: {verdict}."
+    )
 
 
 def paired_interval(pairs: np.ndarray, alpha: float) -> tuple[float, float, float]:

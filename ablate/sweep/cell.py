@@ -16,9 +16,13 @@ from ablate.tracking.files import write_json
 
 @dataclass(frozen=True)
 class Cell:
-    """`overrides` are those of this job alone; `config` holds Hydra's node too."""
+    """`overrides` are those of this job alone; `config` holds Hydra's node too.
+
+    `label` names what this cell does not share with all others.
+    """
 
     number: int
+    label: str
     overrides: tuple[str, ...]
     config: DictConfig
 
@@ -30,10 +34,6 @@ class Cell:
             del config["hydra"]
         return config
 
-    def label(self) -> str:
-        """What a person calls this cell: its own choices."""
-        return " ".join(o for o in self.overrides if not o.startswith(("+experiment", "hydra")))
-
 
 def compose(
     context: HydraContext, config: DictConfig, job_overrides: Sequence[Sequence[str]], first: int
@@ -41,12 +41,15 @@ def compose(
     """Compose the config of every job of a sweep."""
     setup_globals()
     cells = []
+    shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
     for number, overrides in enumerate(job_overrides, start=first):
         composed = context.config_loader.load_sweep_config(config, list(overrides))
         with open_dict(composed):
+            composed.hydra.sweep.dir = str(config.hydra.sweep.dir)  # its time is the sweep's
             composed.hydra.job.id = str(number)
             composed.hydra.job.num = number
-        cells.append(Cell(number, tuple(overrides), composed))
+        label = " ".join(o for o in overrides if o not in shared) or "the only cell"
+        cells.append(Cell(number, label, tuple(overrides), composed))
     return cells
 
 

@@ -33,7 +33,7 @@ def launch(
     with View(config.name, len(cells), pool.size) as view, pool:
         for cell, status in pool.run(cells, context, view.started):
             _note_crash(sweep, cell, status)
-            view.finished(cell.label(), _found(sweep, cell))
+            view.finished(cell.label, _found(sweep, cell))
     return [_returned(cell, _found(sweep, cell)) for cell in cells]
 
 

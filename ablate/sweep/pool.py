@@ -12,7 +12,6 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from hydra.core.singleton import Singleton
 from hydra.types import HydraContext
 
 from ablate.sweep.cell import Cell
@@ -47,7 +46,7 @@ class Pool:
             while waiting and len(self._running) < self.size:
                 cell = waiting.pop(0)
                 self._start(cell, context)
-                started(cell.label())
+                started(cell.label)
             ended = multiprocessing.connection.wait(list(self._running))
             for sentinel in [s for s in self._running if s in ended]:
                 process, cell = self._running.pop(sentinel)
@@ -58,7 +57,7 @@ class Pool:
         sweep = Path(cell.config.hydra.sweep.dir)
         log = sweep / "logs" / f"{cell.number:04d}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        arguments = (Singleton.get_state(), context, cell, _argv(cell), str(log.resolve()))
+        arguments = (context, cell, _argv(cell), str(log.resolve()))
         process = self._context.Process(target=work, args=arguments)
         process.start()
         self._running[process.sentinel] = (process, cell)

@@ -38,7 +38,7 @@ def preflight(cells: list[Cell]) -> None:
             if key not in built:
                 built[key] = _build(config, data[text])
         except UserError as error:
-            raise UserError(f"cell {cell.number} ({cell.label()}): {error}") from None
+            raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
         needed += _kept_bytes(built[key])
     if cells:
         _see_to_space(cells[0].task_config(), needed, max(map(_kept_bytes, built.values())))

@@ -57,7 +57,8 @@ class View:
         self._refresh()
         how = "reused" if found.get("reused") else found["status"]
         detail = found.get("error") or f"{found['wall_seconds']:.0f} s"
-        self.console.print(f"{self.done}/{self.total} {label}: {how}, {detail}", highlight=False)
+        line = f"{self.done}/{self.total} {label}: {how}, {detail}"
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _refresh(self) -> None:
         text = f"{self.running} running, {self.failed} failed, {self.reused} reused{self._end()}"

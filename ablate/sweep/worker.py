@@ -6,20 +6,17 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
 
-from hydra.core.singleton import Singleton
 from hydra.core.utils import JobStatus, run_job, setup_globals
 from hydra.types import HydraContext
 
 from ablate.sweep.cell import Cell
 
 
-def work(singletons: Any, context: HydraContext, cell: Cell, argv: list[str], log: str) -> None:
+def work(context: HydraContext, cell: Cell, argv: list[str], log: str) -> None:
     """Run a cell with its output in a file; exit status 0 when it ended as it should."""
     _write_output_to(log)
     _die_with_parent()
-    Singleton.set_state(singletons)
     setup_globals()
     # DDP starts its other processes with this command line.
     sys.argv = [sys.argv[0], *argv]

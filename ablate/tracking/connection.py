@@ -1,17 +1,20 @@
 """Whether W&B is reached: decided without a prompt and without waiting."""
 
+import http.client
 import os
-import socket
+import ssl
 import threading
+import urllib.error
 import urllib.request
-from urllib.parse import urlsplit
+from typing import Literal, cast, get_args
 
 import wandb
 
 from ablate.errors import UserError
 
+Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # W&B's own
 MODES = ("auto", "online", "offline")
-SECONDS = 2.0  # for a connection; a network that needs longer is none
+SECONDS = 2.0  # for an answer; a network that needs longer is none
 
 # What names another run, left by a process that started this one. Everything else (key, host,
 # entity, mode, folders of caches, time limits) is the user's wish and stays.
@@ -32,50 +35,55 @@ def forget_other_runs() -> None:
         os.environ.pop(name, None)
 
 
-def settle(mode: str) -> str:
-    """Return the mode for `wandb.init`: WANDB_MODE if set, else what `mode` asks for.
+def settle(wanted: str) -> Mode:
+    """Return the mode for `wandb.init`: WANDB_MODE if set, else what is wanted.
 
     "auto" is online with a key and a network, else offline. Takes at most SECONDS.
 
     Raises:
-        UserError: there is no such mode.
+        UserError: WANDB_MODE is no mode, or the mode is online and there is no key.
     """
-    if mode not in MODES:
-        raise UserError(f"logger.mode={mode}: allowed is {', '.join(MODES)}")
-    if given := os.environ.get("WANDB_MODE"):
-        return given
-    if mode != "auto":
-        return mode
-    # silent: a login that says who is logged in would ask the server
+    mode = os.environ.get("WANDB_MODE") or wanted
+    if mode not in ("auto", *get_args(Mode)):
+        raise UserError(f"WANDB_MODE={mode}: allowed is {', '.join(get_args(Mode))}")
+    if mode not in ("auto", "online"):
+        return cast("Mode", mode)
+    # silent: to say who is logged in, a login would ask the server
     settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
-    return "online" if _has_key() and reachable(settings.base_url) else "offline"
+    has_key = _has_key()
+    if mode == "online":
+        if not has_key:  # W&B would ask for one
+            raise UserError("W&B mode is online, but there is no key: wandb login gives one")
+        return "online"
+    return "online" if has_key and reachable(settings.base_url) else "offline"
 
 
 def _has_key() -> bool:
     try:
-        return wandb.login(prompt=False)
+        return wandb.login(prompt=False, verify=False)
     except (wandb.Error, ValueError):  # a key of the wrong form
         return False
 
 
 def reachable(url: str) -> bool:
-    """Whether the host of a URL, or the proxy that leads to it, accepts a connection in time."""
+    """Whether a host answers in time; asks through the proxy if there is one, and sends nothing."""
     answers: list[bool] = []
     # A thread, because looking up a name has no time limit of its own.
-    thread = threading.Thread(target=lambda: answers.append(_connects(url)), daemon=True)
+    thread = threading.Thread(target=lambda: answers.append(_answers(url)), daemon=True)
     thread.start()
     thread.join(SECONDS)
     return bool(answers and answers[0])
 
 
-def _connects(url: str) -> bool:
-    parts = urlsplit(url)
-    proxy = urllib.request.getproxies().get(parts.scheme)
-    if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
-        parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-    port = parts.port or (80 if parts.scheme == "http" else 443)
+def _answers(url: str) -> bool:
+    anyone = ssl.create_default_context()  # W&B itself checks who it is before it sends
+    anyone.check_hostname = False
+    anyone.verify_mode = ssl.CERT_NONE
+    question = urllib.request.Request(url, method="HEAD")
     try:
-        socket.create_connection((parts.hostname, port), timeout=SECONDS).close()
-    except OSError:
+        urllib.request.urlopen(question, timeout=SECONDS, context=anyone).close()
+    except urllib.error.HTTPError as answer:
+        return answer.code < 500  # above, a proxy speaks for a host that it does not reach
+    except (OSError, ValueError, http.client.HTTPException):
         return False
     return True

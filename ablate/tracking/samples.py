@@ -21,7 +21,7 @@ class Samples(Callback):
         self.logger = logger
         self.count = count
 
-    @rank_zero_only  # type: ignore[untyped-decorator]
+    @rank_zero_only
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log the table."""
         if isinstance(pl_module, Translation) and not trainer.sanity_checking:

@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, Self
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 
+from ablate.construct import construct
 from ablate.task import Translation
 from ablate.tracking.logger import RecordLogger
 from ablate.tracking.record import Record
@@ -30,8 +30,8 @@ class Follower(ABC):
         """Called with the weights that have been tested."""
 
     @abstractmethod
-    def end(self, found: dict[str, Any] | None, error: BaseException | None) -> None:
-        """Called with what result.json says, or with the error that ended the run."""
+    def end(self, found: dict[str, Any]) -> None:
+        """Called with what result.json says, also when the run failed."""
 
 
 class Tracking:
@@ -44,7 +44,7 @@ class Tracking:
         self.record = record
         self.loggers: list[Logger] = [RecordLogger(record)]
         if config.logger is not None:
-            self.loggers.append(instantiate(config.logger)(save_dir=str(record.folder)))
+            self.loggers.append(construct(config.logger)(save_dir=str(record.folder)))
         self._followers = [logger for logger in self.loggers if isinstance(logger, Follower)]
 
     def callbacks(self) -> list[Callback]:
@@ -67,5 +67,12 @@ class Tracking:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        found = None if error else self.record.result()
         for follower in self._followers:
-            follower.end(self.record.result(), error)
+            follower.end(found or failure(error, self.record))
+
+
+def failure(error: BaseException | None, record: Record) -> dict[str, Any]:
+    """What result.json will say of a run that an error ended."""
+    text = f"{type(error).__name__}: {error}" if error else "no result was written"
+    return {"status": "failed", "error": text, "metrics": {}, "seconds": record.seconds}

@@ -5,21 +5,21 @@ only one, because a record starts with an empty folder.
 """
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import wandb
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
-from pytorch_lightning.loggers.logger import rank_zero_experiment
 from pytorch_lightning.utilities import rank_zero_only
 from wandb.sdk.wandb_run import Run
 
 from ablate.errors import UserError
 from ablate.task import Translation
 from ablate.tracking.arm import arm, choices, levels
-from ablate.tracking.connection import forget_other_runs, settle
+from ablate.tracking.connection import MODES, Mode, forget_other_runs, settle
 from ablate.tracking.record import Record
 from ablate.tracking.samples import Samples
 from ablate.tracking.tracking import Follower
@@ -31,6 +31,7 @@ SUMMARIES = {
     **dict.fromkeys(("nll", "objective"), "min"),
     "gradient_norm": "max",
 }
+PLAIN = ("status", "error", "wall_seconds")  # of result.json
 LONGEST_TAG = 64
 INIT_SECONDS = 30.0
 FINISH_SECONDS = 120.0  # for what is not uploaded yet; it stays on disk and can be synced
@@ -54,20 +55,15 @@ class WandbRun(WandbLogger, Follower):
         self, *, save_dir: str, project: str, entity: str | None, mode: str, samples: int
     ) -> None:
         super().__init__(save_dir=save_dir, project=project)
+        if mode not in MODES:
+            raise UserError(f"logger.mode={mode}: allowed is {', '.join(MODES)}")
         if samples < 0:
             raise UserError(f"logger.samples={samples}: it must be at least 0")
         self.entity = entity
         self.samples = samples
         self.wanted = mode
-        self.mode = "offline"
 
-    @property
-    @rank_zero_experiment
-    def experiment(self) -> Run:
-        """The W&B run; a stand-in that does nothing on other processes."""
-        return self._run
-
-    @rank_zero_only  # type: ignore[untyped-decorator]
+    @rank_zero_only
     def begin(self, record: Record) -> None:
         """Start the W&B run.
 
@@ -75,21 +71,21 @@ class WandbRun(WandbLogger, Follower):
             UserError: `mode` is online, and W&B is not reached.
         """
         forget_other_runs()
-        self.mode = settle(self.wanted)
+        mode = settle(self.wanted)
         try:
-            self._run = self._init(record)
+            run = self._init(record, mode)
         except wandb.Error as error:
             if self.wanted == "online":
                 raise UserError(f"logger.mode=online: {error}") from None
-            print(f"W&B: {error}")
-            self.mode = "offline"
-            self._run = self._init(record)
-        self._define_metrics(record.config)
+            print(f"W&B is not reached: {error}")
+            wandb.teardown()  # it still holds the id
+            run = self._init(record, "offline")
+        define_metrics(run, record.config.test_splits)
+        self._experiment = run
 
-    def _init(self, record: Record) -> Run:
+    def _init(self, record: Record, mode: Mode) -> Run:
         # W&B's own lines are of use only when something is sent; offline, `end` says enough.
-        quiet = wandb.Settings(mode=self.mode, silent=self.mode != "online")
-        wandb.setup(settings=quiet)
+        wandb.setup(settings=wandb.Settings(mode=mode, silent=mode != "online"))
         config = record.config
         return wandb.init(
             project=self.name,
@@ -102,7 +98,7 @@ class WandbRun(WandbLogger, Follower):
             config=columns(record),
             dir=self.save_dir,
             settings=wandb.Settings(
-                mode=self.mode,
+                mode=mode,
                 reinit="create_new",  # never somebody else's run of this process
                 x_save_requirements=False,  # in environment.json; collecting them takes 0.1 s
                 init_timeout=INIT_SECONDS,
@@ -110,39 +106,35 @@ class WandbRun(WandbLogger, Follower):
             ),
         )
 
-    def _define_metrics(self, config: DictConfig) -> None:
-        self._run.define_metric(STEP)
-        self._run.define_metric("*", step_metric=STEP, step_sync=True)
-        measured = {"train": ("nll", "objective", "gradient_norm"), "val": ("nll", "bleu")}
-        measured |= {
-            split: ("nll", "bleu", "bleu_tokenised", "chrf") for split in config.test_splits
-        }
-        for prefix, names in measured.items():
-            for name in names:
-                self._run.define_metric(
-                    f"{prefix}/{name}", step_metric=STEP, summary=SUMMARIES[name]
-                )
-
     def callbacks(self) -> list[Callback]:
         """Sample translations at every validation."""
         return [Samples(self, self.samples)] if self.samples else []
 
-    @rank_zero_only  # type: ignore[untyped-decorator]
+    @rank_zero_only
     def show(self, task: Translation) -> None:
         """Log attention maps and positions."""
         from ablate.tracking.pictures import pictures  # matplotlib
 
-        self._run.log({name: wandb.Image(picture) for name, picture in pictures(task)})
+        self.experiment.log({name: wandb.Image(picture) for name, picture in pictures(task)})
 
-    @rank_zero_only  # type: ignore[untyped-decorator]
-    def end(self, found: dict[str, Any] | None, error: BaseException | None) -> None:
+    @rank_zero_only
+    def end(self, found: dict[str, Any]) -> None:
         """Put the result into the summary, and finish the W&B run: 0 a result, 1 a failure."""
-        failed = error is not None or found is None
-        self._run.summary.update(_failure(error) if failed else _result(found))
-        folder = Path(self._run.dir).parent
-        self._run.finish(exit_code=int(failed))
-        if self._run.settings.mode == "offline":
+        run = self.experiment
+        run.summary.update(summary(found))
+        folder = Path(run.dir).parent
+        run.finish(exit_code=int(found["status"] == "failed"))
+        if run.offline:
             print(f"W&B is offline; to upload this run: wandb sync {folder}")
+
+
+def define_metrics(run: Run, test_splits: Iterable[str]) -> None:
+    """Count by optimiser steps, and sum up each metric by its best or its worst value."""
+    run.define_metric(STEP)
+    run.define_metric("*", step_metric=STEP, step_sync=True)
+    for prefix in ("train", "val", *test_splits):
+        for name, summary in SUMMARIES.items():
+            run.define_metric(f"{prefix}/{name}", step_metric=STEP, summary=summary)
 
 
 def columns(record: Record) -> dict[str, Any]:
@@ -164,12 +156,9 @@ def columns(record: Record) -> dict[str, Any]:
     }
 
 
-def _result(found: dict[str, Any]) -> dict[str, Any]:
-    """What result.json says. The plain metric names hold the best over the run."""
+def summary(found: dict[str, Any]) -> dict[str, Any]:
+    """The result for the summary; there, a metric's own name holds its best over the run."""
+    own: dict[str, Any] = {key: found[key] for key in PLAIN if key in found}
     metrics = {f"result/{name}": value for name, value in found["metrics"].items()}
     seconds = {f"seconds/{phase}": value for phase, value in found["seconds"].items()}
-    return {"status": found["status"], **metrics, **seconds, "seconds/wall": found["wall_seconds"]}
-
-
-def _failure(error: BaseException | None) -> dict[str, Any]:
-    return {"status": "failed", "error": f"{type(error).__name__}: {error}"}
+    return {**own, **metrics, **seconds}

@@ -88,3 +88,19 @@ def test_an_empty_sample(parallel):
 def test_one_language(parallel):
     with pytest.raises(UserError, match="both 'en'"):
         parallel("x", target="en")
+
+
+@pytest.mark.parametrize("level", ["parallel", "multi30k"])
+def test_the_yaml_sets_every_argument_and_no_other(level):
+    import inspect
+    from pathlib import Path
+
+    from hydra.utils import get_object
+    from omegaconf import OmegaConf
+
+    import ablate
+
+    folder = Path(ablate.__file__).parents[1] / "conf" / "data"
+    leaf = OmegaConf.to_container(OmegaConf.load(folder / f"{level}.yaml"), resolve=False)
+    target = get_object(leaf.pop("_target_"))
+    assert set(leaf) == set(inspect.signature(target).parameters)

@@ -92,8 +92,16 @@ def test_the_decoder_may_have_its_own_depth(build_model, batch):
     assert model(*batch).shape == (3, 5, 20)
 
 
-@pytest.mark.parametrize("site", ["residual", "attention", "feed_forward", "embedding"])
-@pytest.mark.parametrize("attention", ["fused", "explicit"])
+@pytest.mark.parametrize(
+    "site, attention",
+    [
+        ("residual", "fused"),
+        ("feed_forward", "fused"),
+        ("embedding", "fused"),
+        ("attention", "fused"),
+        ("attention", "explicit"),
+    ],
+)
 def test_each_dropout_site_has_its_own_rate(build_model, batch, site, attention):
     off = ("model.dropout.rate=0.0", f"model/attention={attention}")
     still = build_model(*off)

@@ -19,7 +19,9 @@ def attention_pairs(ours, theirs):
 
 def module_pairs(ours, theirs):
     """Pair the parameters of two linear maps or norms."""
-    yield from ((a, b, slice(None)) for a, b in zip(ours.parameters(), theirs.parameters()))
+    yield from (
+        (a, b, slice(None)) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True)
+    )
 
 
 def pairs(ours, theirs):

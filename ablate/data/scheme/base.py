@@ -6,6 +6,7 @@ space gives the line back exactly, double spaces included. MARK is a line feed b
 holds one: nothing in a text can be mistaken for it, or for a special token.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import chain
@@ -88,7 +89,8 @@ class Scheme(ABC):
     def _fit(self, texts: list[list[str]], size: int) -> Tokenizer:
         tokenizer, trainer = self._untrained(), self.trainer(size)
         lines = sum(map(len, texts))
-        trainer.show_progress = lines >= MANY_LINES  # type: ignore[attr-defined]
+        bars = lines >= MANY_LINES and sys.stderr.isatty()
+        trainer.show_progress = bars  # type: ignore[attr-defined]
         tokenizer.train_from_iterator(_chunks(texts, lines), trainer, lines)
         return self.settle(tokenizer)
 

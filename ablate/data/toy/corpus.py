@@ -1,4 +1,4 @@
-"""The splits of the built-in corpus."""
+"""The built-in corpus: sentences of the grammar, dealt to splits."""
 
 import hashlib
 from collections.abc import Iterator
@@ -13,11 +13,31 @@ from ablate.data.toy.speaker import Habits, Speaker
 from ablate.data.toy.text import text
 from ablate.errors import UserError
 
-# one sentence of ten is never trained on, whatever the seed and the sizes
-SHARES = {"validation": {0}, "test": {1}, "train": set(range(2, 10))}
+USUAL = Habits()
+LONG = Habits(depth=4, second_clause=0.5, content=0.3, relative=0.4)  # for test_long
+WORDS = range(8, 25)  # what `max_words` may be: below, sentences run out; above, long ones do
 
 
 class Toy(Corpus):
+    """Mirel (source) and Sodak (target), two invented languages.
+
+    No sentence is in two splits: a hash of the Mirel sentence says whether it may serve for
+    training, validation or test. So no split depends on the size of another, and a smaller train
+    is the beginning of a larger one. Short sentences repeat in train, and nowhere else.
+
+    Args:
+        seed: of the sentences; the two languages are always the same.
+        n_train: sentence pairs in train; likewise the other `n_`.
+        n_validation: see there.
+        n_test: see there.
+        n_test_long: see there.
+        max_words: longest sentence, in words of either language, of all splits but test_long,
+            whose sentences have more words in both languages, and at most twice as many.
+
+    Raises:
+        UserError: a size below 1, or a `max_words` out of range.
+    """
+
     def __init__(
         self,
         *,
@@ -27,40 +47,74 @@ class Toy(Corpus):
         n_test: int,
         n_test_long: int,
         max_words: int,
-    ):
-        self.seed = seed
-        self.sizes = dict(
-            train=n_train, validation=n_validation, test=n_test, test_long=n_test_long
-        )
-        self.max_words = max_words
+    ) -> None:
+        self._sizes = {
+            "train": n_train,
+            "validation": n_validation,
+            "test": n_test,
+            "test_long": n_test_long,
+        }
+        for split, size in self._sizes.items():
+            if size < 1:
+                raise UserError(f"data.n_{split} is {size}; it must be 1 or more.")
+        if max_words not in WORDS:
+            raise UserError(
+                f"data.max_words is {max_words}; it must be from {WORDS[0]} to {WORDS[-1]}."
+            )
+        self._seed, self._max_words = seed, max_words
 
-    languages = ("qmi", "qso")
-    splits = ()
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes out of the range that ISO 639 leaves to private use."""
+        return "qmi", "qso"
 
-    def fingerprint(self):
-        return ""
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return tuple(self._sizes)
 
-    def read(self, split):
-        pairs = islice(self.stream(split), self.sizes[split])
-        return Pairs(*map(list, zip(*pairs)))
+    def read(self, split: str) -> Pairs:
+        """Return a split, generated anew.
 
-    def stream(self, split):
-        h = (
-            Habits(depth=4, relative=0.4, content=0.3, second_clause=0.5)
-            if split == "test_long"
-            else Habits()
-        )
-        sp = Speaker(h, Random(f"{self.seed}/{split}"))
+        Raises:
+            UserError: there is no such split.
+        """
+        if split not in self._sizes:
+            names = ", ".join(self._sizes)
+            raise UserError(f"data=toy has no split {split!r}; it has {names}.")
+        src, tgt = zip(*islice(self._stream(split), self._sizes[split]), strict=True)
+        return Pairs(list(src), list(tgt))
+
+    def fingerprint(self) -> str:
+        """Return a hash of the settings and of this package's own source."""
+        settings = (self._seed, self._max_words, *self._sizes.items())
+        content = hashlib.sha256(repr(settings).encode())
+        for module in sorted(Path(__file__).parent.glob("*.py")):
+            content.update(module.read_bytes())
+        return content.hexdigest()
+
+    def _stream(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of a split without end."""
+        habits = LONG if split == "test_long" else USUAL
+        speaker = Speaker(habits, Random(f"{self._seed} {split}"))
         seen = set()
         while True:
-            m = sp.sentence()
-            s, t = text(mirel.sentence(m)), text(sodak.sentence(m))
-            if s in seen:
+            meaning = speaker.sentence()
+            src, tgt = mirel.sentence(meaning), sodak.sentence(meaning)
+            pair = text(src), text(tgt)
+            if pair[0] in seen or not self._belongs(split, pair[0], len(src), len(tgt)):
                 continue
-            seen.add(s)
-            a, b = s.count(" ") + 1, t.count(" ") + 1
-            if split == "test_long":
-                if self.max_words < min(a, b) and max(a, b) <= 2 * self.max_words:
-                    yield s, t
-            elif max(a, b) <= self.max_words and crc32(s.encode()) % 10 in SHARES[split]:
-                yield s, t
+            if split != "train":
+                seen.add(pair[0])
+            yield pair
+
+    def _belongs(self, split: str, src: str, n_src: int, n_tgt: int) -> bool:
+        shorter, longer = sorted((n_src, n_tgt))
+        if split == "test_long":
+            return shorter > self._max_words and longer <= 2 * self._max_words
+        return longer <= self._max_words and _home(src) == split
+
+
+def _home(src: str) -> str:
+    """Return the split that a sentence belongs to: eight of ten are for training."""
+    return {0: "validation", 1: "test"}.get(crc32(src.encode()) % 10, "train")

@@ -144,7 +144,7 @@ THINGS = _nouns(
 MATERIALS = _nouns(
     """
     stone    nifa    brol    M
-    wood     kaku    vent    F
+    wood     kaku    vesk    F
     glass    feruni  klax    N
     iron     valeme  durg    N
     wool     badu    sholt   F
@@ -175,7 +175,7 @@ ADJECTIVES = _words(
     black    tema    surk
     clever   defu    klin
     wet      siki    plam
-    warm     tone    dosh
+    warm     tonavi  dosh
     strong   zekolo  brak
     poor     biga    velt
     """
@@ -205,7 +205,7 @@ VERBS = (
         dance    difa    prost   body
         fall     vule    gurn    body
         swim     boti    flan    body
-        dream    live    mosk    mind
+        dream    livo    mosk    mind
         doubt    gezemi  trel    mind
         grieve   zepa    durm    mind
         rejoice  paso    kvel    mind
@@ -259,7 +259,7 @@ VERBS = (
         bara     mind  nothing  worry  sulp    matter   drent
         ligo     body  object   hold   pank    contain  grolm
         sudavi   body  object   pull   triln   lead_to  fesk
-        nope     mind  object   teach  hesk    prove    jorm
+        nopu     mind  object   teach  hesk    prove    jorm
         """
     )
 )

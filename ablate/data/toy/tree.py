@@ -5,6 +5,7 @@ clause      verb, subject, and what the verb's valency asks for
 relative    a clause with a gap where its head noun would stand
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ablate.data.toy.lexicon import Noun, Verb, Word
@@ -66,3 +67,22 @@ class Clause:
 
 
 Sentence = tuple[Clause, ...]
+
+
+def clauses(meaning: Sentence) -> Iterator[Clause]:
+    """Yield every clause of the sentence, relative ones and the content of others too."""
+    for clause in meaning:
+        yield clause
+        if clause.content:
+            yield from clauses((clause.content,))
+        for phrase in own_phrases(clause):
+            if phrase.relative:
+                yield from clauses((phrase.relative,))
+
+
+def own_phrases(clause: Clause) -> Iterator[NounPhrase]:
+    """Yield the noun phrases of a clause, those of places too, but none of its inner clauses."""
+    for phrase in (clause.subject, clause.object, clause.recipient):
+        while isinstance(phrase, NounPhrase):
+            yield phrase
+            phrase = phrase.place.ground if phrase.place else None

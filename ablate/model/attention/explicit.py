@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from ablate.errors import UserError
 from ablate.model.attention.base import VECTOR, Kernel, scale_factor
-from ablate.model.dropout import make_dropout
+from ablate.model.dropout import Dropout
 
 FILLS = ("minus_inf", "large_negative", "zero_output")
 
@@ -40,7 +40,7 @@ class Explicit(Kernel):
             raise UserError(f"model.attention.fill is {fill!r}: it must be one of {FILLS}")
         self.scale = scale_factor(scale, d_head)
         self.fill = fill
-        self.dropout = make_dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self,

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from ablate.errors import UserError
 from ablate.model.attention.base import VECTOR, Kernel, scale_factor
+from ablate.model.attention.explicit import Explicit
 
 
 class Fused(Kernel):
@@ -37,6 +38,7 @@ class Fused(Kernel):
             )
         self.scale = scale_factor(scale, d_head)
         self.rate = dropout
+        self.written_out = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
 
     def forward(
         self,
@@ -47,6 +49,9 @@ class Fused(Kernel):
     ) -> tuple[Float[Tensor, "B H Q W"], None]:
         """Return the mixed values."""
         rate = self.rate if self.training else 0.0
+        if rate and q.device.type == "cpu":
+            # torch has no fused kernel with dropout here, only a slow path of the same arithmetic
+            return self.written_out(q, k, v, keep)[0], None
         short = VECTOR - k.size(2)
         if keep is not None and short > 0:
             keep = F.pad(keep.expand(-1, -1, -1, k.size(2)), (0, short))

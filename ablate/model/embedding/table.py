@@ -1,4 +1,4 @@
-"""One embedding matrix, usable in both directions (arXiv:1706.03762, section 3.4)."""
+"""One embedding matrix (arXiv:1706.03762, section 3.4)."""
 
 import torch
 from jaxtyping import Float, Int
@@ -28,7 +28,3 @@ class Table(nn.Module):
     def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
         """Return the rows of tokens."""
         return F.embedding(tokens, self.weight) * self.scale
-
-    def project(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
-        """Return the products of states with every row, which are never scaled."""
-        return F.linear(states, self.weight)

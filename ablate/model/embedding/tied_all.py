@@ -41,6 +41,6 @@ class TiedAll(Embedding):
         """Return the vectors of target tokens."""
         return self.tgt(tgt_in)
 
-    def project(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
-        """Return the logits over the target vocabulary."""
-        return self.tgt.project(states)
+    def output_weight(self) -> Float[Tensor, "V D"]:
+        """Return the matrix whose products with a state are the logits."""
+        return self.tgt.weight

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.dropout import make_dropout
+from ablate.model.dropout import Dropout
 from ablate.model.feed_forward.base import FeedForward
 
 
@@ -55,7 +55,7 @@ class PositionWise(FeedForward):
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
-        self.dropout = make_dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Return the transformed tokens."""

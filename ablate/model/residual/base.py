@@ -21,7 +21,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ablate.model.dropout import make_dropout
+from ablate.model.dropout import Dropout
 from ablate.model.laws import Law
 from ablate.model.norm.base import Norm
 
@@ -36,7 +36,7 @@ class Residual(nn.Module, ABC):
     def __init__(self, *, norm: Callable[[], Norm], dropout: float) -> None:
         super().__init__()
         self.norm = norm()
-        self.dropout = make_dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     @abstractmethod
     def forward(self, x: Float[Tensor, "B L D"], sublayer: Sublayer) -> Float[Tensor, "B L D"]:

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+
+from ablate.data.batching import EvaluationBatches, Rank, Sizes, TrainingBatches, pack
+
+TOKENS = 128
+EPOCHS = range(3)
+ALONE = Rank(0, 1)
+
+
+@pytest.fixture(scope="module")
+def sizes() -> Sizes:
+    random = np.random.default_rng(5)
+    src = random.integers(2, 40, 400)
+    tgt = np.clip(src + random.integers(-5, 20, 400), 2, 60)
+    return Sizes(np.arange(400) * 2, src, tgt)  # every other line of the split
+
+
+def training(sizes, epoch=0, bucket=True, rank=ALONE, seed=1, tokens=TOKENS) -> list[list[int]]:
+    batches = TrainingBatches(sizes, tokens, bucket, seed, rank)
+    batches.set_epoch(epoch)
+    assert len(batches) == len(list(batches))
+    return [batch.tolist() for batch in batches]
+
+
+def evaluation(sizes, rank=ALONE, tokens=TOKENS) -> list[list[int]]:
+    batches = EvaluationBatches(sizes, tokens, rank)
+    assert len(batches) == len(list(batches))
+    return [batch.tolist() for batch in batches]
+
+
+def ranks(world_size: int) -> list[Rank]:
+    return [Rank(index, world_size) for index in range(world_size)]
+
+
+def largest(batches: list[list[int]], sizes: Sizes) -> int:
+    width = dict(zip(sizes.rows.tolist(), sizes.width.tolist(), strict=True))
+    return max(len(batch) * max(width[row] for row in batch) for batch in batches)
+
+
+def padding(batches: list[list[int]], sizes: Sizes) -> float:
+    length = dict(zip(sizes.rows.tolist(), sizes.tgt.tolist(), strict=True))
+    padded = sum(len(batch) * max(length[row] for row in batch) for batch in batches)
+    return 1 - sum(length[row] for batch in batches for row in batch) / padded
+
+
+@pytest.mark.parametrize("bucket", [True, False])
+@pytest.mark.parametrize("tokens", [60, 61, 128, 10**6])
+def test_the_budget_is_never_exceeded_and_every_row_comes_once(sizes, bucket, tokens):
+    for epoch in EPOCHS:
+        batches = training(sizes, epoch, bucket, tokens=tokens)
+        assert largest(batches, sizes) <= tokens
+        assert sorted(sum(batches, [])) == sizes.rows.tolist()
+    batches = evaluation(sizes, tokens=tokens)
+    assert largest(batches, sizes) <= tokens
+    assert sorted(sum(batches, [])) == sizes.rows.tolist()
+
+
+def test_a_batch_is_as_large_as_the_budget_allows():
+    width = np.array([3, 2, 5, 4, 4, 9, 1])
+    cut = pack(np.arange(7), width, 10)
+    assert [batch.tolist() for batch in cut] == [[0, 1], [2, 3], [4], [5], [6]]
+
+
+@pytest.mark.parametrize("bucket", [True, False])
+def test_seed_and_epoch_alone_decide(sizes, bucket):
+    epochs = [training(sizes, epoch, bucket) for epoch in EPOCHS]
+    assert epochs == [training(sizes, epoch, bucket) for epoch in EPOCHS]
+    for first, second in ((epochs[0], epochs[1]), (epochs[1], epochs[2])):
+        assert first != second
+        assert sorted(map(sorted, first)) != sorted(map(sorted, second))  # other company, too
+    assert training(sizes, 0, bucket, seed=2) != epochs[0]
+
+
+def test_one_sampler_goes_through_epochs(sizes):
+    batches = TrainingBatches(sizes, TOKENS, True, 1, ALONE)
+    for epoch in (0, 1, 1, 0):
+        batches.set_epoch(epoch)
+        assert [batch.tolist() for batch in batches] == training(sizes, epoch)
+
+
+def test_global_random_numbers_are_left_alone(sizes):
+    np.random.seed(3)
+    before = np.random.get_state()[1].tolist()
+    training(sizes)
+    assert np.random.get_state()[1].tolist() == before
+
+
+def test_buckets_save_padding(sizes):
+    assert padding(training(sizes), sizes) < padding(training(sizes, bucket=False), sizes) / 3
+
+
+@pytest.mark.parametrize("bucket", [True, False])
+@pytest.mark.parametrize("world_size", [2, 3, 8])
+def test_training_is_dealt_to_ranks(sizes, bucket, world_size):
+    alone = training(sizes, 0, bucket)
+    shares = [training(sizes, 0, bucket, rank) for rank in ranks(world_size)]
+    whole = len(alone) // world_size
+    assert [len(share) for share in shares] == [whole] * world_size
+    dealt = [batch for turn in zip(*shares, strict=True) for batch in turn]
+    assert dealt == alone[: whole * world_size]
+
+
+def test_other_batches_are_left_out_in_each_epoch(sizes):
+    rows = set(sizes.rows.tolist())
+    left_out = []
+    for epoch in EPOCHS:
+        shares = [training(sizes, epoch, True, rank) for rank in ranks(16)]
+        left_out.append(rows - set(sum(sum(shares, []), [])))
+    assert all(left_out)
+    assert left_out[0] != left_out[1] != left_out[2]
+
+
+@pytest.mark.parametrize("world_size", [2, 8])
+def test_evaluation_batches_are_the_same_on_any_number_of_ranks(sizes, world_size):
+    alone = evaluation(sizes)
+    shares = [evaluation(sizes, rank) for rank in ranks(world_size)]
+    assert len({len(share) for share in shares}) == 1
+    dealt = [batch for turn in zip(*shares, strict=True) for batch in turn]
+    assert dealt[: len(alone)] == alone
+    assert dealt[len(alone) :] == [[]] * (-len(alone) % world_size)
+
+
+def test_ranks_without_work_get_empty_batches():
+    one = Sizes(np.arange(3), np.array([4, 5, 6]), np.array([4, 5, 6]))
+    assert [evaluation(one, rank) for rank in ranks(4)] == [[[0, 1, 2]], [[]], [[]], [[]]]

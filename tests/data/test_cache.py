@@ -1,0 +1,180 @@
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from ablate.data.cache import MANIFEST, is_whole, key, open_cache
+from ablate.data.scheme.bpe import Bpe
+from ablate.data.scheme.char import Char
+from ablate.data.scheme.word import Word
+from ablate.errors import UserError
+
+BPE = Bpe(vocab_size=100, joint=True)
+WORD = Word(vocab_size=None, joint=True)
+
+BUILDER = """
+import sys, time
+from pathlib import Path
+from ablate.data.cache import open_cache
+from ablate.data.parallel import Parallel
+from ablate.data.scheme.bpe import Bpe
+corpus = Parallel(source="en", target="de", train=sys.argv[1], validation=None, test=None,
+                  validation_size=20, test_size=30, split_seed=0)
+Path(sys.argv[2], f"ready{sys.argv[3]}").touch()
+while not Path(sys.argv[2], "go").exists():
+    time.sleep(0.001)
+cache = open_cache(Path(sys.argv[2]), corpus, Bpe(vocab_size=100, joint=True))
+print(sum(int(ids.flat.astype("int64").sum()) for ids in cache.split("train")))
+"""
+
+
+def folder(root, corpus, scheme=BPE):
+    return root / "tokens" / key(corpus, scheme)
+
+
+def sentences_of(ids) -> list[list[int]]:
+    return [ids.flat[a:b].tolist() for a, b in zip(ids.offsets, ids.offsets[1:], strict=False)]
+
+
+@pytest.mark.parametrize("scheme", [BPE, Bpe(vocab_size=60, joint=False)])
+def test_holds_the_ids_of_every_line(tmp_path, corpus, scheme):
+    text, cache = corpus(), open_cache(tmp_path, corpus(), scheme)
+    for split in text.splits:
+        sides = zip(
+            cache.split(split),
+            (cache.tokenizers.src, cache.tokenizers.tgt),
+            text.read(split),
+            strict=True,
+        )
+        for ids, tokenizer, lines in sides:
+            assert sentences_of(ids) == tokenizer.encode_batch(lines)
+            assert ids.lengths().tolist() == [len(line) for line in sentences_of(ids)]
+
+
+def test_lines_are_encoded_in_chunks(tmp_path, corpus, monkeypatch):
+    whole = open_cache(tmp_path / "whole", corpus(), BPE).split("train")
+    monkeypatch.setattr("ablate.data.cache.CHUNK", 7)
+    parts = open_cache(tmp_path / "parts", corpus(), BPE).split("train")
+    assert [sentences_of(ids) for ids in parts] == [sentences_of(ids) for ids in whole]
+
+
+def test_the_second_time_nothing_is_built(tmp_path, corpus, monkeypatch):
+    first = open_cache(tmp_path, corpus(), BPE)
+    monkeypatch.setattr("ablate.data.cache._build", None)
+    second = open_cache(tmp_path, corpus(), BPE)
+    assert sentences_of(second.split("test")[1]) == sentences_of(first.split("test")[1])
+
+
+def test_ids_are_as_wide_as_the_vocabulary_needs(tmp_path, corpus, monkeypatch):
+    narrow, _ = open_cache(tmp_path / "narrow", corpus(), BPE).split("train")
+    monkeypatch.setattr("ablate.data.cache.NARROW", BPE.vocab_size - 1)
+    wide, _ = open_cache(tmp_path / "wide", corpus(), BPE).split("train")
+    assert narrow.flat.dtype == np.uint16
+    assert wide.flat.dtype == np.uint32
+    assert sentences_of(wide) == sentences_of(narrow)
+
+
+def test_the_key_follows_text_and_settings(tmp_path, corpus, write, parallel):
+    text = corpus()
+    keys = [
+        key(text, scheme)
+        for scheme in (
+            BPE,
+            WORD,
+            Char(vocab_size=None, joint=True),
+            Bpe(vocab_size=100, joint=False),
+        )
+    ]
+    keys.append(key(text, Bpe(vocab_size=101, joint=True)))
+    keys.append(key(parallel(write(tmp_path / "x", [("a", "b")] * 99)), BPE))
+    assert len(set(keys)) == len(keys)
+    assert key(corpus(), Bpe(vocab_size=100, joint=True)) == keys[0]
+
+
+@pytest.mark.parametrize("damage", ["missing", "short", "no manifest", "bad manifest", "empty"])
+def test_a_damaged_cache_is_built_again(tmp_path, corpus, damage):
+    before = sentences_of(open_cache(tmp_path, corpus(), BPE).split("train")[0])
+    place = folder(tmp_path, corpus())
+    match damage:
+        case "missing":
+            (place / "test.tgt.offsets").unlink()
+        case "short":
+            os.truncate(place / "train.src.ids", 10)
+        case "no manifest":
+            (place / MANIFEST).unlink()
+        case "bad manifest":
+            (place / MANIFEST).write_text("{")
+        case "empty":
+            shutil.rmtree(place)
+            place.mkdir()
+    assert not is_whole(place)
+    assert sentences_of(open_cache(tmp_path, corpus(), BPE).split("train")[0]) == before
+    assert is_whole(place)
+    assert os.listdir(place.parent) == [place.name]
+
+
+def test_several_processes_build_at_once(tmp_path, corpus):
+    corpus()  # writes the text
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", BUILDER, str(tmp_path / "corpus"), str(tmp_path), str(number)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(3)
+    ]
+    while len(list(tmp_path.glob("ready*"))) < len(processes):
+        assert all(process.poll() is None for process in processes)
+        time.sleep(0.01)
+    (tmp_path / "go").touch()
+    sums = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert len(set(sums)) == 1
+    place = folder(tmp_path, corpus())
+    assert os.listdir(place.parent) == [place.name]
+    assert is_whole(place)
+
+
+def test_the_slower_of_two_builders_uses_the_folder_of_the_first(tmp_path, corpus, monkeypatch):
+    from ablate.data import cache
+
+    write = cache._write
+
+    def overtaken(private, text, scheme):
+        monkeypatch.setattr(cache, "_write", write)
+        open_cache(tmp_path, text, scheme)
+        first = folder(tmp_path, text).stat().st_ino
+        write(private, text, scheme)
+        inodes.append(first)
+
+    inodes: list[int] = []
+    monkeypatch.setattr(cache, "_write", overtaken)
+    open_cache(tmp_path, corpus(), BPE)
+    place = folder(tmp_path, corpus())
+    assert inodes == [place.stat().st_ino]
+    assert os.listdir(place.parent) == [place.name]
+
+
+def test_a_failed_build_leaves_nothing(tmp_path, corpus):
+    with pytest.raises(UserError, match="vocab_size is 5000"):
+        open_cache(tmp_path, corpus(), Bpe(vocab_size=5000, joint=True))
+    assert os.listdir(tmp_path / "tokens") == []
+
+
+def test_a_cache_folder_that_is_a_file(tmp_path, corpus):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"paths\.cache=.*file cannot be written"):
+        open_cache(tmp_path / "file", corpus(), BPE)
+
+
+def test_ids_are_pickled_by_path(tmp_path, corpus):
+    ids, _ = open_cache(tmp_path, corpus(2000), BPE).split("train")
+    flat = ids.flat.tolist()
+    message = pickle.dumps(ids)
+    assert len(message) < 1000 < len(flat)
+    assert pickle.loads(message).flat.tolist() == flat

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+import torch
+
+from ablate.data.batch import Batch
+from ablate.data.batching import Rank, Sizes, TrainingBatches
+from ablate.data.cache import TokenIds
+from ablate.data.loader import SentencePairs, TrainingLoader
+from ablate.data.vocabulary import BOS, EOS, PAD
+
+SRC = [[5, 6, 7], [8], [9, 10, 11, 12, 13]]
+TGT = [[20], [21, 22, 23], [24, 25]]
+
+
+@pytest.fixture
+def store(tmp_path):
+    def make(name: str, lines: list[list[int]]) -> TokenIds:
+        np.array(sum(lines, []), np.uint16).tofile(tmp_path / f"{name}.ids")
+        offsets = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+        offsets.tofile(tmp_path / f"{name}.offsets")
+        return TokenIds(tmp_path / name, "uint16")
+
+    return make
+
+
+def fetch(store, rows: list[int], max_length: int = 99) -> Batch:
+    pairs = SentencePairs(store("src", SRC), store("tgt", TGT), max_length)
+    return pairs[np.array(rows, dtype=np.int64)]
+
+
+def test_a_batch(store):
+    batch = fetch(store, [2, 0])
+    assert batch.src.tolist() == [[9, 10, 11, 12, 13, EOS], [5, 6, 7, EOS, PAD, PAD]]
+    assert batch.tgt_in.tolist() == [[BOS, 24, 25], [BOS, 20, PAD]]
+    assert batch.tgt_out.tolist() == [[24, 25, EOS], [20, EOS, PAD]]
+    assert batch.index.tolist() == [2, 0]
+    assert {part.dtype for part in vars(batch).values()} == {torch.int64}
+    assert len(batch) == 2
+
+
+def test_long_sentences_are_cut_and_still_end_in_eos(store):
+    batch = fetch(store, [0, 1, 2], max_length=3)
+    assert batch.src.tolist() == [[5, 6, EOS], [8, EOS, PAD], [9, 10, EOS]]
+    assert batch.tgt_in.tolist() == [[BOS, 20, PAD], [BOS, 21, 22], [BOS, 24, 25]]
+    assert batch.tgt_out.tolist() == [[20, EOS, PAD], [21, 22, EOS], [24, 25, EOS]]
+
+
+def test_an_empty_batch(store):
+    batch = fetch(store, [])
+    assert len(batch) == 0
+    assert batch.src.shape == batch.tgt_in.shape == batch.tgt_out.shape == (0, 1)
+
+
+@pytest.fixture
+def loader(store):
+    lines = [[4 + i] * (1 + i % 5) for i in range(60)]
+    length = np.array([len(line) + 1 for line in lines])
+    sizes = Sizes(np.arange(60), length, length)
+
+    def make() -> TrainingLoader:
+        pairs = SentencePairs(store("src", lines), store("tgt", lines), 99)
+        return TrainingLoader(pairs, TrainingBatches(sizes, 24, True, 7, Rank(0, 1)), 7)
+
+    return make
+
+
+def rows(batches) -> list[list[int]]:
+    return [batch.index.tolist() for batch in batches]
+
+
+def epoch(loader: TrainingLoader, number: int) -> list[list[int]]:
+    loader.sampler.set_epoch(number)
+    return rows(loader)
+
+
+def test_goes_on_where_it_was_stopped(loader):
+    straight = loader()
+    expected = [epoch(straight, number) for number in range(3)]
+    stopped = loader()
+    assert epoch(stopped, 0) == expected[0]
+    stopped.sampler.set_epoch(1)
+    running = iter(stopped)
+    assert rows(next(running) for _ in range(4)) == expected[1][:4]
+    state = stopped.state_dict()
+    assert state == {"epoch": 1, "position": 4}
+
+    resumed = loader()
+    resumed.load_state_dict(state)
+    assert resumed.state_dict() == state
+    assert len(resumed) == len(expected[1])  # of the whole epoch: Lightning counts from there
+    assert epoch(resumed, 1) == expected[1][4:]
+    assert epoch(resumed, 2) == expected[2]
+
+
+def test_the_position_is_zero_at_the_end_of_an_epoch(loader):
+    data = loader()
+    positions = [data.state_dict()["position"] for _ in data]
+    assert positions == [*range(1, len(data)), 0]
+    resumed = loader()
+    resumed.load_state_dict(data.state_dict())
+    assert epoch(resumed, 1) == epoch(loader(), 1)
+
+
+def test_a_position_does_not_outlive_its_epoch(loader):
+    data = loader()
+    data.load_state_dict({"epoch": 0, "position": 3})
+    assert epoch(data, 1) == epoch(loader(), 1)
+
+
+def test_without_a_state_every_iteration_is_whole(loader):
+    data = loader()
+    next(iter(data))
+    assert len(rows(data)) == len(data)
+
+
+def test_global_random_numbers_are_left_alone(loader):
+    before = torch.get_rng_state()
+    rows(loader())
+    assert torch.equal(torch.get_rng_state(), before)

@@ -1,0 +1,165 @@
+import math
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from ablate.data.module import Counts, TranslationData
+from ablate.data.scheme.char import Char
+from ablate.data.scheme.word import Word
+from ablate.errors import UserError
+from ablate.schema import Batching
+
+PAIRS = [(f"a b{i}", f"A B{i} C" + " D" * (i % 4)) for i in range(40)]
+
+
+@pytest.fixture
+def make(tmp_path, write, parallel):
+    """Data of words: 40 training, 6 validation and 4 test pairs, all known but the last."""
+
+    def build(scheme=None, pairs=PAIRS, seed=1, **batch) -> TranslationData:
+        given = {
+            name: write(tmp_path / name, part)
+            for name, part in (("train", pairs), ("val", PAIRS[:6]), ("test", PAIRS[-3:] + [LONG]))
+        }
+        keys = dict(tokens=64, eval_tokens=64, max_length=12) | batch
+        return TranslationData(
+            corpus=parallel(given["train"], validation=given["val"], test=given["test"]),
+            scheme=scheme or Word(vocab_size=None, joint=False),
+            batch=Batching(**keys),
+            cache_dir=str(tmp_path / "cache"),
+            seed=seed,
+        )
+
+    return build
+
+
+LONG = ("a " * 20 + "new", "A " * 30 + "NEW.")
+
+
+@pytest.fixture
+def prepared(make):
+    def build(*args, **keys) -> TranslationData:
+        data = make(*args, **keys)
+        data.prepare()
+        return data
+
+    return build
+
+
+def test_what_a_run_asks_for(prepared):
+    data = prepared()
+    assert data.languages == ("en", "de")
+    assert data.src_vocab == 4 + 41
+    assert data.tgt_vocab == 4 + 43
+    assert not data.joint_vocab
+    assert data.sources("validation") == [src for src, _ in PAIRS[:6]]
+    assert data.references("test") == [*(tgt for _, tgt in PAIRS[-3:]), LONG[1]]
+    data.prepare()
+    data.setup("fit")
+
+
+def test_vocabularies_are_learned_from_train_only(prepared):
+    tokenizer = prepared().tokenizers.tgt
+    (ids,) = tokenizer.encode_batch(["A NEW"])
+    assert ids[1] == 3 and "NEW" not in "".join(tokenizer.pieces(list(range(tokenizer.size))))
+
+
+def test_counts_when_long_pairs_are_skipped(prepared):
+    data = prepared(max_length=5)  # A B C and EOS, and one D
+    assert data.counts == {
+        "train": Counts(pairs=40, skipped=20, truncated=0),
+        "validation": Counts(pairs=6, skipped=0, truncated=2),
+        "test": Counts(pairs=4, skipped=0, truncated=3),
+    }
+    used = sorted(row for batch in data.train_dataloader() for row in batch.index.tolist())
+    assert used == [i for i in range(40) if i % 4 < 2]
+
+
+def test_counts_when_long_pairs_are_truncated(prepared):
+    data = prepared(max_length=5, too_long="truncate")
+    assert data.counts["train"] == Counts(pairs=40, skipped=0, truncated=20)
+    batches = list(data.train_dataloader())
+    assert sorted(row for batch in batches for row in batch.index.tolist()) == list(range(40))
+    assert max(batch.tgt_out.size(1) for batch in batches) == 5
+
+
+@pytest.mark.parametrize("too_long", ["skip", "truncate"])
+def test_evaluation_keeps_every_sentence_and_its_whole_reference(prepared, too_long):
+    data = prepared(max_length=5, too_long=too_long)
+    for loader, count in ((data.val_dataloader(), 6), (data.test_dataloader(), 4)):
+        batches = list(loader)
+        assert sorted(row for batch in batches for row in batch.index.tolist()) == list(
+            range(count)
+        )
+        assert max(batch.src.size(1) for batch in batches) <= 5
+    assert data.references("test")[-1] == LONG[1]
+
+
+def test_unigram_nll(prepared):
+    data = prepared(max_length=6)
+    words = [tgt.split() + ["EOS"] for _, tgt in PAIRS]
+    seen = Counter(word for line in words if len(line) <= 6 for word in line)
+    total = sum(seen.values()) + data.tgt_vocab
+    met = [word for line in words[:6] for word in (line if len(line) <= 6 else [*line[:5], "EOS"])]
+    expected = -sum(math.log((seen[word] + 1) / total) for word in met) / len(met)
+    assert math.isclose(data.unigram_nll, expected, rel_tol=1e-12)
+
+
+def rows(loader) -> list[list[int]]:
+    return [batch.index.tolist() for batch in loader]
+
+
+def test_rank_and_world_size_come_from_the_trainer(prepared):
+    data = prepared(tokens=30, eval_tokens=40)
+    alone, test = rows(data.train_dataloader()), rows(data.evaluation_loader("test"))
+    shares, test_shares = [], []
+    for rank in range(2):
+        data.trainer = SimpleNamespace(global_rank=rank, world_size=2)
+        shares.append(rows(data.train_dataloader()))
+        test_shares.append(rows(data.test_dataloader()))
+    dealt = [batch for turn in zip(*shares, strict=True) for batch in turn]
+    assert dealt == alone[: len(alone) // 2 * 2]
+    assert [batch for turn in zip(*test_shares, strict=True) for batch in turn][: len(test)] == test
+
+
+def test_the_seed_decides_the_batches(prepared):
+    first, again, other = (rows(prepared(seed=seed).train_dataloader()) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_joint_vocabulary(prepared):
+    data = prepared(Char(vocab_size=None, joint=True), max_length=99, eval_tokens=99)
+    assert data.joint_vocab
+    assert data.src_vocab == data.tgt_vocab
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        (dict(too_long="drop"), r"batch\.too_long is 'drop'; it must be skip or truncate"),
+        (dict(max_length=1), r"batch\.max_length is 1; it must be 2 or more"),
+        (dict(tokens=0), r"batch\.tokens is 0"),
+        (dict(eval_tokens=-1), r"batch\.eval_tokens is -1"),
+        (dict(max_length=3), r"batch\.max_length=3 .* leaves no training pair"),
+        (dict(tokens=6), r"batch\.tokens is 6, but the longest sentence of train has 7 tokens"),
+        (dict(eval_tokens=11), r"eval_tokens is 11, but the longest .* of test has 12 tokens"),
+    ],
+)
+def test_impossible_batches(prepared, batch, message):
+    with pytest.raises(UserError, match=message):
+        prepared(**batch)
+
+
+def test_fewer_batches_than_devices(prepared):
+    data = prepared(tokens=4096)
+    data.trainer = SimpleNamespace(global_rank=0, world_size=8)
+    with pytest.raises(UserError, match=r"batch\.tokens=4096 gives fewer .* than the 8 devices"):
+        data.train_dataloader()
+
+
+def test_missing_split(prepared):
+    data = prepared()
+    for ask in (data.evaluation_loader, data.references):
+        with pytest.raises(UserError, match="no split 'dev'.*train, validation, test"):
+            ask("dev")

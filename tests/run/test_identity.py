@@ -1,0 +1,64 @@
+"""What makes two runs the same run."""
+
+import pytest
+
+from ablate.tracking.identity import closure, digest, parts
+
+
+@pytest.fixture
+def identify(compose):
+    return lambda *overrides: digest(parts(compose("logger=none", *overrides), "text"))
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "paths.results=elsewhere",
+        "paths.cache=elsewhere",
+        "name=other",
+        "n_jobs=3",
+        "fresh=true",
+        "logger=csv",
+        "trainer.enable_progress_bar=false",
+        "+experiment=heads_param_count probe=none",
+    ],
+)
+def test_what_cannot_change_a_number_is_outside(identify, override):
+    assert identify(*override.split()) == identify()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=2",
+        "threads=2",
+        "model/residual=pre_ln",
+        "model.n_heads=2",
+        "trainer.precision=bf16-mixed",
+        "optimizer.lr=0.1",
+        "search.size=2",
+        "batch.tokens=99",
+        "budget.steps=99",
+        "tokenizer.vocab_size=99",
+        "probe=parameter_count",
+    ],
+)
+def test_what_can_change_a_number_is_inside(identify, override):
+    assert identify(override) != identify()
+
+
+def test_other_text_is_another_run(compose):
+    config = compose("logger=none")
+    assert digest(parts(config, "text")) != digest(parts(config, "other text"))
+
+
+def test_only_the_modules_that_a_run_executes_count(compose):
+    modules = parts(compose("logger=none", "model/position=learned"), "text")["modules"]
+    assert "ablate.model.position.learned" in modules
+    assert "ablate.model.position.sinusoidal" not in modules
+    assert "ablate.task" in modules
+    assert not any(name.startswith(("ablate.study", "ablate.tracking")) for name in modules)
+
+
+def test_imports_are_followed():
+    assert {"ablate.task", "ablate.data.batching"} <= closure(["ablate.run"])

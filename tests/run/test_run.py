@@ -1,0 +1,155 @@
+"""One run, from config to record."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+from ablate.errors import UserError
+from ablate.run import run
+
+VOLATILE = ("seconds", "wall_seconds", "reused", "folder")
+
+
+def numbers(found):
+    return {key: value for key, value in found.items() if key not in VOLATILE}
+
+
+@pytest.fixture
+def go(small, compose):
+    """Run with extra overrides and return the result and the record's folder."""
+
+    def went(*overrides):
+        config = compose(*small, *overrides)
+        found = run(config)
+        return found, f"{config.paths.results}/runs/{found['identity']}"
+
+    return went
+
+
+def test_a_run_leaves_a_whole_record(go, tmp_path):
+    found, folder = go()
+    runs = tmp_path / "results" / "runs"
+    names = {p.name for p in (runs / found["identity"]).iterdir()}
+    assert {"config.yaml", "identity.json", "environment.json", "metrics.jsonl"} <= names
+    assert {"weights.pt", "tokenizer", "test.hyp", "test.stats.npz", "result.json"} <= names
+    assert "checkpoints" not in names  # only the weights it was tested with are kept
+    assert json.loads((runs / found["identity"] / "result.json").read_text())["status"] in (
+        "finished",
+        "collapsed",
+    )
+    saved = OmegaConf.load(runs / found["identity"] / "config.yaml")
+    assert saved.model.d_model == 16
+    lines = (runs / found["identity"] / "test.hyp").read_text().split("\n")[:-1]
+    statistics = np.load(runs / found["identity"] / "test.stats.npz")["bleu"]
+    assert len(lines) == len(statistics) == 20
+
+
+def test_metrics_come_as_they_are_measured(go):
+    _, folder = go()
+    lines = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
+    assert [line["step"] for line in lines if "val/nll" in line][:2] == [2, 4]
+    assert all(math.isfinite(line["val/nll"]) for line in lines if "val/nll" in line)
+
+
+def test_the_same_command_gives_the_same_numbers_bit_for_bit(go):
+    first, folder = go("fresh=true")
+    weights = torch.load(f"{folder}/weights.pt", weights_only=True)
+    torch.manual_seed(99)  # what was drawn before a run must not matter
+    second, _ = go("fresh=true")
+    again = torch.load(f"{folder}/weights.pt", weights_only=True)
+    assert numbers(first) == numbers(second)
+    assert all(torch.equal(weights[name], again[name]) for name in weights)
+
+
+def test_another_seed_gives_other_numbers_and_another_record(go):
+    first, _ = go("seed=1")
+    second, _ = go("seed=2")
+    assert first["identity"] != second["identity"]
+    assert first["metrics"]["test/nll"] != second["metrics"]["test/nll"]
+
+
+def test_a_finished_run_is_reused_and_fresh_runs_it_again(go):
+    first, folder = go()
+    before = (json.loads(open(f"{folder}/result.json").read()))["seconds"]
+    second, _ = go("name=another_experiment", "n_jobs=7")
+    assert second["reused"]
+    assert second["seconds"] == before
+    assert not go("fresh=true")[0]["reused"]
+
+
+@pytest.mark.parametrize("tested", ["last", "best", "average"])
+def test_which_weights_are_tested_is_a_choice(go, tested):
+    found, _ = go(f"checkpoint.tested={tested}", "checkpoint.every=1", "checkpoint.average=2")
+    assert math.isfinite(found["metrics"]["test/nll"])
+
+
+def test_the_average_is_the_mean_of_the_last_weights():
+    from ablate.weights import average
+
+    weights = [{"w": torch.tensor([1.0, 3.0]), "n": torch.tensor(1)}]
+    weights += [{"w": torch.tensor([2.0, 5.0]), "n": torch.tensor(2)}]
+    mean = average(weights)
+    assert torch.equal(mean["w"], torch.tensor([1.5, 4.0]))
+    assert mean["n"] == 2
+
+
+def test_a_run_whose_gradient_is_not_finite_is_diverged(go):
+    found, _ = go("optimizer.lr=1e30", "schedule=constant", "model/norm=layer_norm")
+    assert found["status"] == "diverged"
+    assert found["metrics"]["unigram_nll"] > 0
+    assert found["metrics"]["steps"] < 4
+
+
+def test_a_run_that_is_not_better_than_unigrams_is_collapsed(go):
+    found, _ = go("optimizer.lr=0.0")
+    assert found["status"] == "collapsed"
+    assert found["metrics"]["val/nll"] >= found["metrics"]["unigram_nll"]
+
+
+def test_a_failing_run_says_so_in_its_record_and_is_tried_again(go, monkeypatch):
+    import ablate.run
+
+    def broken(*args, **kwargs):
+        raise RuntimeError("no luck")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ablate.run, "train", broken)
+        with pytest.raises(RuntimeError):
+            go()
+    found, folder = go()
+    assert not found["reused"]
+    assert found["status"] != "failed"
+
+
+def test_bf16_and_accumulation_and_clipping_run(go):
+    found, _ = go(
+        "trainer.precision=bf16-mixed",
+        "trainer.accumulate_grad_batches=2",
+        "trainer.gradient_clip_val=1.0",
+    )
+    assert math.isfinite(found["metrics"]["test/nll"])
+
+
+def test_early_stopping_is_off_unless_asked_for(go):
+    assert go("optimizer.lr=0.0")[0]["metrics"]["steps"] == 4
+    assert go("optimizer.lr=0.0", "patience=1", "budget.steps=40")[0]["metrics"]["steps"] < 40
+
+
+def test_all_test_splits_that_are_named_are_scored(go):
+    found, folder = go("test_splits=[test,test_long]")
+    assert {"test/bleu", "test_long/bleu", "test/chrf", "test_long/nll"} <= set(found["metrics"])
+
+
+def test_an_unknown_split_ends_before_work(go):
+    with pytest.raises(UserError, match="tset.*test_long"):
+        go("test_splits=[tset]")
+
+
+def test_a_read_only_results_folder_is_named(small, compose, tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(UserError, match=r"paths\.results"):
+        run(compose(*small, f"paths.results={tmp_path}/taken"))

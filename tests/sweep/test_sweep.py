@@ -1,0 +1,136 @@
+"""Sweeps as a user starts them: from the command line, in processes of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def ablate(small, tmp_path):
+    """Run the command line in an empty folder."""
+
+    def ran(*arguments, **environment):
+        command = [sys.executable, "-m", "ablate", *small, *arguments]
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+        folder = tmp_path / "work"
+        folder.mkdir(exist_ok=True)
+        return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+
+    return ran
+
+
+def sweep_folder(tmp_path):
+    (folder,) = (tmp_path / "results" / "sweeps").glob("*/*")
+    return folder
+
+
+def links(tmp_path):
+    paths = sorted((sweep_folder(tmp_path) / "cells").glob("*.json"))
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def test_a_sweep_ends_in_a_table_and_a_verdict(ablate, tmp_path):
+    done = ablate("+experiment=preln_vs_postln", "seed=0,1", "schedule=noam", "-m")
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads((sweep_folder(tmp_path) / "verdict.json").read_text())
+    by_id = {claim["id"]: claim for claim in verdict["claims"]}
+    assert by_id["preln_vs_postln_quality"]["verdict"] in ("supported", "refuted", "inconclusive")
+    assert by_id["preln_vs_postln_quality"]["seeds"] == [0, 1]
+    assert by_id["preln_solves_gradient_problem"]["verdict"] == "inconclusive"  # no such runs
+    assert "pre_ln noam" in done.stdout
+    assert verdict["regime"]["data"] == "toy"
+    assert list((tmp_path / "work").iterdir()) == []  # nothing outside paths.results
+
+
+def test_cells_are_reused_by_the_next_sweep(ablate, tmp_path):
+    ablate("seed=0,1", "-m")
+    done = ablate("seed=0,1,2", "-m", "name=second")
+    assert done.stderr.count("reused, ") == 2
+    assert len(list((tmp_path / "results" / "runs").iterdir())) == 3
+
+
+def test_a_failed_run_does_not_stop_the_sweep(ablate, tmp_path):
+    # a learned table of 3 rows builds, and fails at the first batch
+    done = ablate(
+        "model/position=learned", "model.position.max_length=3,256", "seed=0", "-m", "n_jobs=1"
+    )
+    statuses = [link["status"] for link in links(tmp_path)]
+    assert statuses[0] == "failed"
+    assert statuses[1] in ("finished", "collapsed")
+    assert done.returncode == 1
+    assert "model.position.max_length=3" in done.stdout
+
+
+def test_one_bad_cell_ends_the_sweep_before_the_first_run(ablate, tmp_path):
+    done = ablate("model.n_heads=2,3", "seed=0", "-m")
+    assert done.returncode == 2
+    assert "model.n_heads" in done.stderr
+    assert "cell 1" in done.stderr
+    assert not (tmp_path / "results" / "runs").exists()
+
+
+def test_the_number_of_jobs_changes_no_number(ablate, tmp_path):
+    ablate("seed=0,1", "-m", "n_jobs=1", "name=one")
+    one = [link["metrics"] for link in links(tmp_path)]
+    for path in (tmp_path / "results" / "sweeps").rglob("*.json"):
+        path.unlink()
+    ablate("seed=0,1", "-m", "n_jobs=2", "name=one", "fresh=true")
+    folder = sorted((tmp_path / "results" / "sweeps" / "one").iterdir())[-1]
+    two = [json.loads(p.read_text())["metrics"] for p in sorted((folder / "cells").glob("*.json"))]
+    assert one == two
+
+
+def test_without_m_the_command_says_what_it_is_not(ablate):
+    done = ablate("+experiment=preln_vs_postln")
+    assert done.returncode == 0
+    assert "one run" in done.stdout
+    assert "-m" in done.stdout
+
+
+def test_heads_do_not_change_the_number_of_parameters(ablate, tmp_path):
+    done = ablate("+experiment=heads_param_count", "-m", "model.d_model=64")
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads((sweep_folder(tmp_path) / "verdict.json").read_text())
+    split, fixed = verdict["claims"]
+    assert (split["verdict"], split["cases"], split["effect"]) == ("supported", 5, 0.0)
+    assert fixed["verdict"] == "refuted"
+
+
+@pytest.mark.slow
+def test_two_cells_on_two_devices_each(ablate, tmp_path):
+    done = ablate(
+        "seed=0,1",
+        "trainer=ddp",
+        "trainer.devices=2",
+        "trainer.accelerator=cpu",
+        "logger=wandb",
+        "n_jobs=1",
+        "-m",
+        WANDB_MODE="offline",
+    )
+    assert done.returncode == 0, done.stderr
+    found = links(tmp_path)
+    assert [link["status"] in ("finished", "collapsed") for link in found] == [True, True]
+    runs = tmp_path / "results" / "runs"
+    assert len(list(runs.iterdir())) == 2
+    assert len(list(runs.glob("*/wandb/offline-run-*"))) == 2
+    assert list((tmp_path / "work").iterdir()) == []
+    for link in found:
+        _bleu_is_that_of_the_hypotheses(runs / link["identity"], link["metrics"])
+
+
+def _bleu_is_that_of_the_hypotheses(folder, metrics):
+    import sacrebleu
+    from hydra.utils import instantiate
+    from omegaconf import OmegaConf
+
+    references = instantiate(OmegaConf.load(folder / "config.yaml").data).read("test").tgt
+    hypotheses = (folder / "test.hyp").read_text().split("\n")[:-1]
+    assert len(hypotheses) == len(references)
+    assert sacrebleu.corpus_bleu(hypotheses, [references]).score == metrics["test/bleu"]
