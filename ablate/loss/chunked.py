@@ -36,7 +36,7 @@ def loss_of_states(
     if len(targets) * len(weight) <= LOGITS_AT_ONCE:
         return _scored(loss, weight, states, targets)
     if torch.is_grad_enabled():
-        objective, nll = _Chunked.apply(loss, targets, states, weight)
+        objective, nll = _Chunked.apply(loss, targets, states, weight)  # type: ignore[no-untyped-call]
         return objective, nll
     parts = [
         torch.stack(_scored(loss, weight, states[chunk], targets[chunk])) * share

@@ -31,7 +31,7 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return F.dropout(x, self.rate)
-        dropped: Tensor = _Masked.apply(x, round(self.rate * LEVELS))
+        dropped: Tensor = _Masked.apply(x, round(self.rate * LEVELS))  # type: ignore[no-untyped-call]
         return dropped
 
     def extra_repr(self) -> str:

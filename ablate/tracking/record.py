@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import yaml
@@ -55,7 +55,7 @@ class Record:
             return None
         return found if found.get("status") in RESULTS else None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Record":
         if not self.writes:
             return self
         try:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
@@ -56,7 +56,7 @@ class Tracking:
         for follower in self._followers:
             follower.show(task)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Tracking":
         for follower in self._followers:
             follower.begin(self.record)
         return self

@@ -27,10 +27,7 @@ class Toy(Corpus):
 
     Args:
         seed: of the sentences; the two languages are always the same.
-        n_train: sentence pairs in train; likewise the other `n_`.
-        n_validation: see there.
-        n_test: see there.
-        n_test_long: see there.
+        n_train, n_validation, n_test, n_test_long: sentence pairs of each split.
         max_words: longest sentence, in words of either language, of all splits but test_long,
             whose sentences have more words in both languages, and at most twice as many.
 

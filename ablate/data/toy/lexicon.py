@@ -68,13 +68,17 @@ def _words(table: str) -> tuple[Word, ...]:
 
 
 def _nouns(table: str, *, animate: bool) -> tuple[Noun, ...]:
-    rows = _rows(table)
-    return tuple(Noun(*forms, Gender(gender), animate) for *forms, gender in rows)
+    return tuple(
+        Noun(gloss, mirel, sodak, Gender(gender), animate)
+        for gloss, mirel, sodak, gender in _rows(table)
+    )
 
 
 def _verbs(table: str, *, valency: Valency) -> tuple[Verb, ...]:
-    rows = _rows(table)
-    return tuple(Verb(*forms, Domain(domain), valency) for *forms, domain in rows)
+    return tuple(
+        Verb(gloss, mirel, sodak, Domain(domain), valency)
+        for gloss, mirel, sodak, domain in _rows(table)
+    )
 
 
 def _ambiguous_nouns(table: str) -> tuple[Noun, ...]:

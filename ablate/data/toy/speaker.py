@@ -45,7 +45,7 @@ class Habits:
 
 
 class Speaker:
-    """Draws one sentence after another from a stream of random numbers."""
+    """Draws one meaning after another from a stream of random numbers."""
 
     def __init__(self, habits: Habits, rng: Random) -> None:
         self.habits, self.rng = habits, rng
@@ -67,10 +67,10 @@ class Speaker:
 
     def clause(self, depth: int, antecedent: Referent | None = None) -> Clause:
         """Return a clause; its subject may be a pronoun if there is an antecedent."""
-        pronoun = antecedent and self.chance(self.habits.pronoun)
-        verb, subject = self.verb_and_subject(
-            self.valency(depth), depth, Pronoun(antecedent) if pronoun else None
-        )
+        pronoun = None
+        if antecedent and self.chance(self.habits.pronoun):
+            pronoun = Pronoun(antecedent)
+        verb, subject = self.verb_and_subject(self.valency(depth), depth, pronoun)
         if verb.valency is Valency.NOTHING:
             return Clause(verb, subject)
         if verb.valency is Valency.CLAUSE:

@@ -1,0 +1,66 @@
+"""Which arm a run belongs to."""
+
+import pytest
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.singleton import Singleton
+from omegaconf import OmegaConf, open_dict
+
+from ablate.tracking.arm import arm, choices, levels
+
+
+@pytest.fixture
+def composed(compose):
+    """Compose as a job of a sweep, or as a single run; HydraConfig is as in that job."""
+    before = Singleton.get_state()
+
+    def go(*overrides, mode="MULTIRUN"):
+        config = compose(*overrides, hydra_node=True)
+        with open_dict(config):
+            config.hydra.mode = mode
+        HydraConfig.instance().set_config(config)
+        OmegaConf.set_readonly(config, False)
+        with open_dict(config):
+            del config["hydra"]
+        return config
+
+    yield go
+    Singleton.set_state(before)
+
+
+def test_a_study_names_the_levels_of_its_factors(composed):
+    config = composed(
+        "+experiment=preln_vs_postln", "model/residual=pre_ln", "schedule=no_warmup", "seed=3"
+    )
+    assert levels(config) == {"model/residual": "pre_ln", "schedule": "no_warmup"}
+    assert arm(config) == "pre_ln no_warmup"
+
+
+def test_values_are_named_with_their_key(composed):
+    config = composed("+experiment=heads_param_count", "model.n_heads=8")
+    assert levels(config) == {"model.n_heads": 8, "model.d_head": "null"}
+    assert arm(config) == "n_heads=8 d_head=null"
+
+
+def test_a_sweep_without_a_study_is_told_by_its_overrides(composed):
+    config = composed(
+        "model/position=learned",
+        "model.n_heads=2",
+        "seed=4",
+        "n_jobs=2",
+        "paths.results=elsewhere",
+        "logger.mode=offline",
+    )
+    assert levels(config) == {"model/position": "learned", "model.n_heads": 2}
+    assert arm(config) == "learned n_heads=2"
+
+
+def test_a_single_run_is_single(composed):
+    assert arm(composed("model/position=learned", mode="RUN")) == "single"
+
+
+def test_without_hydra_a_group_is_told_by_its_class(compose):
+    config = compose("+experiment=preln_vs_postln", "model/residual=pre_ln")
+    assert not HydraConfig.initialized()
+    assert levels(config) == {"model/residual": "PreLN", "schedule": "InverseSqrt"}
+    assert arm(config) == "PreLN InverseSqrt"
+    assert choices() == {}
