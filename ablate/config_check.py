@@ -10,7 +10,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import hydra.errors
 from hydra.core.global_hydra import GlobalHydra
@@ -74,7 +74,7 @@ def _walk(node: Any, path: str) -> None:
     for key in map(str, node):
         full = f"{path}.{key}" if path else key
         if allowed is not None and key not in allowed:
-            raise UserError(unknown(full, allowed))
+            raise UserError(unknown(full, allowed if path else [*allowed, *_groups("")]))
         _walk(node._get_node(key), full)
 
 
@@ -92,13 +92,11 @@ def _arguments(target: str, path: str) -> list[str]:
     try:
         signature = inspect.signature(get_object(target))
     except Exception as error:
-        raise UserError(f"{path}._target_={target} cannot be loaded: {error}") from None
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in signature.parameters.values()):
-        raise UserError(
-            f"{path}._target_={target} takes arbitrary keywords (**kwargs), so its keys could "
-            "not be checked; name its arguments one by one"
-        )
-    return list(signature.parameters)
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
+    # what **kwargs would swallow cannot be checked, so only named arguments are allowed
+    variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [name for name, p in signature.parameters.items() if p.kind not in variadic]
 
 
 def unknown(key: str, allowed: Iterable[str]) -> str:
@@ -155,8 +153,10 @@ def _keys(path: str) -> list[str]:
     node: Any = Config
     for part in filter(None, path.split(".")):
         kinds = {f.name: f.type for f in dataclasses.fields(node)}
-        node = kinds.get(part)
-        if not (isinstance(node, type) and dataclasses.is_dataclass(node)):
+        node = next(
+            filter(dataclasses.is_dataclass, (kinds.get(part), *get_args(kinds.get(part)))), None
+        )
+        if node is None:
             return []
     return [f.name for f in dataclasses.fields(node)]
 

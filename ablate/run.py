@@ -35,7 +35,7 @@ def run(config: DictConfig) -> dict[str, Any]:
     hush_lightning()
     torch.set_num_threads(config.threads)
     data = prepare_data(config)
-    check_splits(config.test_splits, data)
+    check_splits(list(config.test_splits), data)
     record = Record(config, data.fingerprint)
     if not config.fresh and (earlier := record.result()):
         return conclude(record, earlier, reused=True)
@@ -50,7 +50,8 @@ def hush_lightning() -> None:
     """Keep the log to what a reader can act on; our own table says what runs where."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
-    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    for advice in ("does not have many workers", "smaller than the logging interval"):
+        warnings.filterwarnings("ignore", message=f".*{advice}.*")
 
 
 def prepare_data(config: DictConfig) -> TranslationData:
@@ -122,7 +123,8 @@ def train(
     record = tracking.record
     known = {"unigram_nll": data.unigram_nll, "parameters": parameters(model)}
     task = Translation(model=model, data=data, **make_parts(config))
-    weights = WeightKeeper(record.folder, config.checkpoint, config.budget.validate_every)
+    checkpoint: Any = OmegaConf.to_object(config.checkpoint)
+    weights = WeightKeeper(record.folder, checkpoint, config.budget.validate_every)
     trainer = make_trainer(config, tracking, weights.callbacks())
     announce(config, data, model, record)
     seed_dropout(config.seed, trainer.global_rank)

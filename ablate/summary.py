@@ -55,6 +55,6 @@ def _print_result(record: Record, found: dict[str, Any], *, reused: bool) -> Non
 
 
 def conclude(record: Record, found: dict[str, Any], *, reused: bool) -> dict[str, Any]:
-    """Print the end of a run and pass its result on."""
+    """Print the end of a run and return its result, with where it lies and whether it is new."""
     _print_result(record, found, reused=reused)
-    return found
+    return {**found, "folder": str(record.folder), "reused": reused}

@@ -23,7 +23,10 @@ class Evaluation(nn.Module):
         super().__init__()
         self.nll = TokenMean()
         self.bleu = CorpusBleu(Cased())
-        more: dict[str, CorpusBleu | CorpusChrf] = {"bleu_tokenised": CorpusBleu(Tokenised(language)), "chrf": CorpusChrf()}
+        more: dict[str, CorpusBleu | CorpusChrf] = {
+            "bleu_tokenised": CorpusBleu(Tokenised(language)),
+            "chrf": CorpusChrf(),
+        }
         self.scores = {"bleu": self.bleu, **(more if thorough else {})}
         # registered as modules as well, so that they move to the device
         self.more = nn.ModuleList(more.values() if thorough else [])

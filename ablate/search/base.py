@@ -1,5 +1,6 @@
 """From a source to token ids: what every search gives, and what it needs of a model."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, runtime_checkable
 
@@ -52,15 +53,16 @@ class Search(ABC):
         """Return a translation of each source, in the order of the batch; B may be 0."""
 
 
-def at_least(smallest: int, **settings: int | float) -> None:
-    """Refuse settings of a search that are too small.
+def require(kind: type[int | float], smallest: int, **settings: int | float) -> None:
+    """Refuse settings of a search that are not finite numbers of a kind, or too small.
 
     Raises:
-        UserError: one of them is below `smallest`.
+        UserError: one of them is.
     """
+    wanted = "a whole number" if kind is int else "a number"
     for key, value in settings.items():
-        if value < smallest:
-            raise UserError(f"search.{key} is {value}: it must be at least {smallest}")
+        if not (isinstance(value, int | kind) and smallest <= value < math.inf):
+            raise UserError(f"search.{key} is {value!r}: it must be {wanted}, at least {smallest}")
 
 
 def length_limits(

@@ -23,8 +23,8 @@ from ablate.data.vocabulary import BOS, EOS
 from ablate.search.base import (
     Model,
     Search,
-    at_least,
     length_limits,
+    require,
     until_eos,
     worth_dropping,
 )
@@ -38,14 +38,15 @@ class Beam(Search):
     """Beam search.
 
     Raises:
-        UserError: `size` is below 1, or `length_penalty`, `max_ratio` or `max_extra` negative.
+        UserError: `size` is below 1, another setting negative, or one of them no number.
     """
 
     def __init__(
         self, size: int, length_penalty: int | float, max_ratio: int | float, max_extra: int
     ):
-        at_least(1, size=size)
-        at_least(0, length_penalty=length_penalty, max_ratio=max_ratio, max_extra=max_extra)
+        require(int, 1, size=size)
+        require(int, 0, max_extra=max_extra)
+        require(float, 0, length_penalty=length_penalty, max_ratio=max_ratio)
         self.size = size
         self.length_penalty = length_penalty
         self.max_ratio = max_ratio

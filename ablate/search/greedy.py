@@ -15,8 +15,8 @@ from ablate.data.vocabulary import BOS, EOS
 from ablate.search.base import (
     Model,
     Search,
-    at_least,
     length_limits,
+    require,
     until_eos,
     worth_dropping,
 )
@@ -27,11 +27,12 @@ class Greedy(Search):
     """Greedy search.
 
     Raises:
-        UserError: `max_ratio` or `max_extra` is negative.
+        UserError: `max_ratio` or `max_extra` is negative or no number.
     """
 
     def __init__(self, max_ratio: int | float, max_extra: int):
-        at_least(0, max_ratio=max_ratio, max_extra=max_extra)
+        require(float, 0, max_ratio=max_ratio)
+        require(int, 0, max_extra=max_extra)
         self.max_ratio = max_ratio
         self.max_extra = max_extra
 

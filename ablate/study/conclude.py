@@ -11,7 +11,6 @@ from ablate.study.verdict import INCONCLUSIVE, judge
 from ablate.sweep.cell import read_links, swept
 from ablate.tracking.files import write_json, write_text
 
-
 FILE_WIDTH = 140  # of a table that goes to a file or a pipe
 
 

@@ -50,12 +50,11 @@ def settle(wanted: str) -> Mode:
         return cast("Mode", mode)
     # silent: to say who is logged in, a login would ask the server
     settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
-    has_key = _has_key()
-    if mode == "online":
-        if not has_key:  # W&B would ask for one
-            raise UserError("W&B mode is online, but there is no key: wandb login gives one")
-        return "online"
-    return "online" if has_key and reachable(settings.base_url) else "offline"
+    if _has_key():
+        return "online" if mode == "online" or reachable(settings.base_url) else "offline"
+    if mode == "online":  # W&B would ask for a key
+        raise UserError("W&B is to be online, but there is no key; wandb login stores one")
+    return "offline"
 
 
 def _has_key() -> bool:
@@ -79,8 +78,8 @@ def _answers(url: str) -> bool:
     anyone = ssl.create_default_context()  # W&B itself checks who it is before it sends
     anyone.check_hostname = False
     anyone.verify_mode = ssl.CERT_NONE
-    question = urllib.request.Request(url, method="HEAD")
     try:
+        question = urllib.request.Request(url, method="HEAD")
         urllib.request.urlopen(question, timeout=SECONDS, context=anyone).close()
     except urllib.error.HTTPError as answer:
         return answer.code < 500  # above, a proxy speaks for a host that it does not reach

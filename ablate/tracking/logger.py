@@ -31,7 +31,7 @@ class RecordLogger(Logger):
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Append one line."""
         values = {k: float(v) for k, v in metrics.items() if k != "epoch"}
-        self.record.log(values, step or 0)
+        self.record.log(values, (step or 0) + 1)  # Lightning numbers steps from 0
 
     def log_hyperparams(
         self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any

@@ -67,9 +67,10 @@ def test_a_misspelt_key_in_an_experiment_file(tmp_path):
     assert "did you mean study.seeds?" in told
 
 
-def test_a_component_with_arbitrary_keywords_is_refused():
-    told = complaint("optimizer={_target_: ablate.tracking.logger.RecordLogger.log_hyperparams}")
-    assert "**kwargs" in told
+def test_what_kwargs_would_swallow_is_refused():
+    told = complaint("logger=tensorboard", "+logger.log_dirr=x")
+    assert "logger.log_dirr" in told
+    assert "save_dir" in told
 
 
 def test_the_default_config_is_accepted():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_a_run_leaves_a_whole_record(go, tmp_path):
 
 def test_metrics_come_as_they_are_measured(go):
     _, folder = go()
-    lines = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
+    lines = [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "val/nll" in line][:2] == [2, 4]
     assert all(math.isfinite(line["val/nll"]) for line in lines if "val/nll" in line)
 
@@ -74,7 +75,7 @@ def test_another_seed_gives_other_numbers_and_another_record(go):
 
 def test_a_finished_run_is_reused_and_fresh_runs_it_again(go):
     first, folder = go()
-    before = (json.loads(open(f"{folder}/result.json").read()))["seconds"]
+    before = json.loads(Path(folder, "result.json").read_text())["seconds"]
     second, _ = go("name=another_experiment", "n_jobs=7")
     assert second["reused"]
     assert second["seconds"] == before

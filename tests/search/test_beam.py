@@ -69,12 +69,12 @@ def test_beam_may_be_wider_than_the_vocabulary(table_model, twelve):
 
 @pytest.mark.parametrize("size", [0, -3])
 def test_size_below_one_is_refused(size):
-    with pytest.raises(UserError, match=f"search.size is {size}: it must be at least 1"):
+    with pytest.raises(UserError, match=f"search.size is {size}: it must be .* at least 1"):
         beam(size, 0.6)
 
 
 def test_negative_penalty_is_refused():
-    with pytest.raises(UserError, match="search.length_penalty is -0.5: it must be at least 0"):
+    with pytest.raises(UserError, match="search.length_penalty is -0.5: it must be .* at least 0"):
         beam(5, -0.5)
 
 

@@ -76,7 +76,7 @@ def test_no_room_gives_empty_translations(size, table_model, twelve):
 @pytest.mark.parametrize("key", ["max_ratio", "max_extra"])
 def test_negative_limits_are_refused(key):
     settings = {"max_ratio": 1.0, "max_extra": 5, key: -1}
-    with pytest.raises(UserError, match=f"search.{key} is -1: it must be at least 0"):
+    with pytest.raises(UserError, match=f"search.{key} is -1: it must be .* at least 0"):
         Greedy(**settings)
-    with pytest.raises(UserError, match=f"search.{key} is -1: it must be at least 0"):
+    with pytest.raises(UserError, match=f"search.{key} is -1: it must be .* at least 0"):
         Beam(size=2, length_penalty=0.6, **settings)

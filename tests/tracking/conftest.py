@@ -16,17 +16,30 @@ def nobody(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def inspected():
-    """What W&B stored of the one offline run of a folder, by its own reader."""
+def summed_up():
+    """What W&B's own reader says of the one offline run of a folder."""
+    return lambda folder: {
+        **json.loads(_read(folder, "--summary")),
+        "files": _run(folder) / "files",
+    }
+
+
+@pytest.fixture
+def recorded():
+    """Every record of the one offline run of a folder, by its type."""
 
     def read(folder):
-        (run,) = (folder / "wandb").glob("offline-run-*")
-        command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json"]
-        whole = subprocess.run([*command, "--summary", run], capture_output=True, check=True)
-        records = subprocess.run([*command, run], capture_output=True, check=True)
-        lines = [json.loads(line) for line in records.stdout.splitlines()]
-        (started,) = (line["run"] for line in lines if line["type"] == "run")
-        history = [line["history"]["item"] for line in lines if line["type"] == "history"]
-        return {**started, **json.loads(whole.stdout), "history": history, "files": run / "files"}
+        lines = [json.loads(line) for line in _read(folder).splitlines()]
+        return {kind: [x[kind] for x in lines if x["type"] == kind] for kind in ("run", "history")}
 
     return read
+
+
+def _run(folder):
+    (run,) = (folder / "wandb").glob("offline-run-*")
+    return run
+
+
+def _read(folder, *flags):
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *flags, _run(folder)]
+    return subprocess.run(command, capture_output=True, check=True).stdout

@@ -1,5 +1,6 @@
 """What W&B has of a run, read back by W&B's own reader."""
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from ablate.run import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ("attention/encoder_self", "attention/decoder_self", "attention/decoder_cross")
+TABLE = "val/translations"
 
 
 @pytest.fixture
@@ -24,16 +26,16 @@ def go(small, compose):
     def went(*overrides):
         config = compose(*small, "logger=wandb", "logger.mode=offline", *overrides)
         found = run(config)
-        return found, folder_of(config, found["identity"])
+        return found, folder_of(config, found)
 
     return went
 
 
-def folder_of(config, identity):
-    return Path(config.paths.results) / "runs" / identity
+def folder_of(config, found):
+    return Path(config.paths.results) / "runs" / found["identity"]
 
 
-def test_a_run_from_the_command_line(small, tmp_path, inspected):
+def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
     """Nobody is logged in, nobody can be asked, and another run's names are around."""
     command = [
         sys.executable,
@@ -53,95 +55,90 @@ def test_a_run_from_the_command_line(small, tmp_path, inspected):
     os.close(reading)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results" / "runs").iterdir()
+    stored = summed_up(folder)
     assert done.stdout.count("wandb sync") == 1
-    assert "wandb:" not in done.stdout + done.stderr  # none of its own lines
-    assert "anonymous" not in done.stderr
-    stored = inspected(folder)
     assert f"wandb sync {stored['files'].parent}" in done.stdout
+    assert "wandb:" not in done.stdout + done.stderr  # none of its own lines
+    assert not (tmp_path / "wandb").exists()
     assert (stored["state"], stored["exit_code"]) == ("finished", 0)
     assert (stored["run_id"], stored["name"]) == (folder.name, "post_ln noam, seed 1")
-    assert (stored["run_group"], stored["job_type"]) == ("preln_vs_postln", "post_ln noam")
     assert stored["tags"] == ["preln_solves_gradient_problem", "preln_vs_postln_quality"]
+    (started,) = recorded(folder)["run"]
+    assert (started["run_group"], started["job_type"]) == ("preln_vs_postln", "post_ln noam")
     config = stored["config"]
     assert config["level/model/residual"] == "post_ln"
     assert config["level/schedule"] == "noam"
-    assert config["model"]["d_model"] == 16
     assert config["choices"]["model/position"] == "sinusoidal"
+    assert config["model"]["d_model"] == 16
     assert config["identity"] == folder.name
-    assert not (tmp_path / "wandb").exists()
 
 
-def test_metrics_and_their_summaries(go, inspected):
-    found, folder = go()
-    stored = inspected(folder)
-    summary = stored["summary"]
+def test_metrics_samples_and_pictures(go, summed_up, recorded):
+    found, folder = go("model/position=learned", "logger.samples=3")
+    stored, history = summed_up(folder), recorded(folder)["history"]
+    _metrics(found, stored["summary"], history)
+    _samples(stored["files"], history)
+    for name in (*PICTURES, "position"):
+        picture = Image.open(stored["files"] / stored["summary"][name]["path"])
+        assert len(np.unique(np.asarray(picture).reshape(-1, 3), axis=0)) > 20
+
+
+def _metrics(found, summary, history):
     assert summary["status"] == found["status"]
     for name, value in found["metrics"].items():
         assert summary[f"result/{name}"] == pytest.approx(value, rel=1e-6)
-    logged = [row["val/nll"] for row in stored["history"] if "val/nll" in row]
+    logged = [row["val/nll"] for row in history if "val/nll" in row]
     assert len(logged) == 3  # two while training, one of the tested weights
     assert summary["val/nll"]["min"] == pytest.approx(min(logged), rel=1e-6)
     assert set(summary["val/bleu"]) == set(summary["test/bleu"]) == {"max"}
 
 
-def test_sample_translations_are_of_the_same_sentences_each_time(go, inspected):
-    import json
-
-    _, folder = go("logger.samples=3")
-    stored = inspected(folder)
-    shown = [row["val/translations"] for row in stored["history"] if "val/translations" in row]
-    assert len(shown) == 3
-    tables = [json.loads((stored["files"] / entry["path"]).read_text()) for entry in shown]
+def _samples(files, history):
+    paths = [row[f"{TABLE}.path"] for row in history if f"{TABLE}.path" in row]
+    tables = [json.loads((files / path).read_text()) for path in paths]
+    assert len(tables) == 3
     for table in tables:
         assert table["columns"] == ["line", "source", "reference", "hypothesis"]
         assert [row[:3] for row in table["data"]] == [row[:3] for row in tables[0]["data"]]
         assert [row[0] for row in table["data"]] == [0, 1, 2]
 
 
-def test_no_samples_no_table(go, inspected):
-    _, folder = go("logger.samples=0")
-    assert not any("val/translations" in row for row in inspected(folder)["history"])
-
-
-@pytest.mark.parametrize("position", ["sinusoidal", "learned", "none"])
-def test_pictures_of_attention_and_of_positions(go, inspected, position):
-    _, folder = go(f"model/position={position}")
-    stored = inspected(folder)
-    wanted = PICTURES if position == "none" else (*PICTURES, "position")
-    for name in wanted:
-        picture = Image.open(stored["files"] / stored["summary"][name]["path"])
-        assert np.unique(np.asarray(picture).reshape(-1, 3), axis=0).shape[0] > 20
-    assert ("position" in stored["summary"]) == (position != "none")
-
-
-def test_two_runs_of_a_process_are_two_wandb_runs(go, inspected):
+def test_two_runs_of_a_process_are_two_wandb_runs(go, summed_up):
     first, first_folder = go("seed=1")
-    second, second_folder = go("seed=2")
-    assert inspected(first_folder)["run_id"] == first["identity"]
-    assert inspected(second_folder)["run_id"] == second["identity"]
+    second, second_folder = go("seed=2", "logger.samples=0", "model/position=none")
+    one, two = summed_up(first_folder), summed_up(second_folder)
+    assert (one["run_id"], two["run_id"]) == (first["identity"], second["identity"])
+    assert (one["config"]["seed"], two["config"]["seed"]) == (1, 2)
+    assert TABLE in one["summary"]
+    assert "position" in one["summary"]
+    assert TABLE not in two["summary"]  # no samples asked for
+    assert "position" not in two["summary"]  # no positions, no picture
+    assert set(PICTURES) <= set(two["summary"])
 
 
-def test_a_run_that_is_repeated_keeps_its_id_and_one_folder(go, inspected):
+def test_a_run_that_is_repeated_keeps_its_id_and_one_folder(go):
     first, folder = go()
     again, _ = go("fresh=true")
-    assert inspected(folder)["run_id"] == first["identity"] == again["identity"]
+    (kept,) = (folder / "wandb").glob("offline-run-*")
+    assert kept.name.endswith(first["identity"])
+    assert first["identity"] == again["identity"]
 
 
-def test_a_diverged_run_is_a_result(go, inspected):
+def test_a_diverged_run_is_a_result(go, summed_up):
     _, folder = go("optimizer.lr=1e30", "schedule=constant")
-    stored = inspected(folder)
+    stored = summed_up(folder)
     assert (stored["exit_code"], stored["summary"]["status"]) == (0, "diverged")
 
 
-def test_a_probe_is_a_run(go, inspected):
-    _, folder = go("probe=parameter_count")
-    stored = inspected(folder)
+def test_a_probe_is_a_run(go, summed_up):
+    found, folder = go("probe=parameter_count")
+    stored = summed_up(folder)
     assert stored["exit_code"] == 0
-    assert stored["summary"]["result/probe/block"] > 0
+    assert stored["summary"]["result/probe/model"] == found["metrics"]["probe/model"]
 
 
-@pytest.mark.parametrize("error", [RuntimeError("no luck"), KeyboardInterrupt(), SystemExit(143)])
-def test_a_run_that_raises_has_failed(go, inspected, small, compose, monkeypatch, tmp_path, error):
+@pytest.mark.parametrize("error", [RuntimeError("no luck"), SystemExit(143)])
+def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path, error):
     def broken(*args, **kwargs):
         raise error
 
@@ -149,18 +146,39 @@ def test_a_run_that_raises_has_failed(go, inspected, small, compose, monkeypatch
     with pytest.raises(type(error)):
         go()
     (folder,) = (tmp_path / "results" / "runs").iterdir()
-    stored = inspected(folder)
+    stored = summed_up(folder)
     assert (stored["exit_code"], stored["summary"]["status"]) == (1, "failed")
-    assert type(error).__name__ in stored["summary"]["error"]
-    assert any("val/nll" in row for row in stored["history"])
+    assert stored["summary"]["error"] == f"{type(error).__name__}: {error}"
+    assert "val/nll" in stored["summary"]
 
 
-@pytest.mark.parametrize("logger", ["csv", "tensorboard", "none"])
-def test_other_loggers(small, compose, logger):
+def test_online_that_is_not_reached_goes_on_offline_if_it_may(go, monkeypatch, capsys, summed_up):
+    import wandb
+
+    monkeypatch.setattr("ablate.tracking.wandb.settle", lambda wanted: "online")
+    real = wandb.init
+
+    def init(**kwargs):
+        if kwargs["settings"].mode == "online":
+            raise wandb.errors.CommError("nobody there")
+        return real(**kwargs)
+
+    monkeypatch.setattr(wandb, "init", init)
+    _, folder = go("logger.mode=auto")
+    assert "nobody there" in capsys.readouterr().out
+    assert summed_up(folder)["state"] == "finished"
+    with pytest.raises(UserError, match="online.*nobody there"):
+        go("logger.mode=online", "seed=2")
+
+
+@pytest.mark.parametrize(
+    ("logger", "written"),
+    [("csv", "**/metrics.csv"), ("tensorboard", "**/events.*"), ("none", "metrics.jsonl")],
+)
+def test_other_loggers(small, compose, logger, written):
     config = compose(*small, f"logger={logger}")
-    folder = folder_of(config, run(config)["identity"])
-    written = {"csv": "**/metrics.csv", "tensorboard": "**/events.*", "none": "metrics.jsonl"}
-    assert list(folder.glob(written[logger]))
+    folder = folder_of(config, run(config))
+    assert list(folder.glob(written))
     assert not (folder / "wandb").exists()
 
 

@@ -76,8 +76,8 @@ CONSTRUCTIONS = (
         ),
     ),
     Construction(
-        "Adverb first: the Mirel verb stays second, and its subject follows",
-        _clause_where(lambda clause: clause.fronted),
+        "Adverb: first or after the verb; the Mirel verb stays second",
+        _clause_where(lambda clause: clause.adverb),
         (
             (replace(_DOG_SEES_CAT, adverb=_WORD["today"], fronted=True),),
             (replace(_DOG_SEES_CAT, adverb=_WORD["today"]),),

@@ -113,5 +113,5 @@ class Toy(Corpus):
 
 
 def _home(src: str) -> str:
-    """Return the split that a sentence belongs to: eight of ten are for training."""
-    return {0: "validation", 1: "test"}.get(crc32(src.encode()) % 10, "train")
+    """Return the split that a sentence belongs to: three of five are for training."""
+    return {0: "validation", 1: "test"}.get(crc32(src.encode()) % 5, "train")

@@ -101,7 +101,7 @@ def _ambiguous_verbs(table: str) -> tuple[Verb, ...]:
 
 BEINGS = _nouns(
     """
-    dog      lagu    hask    M
+    dog      lagu    hesp    M
     cat      lepa    glish   F
     horse    tetu    drun    N
     bird     raruma  vilkel  F
@@ -129,7 +129,7 @@ THINGS = _nouns(
     bridge   rugelu  krash   F
     river    zira    vost    M
     boat     mota    glank   F
-    bread    peteni  brusk   N
+    bread    peteni  brasp   N
     book     ratibo  stelm   F
     door     diri    hurp    M
     lamp     tavo    nurt    F
@@ -205,7 +205,7 @@ PREPOSITIONS = _words(
 VERBS = (
     _verbs(
         """
-        sleep    binu    slin    body
+        sleep    binu    slirn   body
         dance    difa    prost   body
         fall     vule    gurn    body
         swim     boti    flan    body

@@ -100,9 +100,10 @@ class Speaker:
         return verb, self.noun_phrase(verb.domain, depth, verb.animate_subject)
 
     def noun_phrase(self, domain: Domain, depth: int, animate: bool | None = None) -> NounPhrase:
-        """Return a noun phrase that fits a verb; a place and a relative clause exclude each other.
+        """Return a noun phrase that fits a verb.
 
-        A noun phrase with both would let Mirel's order attach the relative clause to either noun.
+        It has a place or a relative clause, but not both: "the dog near the tower which ..." could
+        be meant in two ways.
         """
         habits = self.habits
         noun = self.pick(nouns(domain, animate))

@@ -1,0 +1,48 @@
+import pytest
+
+LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
+
+
+@pytest.fixture
+def lines():
+    return LINES
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """The folder of a run with random weights; tests that change it take a copy (`run`)."""
+    import hydra
+    import torch
+    import yaml
+    from omegaconf import OmegaConf
+
+    from ablate.__main__ import CONF
+    from ablate.construct import construct
+    from ablate.data.pairs import Pairs
+    from ablate.data.tokenizer import Tokenizers
+    from ablate.model.build import build
+    from ablate.model.initialise import initialise
+
+    sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]
+    vocabulary = ["tokenizer=char", "tokenizer.vocab_size=null", "tokenizer.joint=true"]
+    search = ["search=beam", "search.max_extra=5", "batch.max_length=20"]
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", [*sizes, *vocabulary, *search])
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    (folder / "tokenizer").mkdir(parents=True)
+    tokenizers = Tokenizers.train(construct(config.tokenizer), Pairs(LINES, LINES))
+    tokenizers.save(folder / "tokenizer")
+    size = tokenizers.src.size
+    model = build(config.model, src_vocab=size, tgt_vocab=size, joint_vocab=True)
+    initialise(model, 1)
+    torch.save(model.state_dict(), folder / "weights.pt")
+    plain = OmegaConf.to_container(config, resolve=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(plain))
+    return folder
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    import shutil
+
+    return shutil.copytree(finished, tmp_path / "run")
