@@ -86,22 +86,19 @@ def read_config(folder: Path, settings: dict[str, Any], trust: list[str]) -> Dic
         raise UserError(f"checkpoint is {str(folder)!r}, which is not a folder")
     if not path.is_file():
         raise UserError(f"checkpoint is {str(folder)!r}, which holds no config.yaml")
+    schema = {"model": OmegaConf.structured(Model), "batch": OmegaConf.structured(Batching)}
     try:
         plain: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
-        parts = {key: plain[key] for key in ("model", "search", "batch")}
-        for key in settings:
-            if key not in parts["search"]:
-                raise UserError(unknown(f"search.{key}", parts["search"]))
-        parts["search"] |= settings
-        check_targets(parts, trust)  # only these are ever built
-        schema = {"model": OmegaConf.structured(Model), "batch": OmegaConf.structured(Batching)}
+        parts = {key: dict(plain[key]) for key in ("model", "search", "batch")}
         merged = OmegaConf.merge(schema, parts)
-    except UserError:
-        raise
-    except KeyError as error:
-        raise UserError(f"{path} has no key {error}") from None
-    except Exception as error:  # YAML of any shape
-        raise UserError(f"{path} is not a run's config: {str(error).splitlines()[0]}") from None
+    except Exception as error:  # YAML can have any shape
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        raise UserError(f"{path} is not a run's config ({reason})") from None
+    for key, value in settings.items():
+        if key not in parts["search"]:
+            raise UserError(unknown(f"search.{key}", parts["search"]))
+        merged.search[key] = parts["search"][key] = value
+    check_targets(parts, trust)  # nothing else of the config is ever built
     assert isinstance(merged, DictConfig)
     return merged
 
@@ -120,10 +117,10 @@ def load_weights(model: Transformer, path: Path) -> None:
     if not path.is_file():
         raise UserError(f"{path} does not exist: the run has not finished, or its weights are gone")
     try:
-        weights = torch.load(path, map_location="cpu", weights_only=True)
+        weights = dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception:  # damage shows in many ways
         raise UserError(f"{path} is damaged or does not hold weights only") from None
-    given = {name: shape(value) for name, value in dict(weights).items()}
+    given = {str(name): shape(value) for name, value in weights.items()}
     wanted = {name: shape(value) for name, value in model.state_dict().items()}
     if wrong := sorted(name for name, _ in wanted.items() ^ given.items()):
         name = wrong[0]

@@ -95,8 +95,10 @@ def decode(config: DictConfig, seconds: float, weights: str, *, greedy: bool) ->
     sources = data.sources("test")
     encoded = data.tokenizers.src.encode_batch(sources)
     order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
-    batches = [data.pad_sources([encoded[i] for i in order[k : k + DECODING_BATCH]])
-               for k in range(0, len(order), DECODING_BATCH)]
+    batches = [
+        data.pad_sources([encoded[i] for i in order[k : k + DECODING_BATCH]])
+        for k in range(0, len(order), DECODING_BATCH)
+    ]
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < 2 or time.perf_counter() - start < seconds:

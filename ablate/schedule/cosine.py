@@ -1,6 +1,7 @@
 """Half a cosine from the peak to zero, after a linear warm-up.
 
-Equation: factor(s) = s / warmup up to warmup, then (1 + cos(pi (s - warmup) / (steps - warmup))) / 2.
+Equation: factor(s) = s / warmup up to warmup, then (1 + cos(pi t)) / 2 with
+    t = (s - warmup) / (steps - warmup).
 Source: arXiv:1608.03983, section 3, equation 5, one period, no restarts.
 What differs: a warm-up comes before it.
 What to expect: close to inverse square root at equal peaks; the last steps bring most of the gain.

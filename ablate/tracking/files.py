@@ -1,6 +1,7 @@
 """Writing files so that a reader never sees half of one."""
 
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -32,5 +33,4 @@ def _finite(value: Any) -> Any:
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    is_bad = isinstance(value, float) and (value != value or abs(value) == float("inf"))
-    return None if is_bad else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

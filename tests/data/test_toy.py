@@ -40,9 +40,9 @@ SETTINGS = {
 @pytest.fixture(scope="module", autouse=True)
 def unchecked():
     """Without run-time type checks: they make a sentence fifty times slower."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+        yield
 
 
 def toy(**changes):
@@ -74,10 +74,9 @@ def test_the_same_settings_give_the_same_sentences(splits):
     assert all(toy(seed=2).read(split) != splits[split] for split in again.splits)
 
 
-def test_types_are_as_annotated(splits):
-    jaxtyping.config.update("jaxtyping_disable", False)
+def test_types_are_as_annotated(splits, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", False)
     assert toy(n_train=20).read("train").src == splits["train"].src[:20]
-    jaxtyping.config.update("jaxtyping_disable", True)
 
 
 def test_splits_have_the_sizes_asked_for(splits):

@@ -1,7 +1,6 @@
 import io
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,19 +10,20 @@ from ablate.translate import main
 
 
 @pytest.fixture
-def translate(monkeypatch, capsysbinary):
+def translate(monkeypatch, capfdbinary, tmp_path):
     """Call the command line; return exit status, standard output, standard error."""
 
     def call(*arguments, text=b""):
-        stdin = SimpleNamespace(buffer=io.BytesIO(text), isatty=lambda: False)
-        monkeypatch.setattr(sys, "stdin", stdin)
+        (tmp_path / "text").write_bytes(text)
         monkeypatch.setattr(sys, "argv", ["translate", *arguments])
         status = 0
-        try:
-            main()
-        except SystemExit as leaving:
-            status = leaving.code
-        out, err = capsysbinary.readouterr()
+        with open(tmp_path / "text") as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            try:
+                main()
+            except SystemExit as leaving:
+                status = leaving.code
+        out, err = capfdbinary.readouterr()
         return status, out.decode(), err.decode()
 
     return call
@@ -105,7 +105,7 @@ def test_the_command_works_in_a_process_of_its_own(finished, lines):
         ("search.sise=3", "unknown key search.sise: did you mean search.size?"),
         ("search.size=0", "search.size is 0: it must be a whole number, at least 1"),
         ("search=beam", "search"),
-        ("checkpoint=", "checkpoint has no value"),
+        ("checkpoint=", "checkpoint: "),
         ("checkpoint=/no/such/run", "checkpoint is '/no/such/run', which is not a folder"),
     ],
 )
@@ -114,6 +114,10 @@ def test_wrong_arguments_are_one_sentence(translate, finished, argument, message
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_checkpoint_is_needed(translate):
+    assert "checkpoint has no value" in translate()[2]
 
 
 def test_text_that_is_not_utf8_names_the_line(translate, finished, lines):
@@ -166,12 +170,12 @@ def garble_config(run):
 
 def empty_config(run):
     (run / "config.yaml").write_text("")
-    return "config.yaml has no key 'model'"
+    return "config.yaml is not a run's config (KeyError: 'model')"
 
 
 def misspell_model(run):
     edit(run, lambda config: config["model"].update(d_modle=3))
-    return "config.yaml is not a run's config: Key 'd_modle' not in 'Model'"
+    return "config.yaml is not a run's config (ConfigKeyError: Key 'd_modle' not in 'Model'"
 
 
 def misspell_component(run):

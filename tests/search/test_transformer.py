@@ -1,0 +1,72 @@
+"""The searches on the real model: its caches, its padding, its batches."""
+
+import pytest
+import torch
+
+from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.model.build import build
+from ablate.model.initialise import initialise
+from ablate.search.beam import Beam
+from ablate.search.greedy import Greedy
+
+VOCABULARY = 300
+
+
+@pytest.fixture(scope="module", params=["post_ln", "pre_ln"])
+def model(request):
+    import hydra
+
+    from ablate.__main__ import CONF
+
+    sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=2", "model.n_heads=2"]
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", [*sizes, f"model/residual={request.param}"])
+    built = build(config.model, src_vocab=VOCABULARY, tgt_vocab=VOCABULARY, joint_vocab=True)
+    initialise(built, 1)
+    # float64: rounding, which may depend on the batch, then decides nothing
+    return built.double().eval()
+
+
+@pytest.fixture(scope="module")
+def src():
+    ids = torch.randint(4, VOCABULARY, (9, 8), generator=torch.Generator().manual_seed(1))
+    for row in range(9):
+        ids[row, row % 7 + 1] = EOS
+        ids[row, row % 7 + 2 :] = PAD
+    return ids
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_beams_do_not_depend_on_batch_mates(model, src, size):
+    beam = Beam(size=size, length_penalty=0.6, max_ratio=1.5, max_extra=20)
+    together = beam(model, src)
+    alone = [beam(model, row[None, : row.tolist().index(EOS) + 1])[0] for row in src]
+    assert together == alone
+    assert beam(model, src.flip(0)) == together[::-1]
+
+
+def test_greedy_follows_the_parallel_pass(model, src):
+    found = Greedy(max_ratio=1.5, max_extra=20)(model, src)
+    for row, ids in zip(src, found, strict=True):
+        tgt = torch.tensor([[BOS, *ids]])
+        logits = model(row[None], tgt)[0, :, EOS:]
+        best = (logits.argmax(-1) + EOS).tolist()
+        assert best[: len(ids)] == ids
+    assert Beam(size=1, length_penalty=0.0, max_ratio=1.5, max_extra=20)(model, src) == found
+    assert max(map(len, found)) > 16  # longer than the first block of the caches
+
+
+def test_beam_scores_are_the_models(model, src):
+    """What a wide beam finds is at least as likely as what greedy search finds."""
+
+    def log_p(row, ids):
+        tgt = torch.tensor([[BOS, *ids, EOS]])
+        log_p = model(row[None], tgt[:, :-1])[0].log_softmax(-1)
+        return log_p.gather(1, tgt[0, 1:, None]).sum().item()
+
+    settings = {"max_ratio": 0, "max_extra": 3}
+    wide = Beam(size=60, length_penalty=0.0, **settings)(model, src)
+    greedy = Greedy(**settings)(model, src)
+    gains = [log_p(row, a) - log_p(row, b) for row, a, b in zip(src, wide, greedy, strict=True)]
+    assert min(gains) >= -1e-9
+    assert max(gains) > 0
