@@ -32,7 +32,7 @@ SUMMARIES = {
     "gradient_norm": "max",
 }
 PLAIN = ("status", "error", "wall_seconds")  # of result.json
-LONGEST_TAG = 64
+LONGEST_NAME = 64  # of a tag or a job type
 INIT_SECONDS = 30.0
 FINISH_SECONDS = 120.0  # for what is not uploaded yet; it stays on disk and can be synced
 
@@ -91,10 +91,10 @@ class WandbRun(WandbLogger, Follower):
             project=self.name,
             entity=self.entity,
             group=config.name,
-            job_type=arm(config)[:LONGEST_TAG],
+            job_type=arm(config)[:LONGEST_NAME],
             name=f"{arm(config)}, seed {config.seed}",
             id=record.identity,
-            tags=[claim.id[:LONGEST_TAG] for claim in (config.study or {}).get("claims", [])],
+            tags=[claim.id[:LONGEST_NAME] for claim in (config.study or {}).get("claims", [])],
             config=columns(record),
             dir=self.save_dir,
             settings=wandb.Settings(

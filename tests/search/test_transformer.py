@@ -18,7 +18,7 @@ def model(request):
 
     from ablate.__main__ import CONF
 
-    sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=2", "model.n_heads=2"]
+    sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", [*sizes, f"model/residual={request.param}"])
     built = build(config.model, src_vocab=VOCABULARY, tgt_vocab=VOCABULARY, joint_vocab=True)
@@ -29,14 +29,14 @@ def model(request):
 
 @pytest.fixture(scope="module")
 def src():
-    ids = torch.randint(4, VOCABULARY, (9, 8), generator=torch.Generator().manual_seed(1))
-    for row in range(9):
-        ids[row, row % 7 + 1] = EOS
-        ids[row, row % 7 + 2 :] = PAD
+    ids = torch.randint(4, VOCABULARY, (6, 8), generator=torch.Generator().manual_seed(1))
+    for row in range(6):
+        ids[row, row + 1] = EOS
+        ids[row, row + 2 :] = PAD
     return ids
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("size", [1, 4])
 def test_beams_do_not_depend_on_batch_mates(model, src, size):
     beam = Beam(size=size, length_penalty=0.6, max_ratio=1.5, max_extra=20)
     together = beam(model, src)

@@ -50,7 +50,7 @@ def test_a_sweep_ends_in_a_table_and_a_verdict(ablate, tmp_path):
 
 def test_cells_are_reused_by_the_next_sweep(ablate, tmp_path):
     ablate("seed=0,1", "-m")
-    done = ablate("seed=0,1,2", "-m", "name=second")
+    done = ablate("seed=0,1,2", "name=second", "-m")
     assert done.stderr.count("reused, ") == 2
     assert len(list((tmp_path / "results" / "runs").iterdir())) == 3
 
@@ -58,7 +58,7 @@ def test_cells_are_reused_by_the_next_sweep(ablate, tmp_path):
 def test_a_failed_run_does_not_stop_the_sweep(ablate, tmp_path):
     # a learned table of 3 rows builds, and fails at the first batch
     done = ablate(
-        "model/position=learned", "model.position.max_length=3,256", "seed=0", "-m", "n_jobs=1"
+        "model/position=learned", "model.position.max_length=3,256", "seed=0", "n_jobs=1", "-m"
     )
     statuses = [link["status"] for link in links(tmp_path)]
     assert statuses[0] == "failed"
@@ -76,11 +76,11 @@ def test_one_bad_cell_ends_the_sweep_before_the_first_run(ablate, tmp_path):
 
 
 def test_the_number_of_jobs_changes_no_number(ablate, tmp_path):
-    ablate("seed=0,1", "-m", "n_jobs=1", "name=one")
+    ablate("seed=0,1", "n_jobs=1", "name=one", "-m")
     one = [link["metrics"] for link in links(tmp_path)]
     for path in (tmp_path / "results" / "sweeps").rglob("*.json"):
         path.unlink()
-    ablate("seed=0,1", "-m", "n_jobs=2", "name=one", "fresh=true")
+    ablate("seed=0,1", "n_jobs=2", "name=one", "fresh=true", "-m")
     folder = sorted((tmp_path / "results" / "sweeps" / "one").iterdir())[-1]
     two = [json.loads(p.read_text())["metrics"] for p in sorted((folder / "cells").glob("*.json"))]
     assert one == two
@@ -94,7 +94,9 @@ def test_without_m_the_command_says_what_it_is_not(ablate):
 
 
 def test_heads_do_not_change_the_number_of_parameters(ablate, tmp_path):
-    done = ablate("+experiment=heads_param_count", "-m", "model.d_model=64")
+    done = ablate(
+        "+experiment=heads_param_count", "model.d_model=64", "model.n_heads=1,2,4,8,16", "-m"
+    )
     assert done.returncode == 0, done.stderr
     verdict = json.loads((sweep_folder(tmp_path) / "verdict.json").read_text())
     split, fixed = verdict["claims"]

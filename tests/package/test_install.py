@@ -1,0 +1,113 @@
+"""What a user gets who installs the package: imports, help, a wheel, variants of their own."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def python(*arguments, executable=sys.executable, **options):
+    return subprocess.run([executable, *arguments], capture_output=True, text=True, **options)
+
+
+HELP = "import sys; sys.argv = ['ablate', '--help']; import ablate.__main__ as m; m.main()"
+AT_EXIT = (
+    "import atexit, sys; atexit.register(lambda: sys.stderr.write(str('torch' in sys.modules)));"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds"), [("import ablate", 0.3), (HELP, 1.0)], ids=["import", "help"]
+)
+def test_start_is_quick_because_torch_is_not_imported(code, seconds):
+    before = os.times()
+    done = python("-c", AT_EXIT + code, cwd=ROOT)
+    after = os.times()
+    spent = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "False"
+    assert spent < seconds  # of the processor: a busy machine is not our fault
+
+
+def test_help_lists_the_groups_and_where_to_begin():
+    told = python("-m", "ablate", "--help", cwd=ROOT).stdout
+    assert "+experiment=preln_vs_postln -m" in told
+    for group in ("data:", "model/position:", "experiment:"):
+        assert group in told
+
+
+VARIANT = '''
+"""A position of somebody else."""
+
+from ablate.model.position.base import Position
+
+
+class Shifted(Position):
+    def __init__(self, *, d_model: int, by: float) -> None:
+        super().__init__()
+        self.by = by
+
+    def forward(self, x, offset):
+        return x + self.by
+'''
+
+
+def test_a_variant_from_another_folder_trains(tmp_path, small):
+    (tmp_path / "their_package").mkdir()
+    (tmp_path / "their_package" / "shifted.py").write_text(VARIANT)
+    level = tmp_path / "their_conf" / "model" / "position" / "shifted.yaml"
+    level.parent.mkdir(parents=True)
+    level.write_text("_target_: their_package.shifted.Shifted\n_partial_: true\nby: 0.5\n")
+    command = ["-m", "ablate", "--config-dir", str(tmp_path / "their_conf"), *small]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "OMP_NUM_THREADS": "1"}
+    done = python(*command, "model/position=shifted,none", "-m", cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    results = [json.loads(p.read_text()) for p in tmp_path.glob("results/runs/*/result.json")]
+    assert len(results) == 2
+    assert len({result["metrics"]["test/nll"] for result in results}) == 2
+    identities = [json.loads(p.read_text()) for p in tmp_path.glob("results/runs/*/identity.json")]
+    assert any("their_package.shifted" in identity["modules"] for identity in identities)
+
+
+def test_a_wheel_carries_its_configs(tmp_path, small):
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    home = tmp_path / "venv"
+    venv.create(home, with_pip=False)
+    # The dependencies are those installed already; the package itself must come from the wheel.
+    (packages,) = home.glob("lib/python*/site-packages")
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            packages,
+            wheel,
+        ],
+        check=True,
+        capture_output=True,
+    )
+    dependencies = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "dependencies.pth").write_text("\n".join(dependencies))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    options = {"executable": str(home / "bin" / "python"), "cwd": elsewhere, "env": environment}
+    where = python("-c", "import ablate.__main__ as m; print(m.CONF)", **options)
+    assert where.stdout.strip() == str(packages / "ablate" / "conf"), where.stderr
+    done = python("-m", "ablate", *small, "seed=0,1", "-m", **options)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("results/runs/*/result.json"))) == 2
