@@ -11,6 +11,7 @@ from ablate.study.verdict import INCONCLUSIVE, judge
 from ablate.sweep.cell import read_links, swept
 from ablate.tracking.files import write_json, write_text
 
+OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
 FILE_WIDTH = 140  # of a table that goes to a file or a pipe
 
 
@@ -35,6 +36,9 @@ def conclude(config: DictConfig) -> int:
     for run in failed:
         console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", markup=False)
     console.print(f"table, verdicts and the records of all cells: {sweep}", highlight=False)
+    if any(any(Path(run.get("folder", sweep)).glob(OFFLINE)) for run in runs):
+        everything = Path(config.paths.results) / "runs" / "*" / OFFLINE
+        console.print(f"W&B was offline; to send its runs: wandb sync {everything}")
     return len(failed)
 
 

@@ -14,7 +14,13 @@ from ablate.sweep.pool import Pool
 from ablate.sweep.view import View
 
 # What a process needs is imported once, by the server that the processes are forked from.
-PRELOAD = ["ablate.run", "ablate.sweep.worker", "wandb"]
+PRELOAD = [
+    "ablate.run",
+    "ablate.sweep.worker",
+    "ablate.tracking.wandb",
+    "ablate.tracking.pictures",
+    "wandb.sdk.launch",  # wandb.init imports it: a second of a core for every run
+]
 
 
 def launch(
