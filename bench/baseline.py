@@ -89,7 +89,7 @@ class Text:
         return list(zip(*sides))
 
     def words(self, ids):
-        return "".join(self.itos[i] for i in ids if i > UNK).removeprefix("\n").replace("\n", " ")
+        return "".join(self.itos[i] for i in ids if i > UNK).replace("▁", " ").strip()
 
 
 def pad(rows):

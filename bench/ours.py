@@ -16,12 +16,13 @@ from typing import Any
 import hydra
 import pytorch_lightning as pl
 import torch
-from hydra.utils import instantiate
 from omegaconf import DictConfig, open_dict
+from torch.nn.utils.rnn import pad_sequence
 
 from ablate.__main__ import CONF
+from ablate.construct import construct
 from ablate.data.batch import Batch
-from ablate.data.vocabulary import PAD
+from ablate.data.vocabulary import EOS, PAD
 from ablate.run import make_model, make_parts, prepare_data
 from ablate.task import Translation
 
@@ -67,7 +68,7 @@ def train(config: DictConfig, seconds: float) -> dict[str, float]:
     data = prepare_data(config)
     task = Translation(model=make_model(config, data), data=data, **make_parts(config))
     watch = Stopwatch(seconds)
-    trainer: pl.Trainer = instantiate(config.trainer)(
+    trainer: pl.Trainer = construct(config.trainer)(
         logger=False,
         callbacks=[watch],
         enable_checkpointing=False,
@@ -95,9 +96,10 @@ def decode(config: DictConfig, seconds: float, weights: str, *, greedy: bool) ->
     sources = data.sources("test")
     encoded = data.tokenizers.src.encode_batch(sources)
     order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
+    rows = [torch.tensor([*encoded[i], EOS]) for i in order]
     batches = [
-        data.pad_sources([encoded[i] for i in order[k : k + DECODING_BATCH]])
-        for k in range(0, len(order), DECODING_BATCH)
+        pad_sequence(rows[k : k + DECODING_BATCH], batch_first=True, padding_value=PAD)
+        for k in range(0, len(rows), DECODING_BATCH)
     ]
     times: list[float] = []
     start = time.perf_counter()

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,15 @@ from typing import Any
 def write_text(path: Path, text: str) -> None:
     """Write a whole file or nothing: a temporary file beside it is renamed over it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with unfinished.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:
