@@ -25,6 +25,13 @@ from ablate.schema import Config
 # Words that Hydra's instantiate reads itself.
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}
 
+PLAIN = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    type(None): "null",
+}
 ALLOWED = {
     "batch.too_long": ("skip", "truncate"),
     "checkpoint.tested": ("last", "best", "average"),
@@ -71,6 +78,8 @@ def _walk(node: Any, path: str) -> None:
     if not isinstance(node, DictConfig) or node._is_none():
         return
     allowed = _allowed_keys(node, path)
+    if "_target_" in node:
+        _check_values(node, path)
     for key in map(str, node):
         full = f"{path}.{key}" if path else key
         if allowed is not None and key not in allowed:
@@ -84,19 +93,34 @@ def _allowed_keys(node: DictConfig, path: str) -> list[str] | None:
     if dataclasses.is_dataclass(kind):
         return [f.name for f in dataclasses.fields(kind)]
     if "_target_" in node:
-        return [*_arguments(str(node["_target_"]), path), *INSTANTIATE_KEYS]
+        return [*_signature(str(node["_target_"]), path), *INSTANTIATE_KEYS]
     return None
 
 
-def _arguments(target: str, path: str) -> list[str]:
+def _check_values(node: DictConfig, path: str) -> None:
+    """Plain values against the annotations of the constructor, which Hydra does not look at."""
+    for key, parameter in _signature(str(node["_target_"]), path).items():
+        kinds = get_args(parameter.annotation) or (parameter.annotation,)
+        if key not in node or not all(isinstance(k, type) and k in PLAIN for k in kinds):
+            continue  # not given, or of a kind that only the constructor can judge
+        accepted = {*kinds, int} if float in kinds else set(kinds)
+        if type(node[key]) not in accepted:
+            allowed = " or ".join(PLAIN[kind] for kind in kinds)
+            raise UserError(f"{path}.{key}={node[key]}: it must be {allowed}")
+
+
+def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
+    """Named arguments of a target.
+
+    What **kwargs would swallow cannot be checked, so only named arguments are allowed.
+    """
     try:
-        signature = inspect.signature(get_object(target))
+        parameters = inspect.signature(get_object(target)).parameters
     except Exception as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
-    # what **kwargs would swallow cannot be checked, so only named arguments are allowed
     variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    return [name for name, p in signature.parameters.items() if p.kind not in variadic]
+    return {name: p for name, p in parameters.items() if p.kind not in variadic}
 
 
 def unknown(key: str, allowed: Iterable[str]) -> str:

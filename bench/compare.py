@@ -73,9 +73,7 @@ def measure(
         theirs = [*theirs, "--load", str(folder / "weights.pt")]
     ours, other = [], []
     for number in range(options["rounds"]):
-        found = run(
-            ["-m", "bench.ours", mode, str(seconds), weights, *overrides, *mine], threads
-        )
+        found = run(["-m", "bench.ours", mode, str(seconds), weights, *overrides, *mine], threads)
         ours.append(found["rate"])
         base = ["bench/baseline.py", mode, "--data", str(folder), "--threads", str(threads)]
         length = ["--seconds", str(seconds), "--warmup", "10", *theirs]
