@@ -170,4 +170,5 @@ def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callbac
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
     )
+    tracking.own.steps_done = lambda: trainer.global_step
     return trainer

@@ -11,7 +11,7 @@ from ablate.config_check import check
 from ablate.data.module import TranslationData
 from ablate.errors import UserError
 from ablate.model.transformer import Transformer
-from ablate.run import build_model, make_parts, prepare_data
+from ablate.run import build_model, check_splits, make_parts, prepare_data
 from ablate.sweep.cell import Cell
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
@@ -34,6 +34,7 @@ def preflight(cells: list[Cell]) -> None:
             text = _key(config, "data", "tokenizer", "batch")
             if text not in data:
                 data[text] = prepare_data(config)
+            check_splits(list(config.test_splits), data[text])
             key = text + _key(config, "model", "loss", "optimizer", "schedule", "search")
             if key not in built:
                 built[key] = _build(config, data[text])

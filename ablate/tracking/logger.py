@@ -1,7 +1,7 @@
 """Lightning's view of the run record: every logged value goes to metrics.jsonl."""
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytorch_lightning.loggers.logger import Logger
@@ -16,6 +16,8 @@ class RecordLogger(Logger):
     def __init__(self, record: Record) -> None:
         super().__init__()
         self.record = record
+        # Lightning counts from 0 while it fits and from 1 afterwards; this is told what is true
+        self.steps_done: Callable[[], int] = lambda: 0
 
     @property
     def name(self) -> str:
@@ -31,7 +33,7 @@ class RecordLogger(Logger):
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Append one line."""
         values = {k: float(v) for k, v in metrics.items() if k != "epoch"}
-        self.record.log(values, (step or 0) + 1)  # Lightning numbers steps from 0
+        self.record.log(values, self.steps_done())
 
     def log_hyperparams(
         self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any

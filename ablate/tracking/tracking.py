@@ -42,7 +42,8 @@ class Tracking:
 
     def __init__(self, config: DictConfig, record: Record) -> None:
         self.record = record
-        self.loggers: list[Logger] = [RecordLogger(record)]
+        self.own = RecordLogger(record)
+        self.loggers: list[Logger] = [self.own]
         if config.logger is not None:
             self.loggers.append(construct(config.logger)(save_dir=str(record.folder)))
         self._followers = [logger for logger in self.loggers if isinstance(logger, Follower)]

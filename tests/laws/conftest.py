@@ -40,7 +40,7 @@ def build_model(seed=1, **options):
     from ablate.model.build import build
     from ablate.model.initialise import initialise
 
-    model = build(model_config(**options), VOCAB, VOCAB, joint_vocab=True)
+    model = build(model_config(**options), src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
     initialise(model, seed)
     return model
 

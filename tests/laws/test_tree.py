@@ -37,6 +37,6 @@ def test_every_size_builds_on_the_meta_device(size_config):
     from ablate.model.build import build
 
     with torch.device("meta"):
-        model = build(size_config, 1000, 1000, joint_vocab=True)
+        model = build(size_config, src_vocab=1000, tgt_vocab=1000, joint_vocab=True)
     assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
     assert len(model.encoder.layers) == len(model.decoder.layers) == size_config.n_layers

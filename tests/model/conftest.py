@@ -19,7 +19,7 @@ def build_model(compose):
 
     def built(*overrides, joint_vocab=True):
         config = compose(*small, *overrides)
-        model = build(config.model, 20, 20, joint_vocab=joint_vocab)
+        model = build(config.model, src_vocab=20, tgt_vocab=20, joint_vocab=joint_vocab)
         initialise(model, 1)
         return model
 

@@ -58,7 +58,7 @@ def test_other_errors_are_not_hidden(compose):
 
     config = compose("+model.position.colour=red", "model.d_model=16")
     with pytest.raises(InstantiationException, match="colour"):
-        build(config.model, 20, 20, joint_vocab=True)
+        build(config.model, src_vocab=20, tgt_vocab=20, joint_vocab=True)
 
 
 def test_a_learned_position_past_its_table(build_model):
@@ -136,7 +136,7 @@ def test_building_leaves_the_global_random_numbers_alone(compose):
 
     config = compose("model.d_model=16")
     before = torch.random.get_rng_state()
-    build(config.model, 20, 20, joint_vocab=True)
+    build(config.model, src_vocab=20, tgt_vocab=20, joint_vocab=True)
     assert torch.equal(before, torch.random.get_rng_state())
 
 
