@@ -152,17 +152,12 @@ def test_a_character_is_a_token(pairs):
     assert len(ids) == 8
 
 
-def test_every_level_builds(tmp_path):
-    from importlib.resources import files
-    from pathlib import Path
-
-    from hydra.utils import instantiate
-    from omegaconf import OmegaConf
-
+def test_every_level_builds(compose):
+    from ablate.__main__ import CONF
+    from ablate.construct import construct
     from ablate.data.scheme.base import Scheme
 
-    folder = Path(str(files("ablate"))).parent / "conf" / "tokenizer"
-    levels = sorted(folder.glob("*.yaml"))
+    levels = sorted(path.stem for path in (CONF / "tokenizer").glob("*.yaml"))
     assert levels
     for level in levels:
-        assert isinstance(instantiate(OmegaConf.load(level)), Scheme)
+        assert isinstance(construct(compose(f"tokenizer={level}").tokenizer), Scheme)
