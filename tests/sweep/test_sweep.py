@@ -104,7 +104,6 @@ def test_heads_do_not_change_the_number_of_parameters(ablate, tmp_path):
     assert fixed["verdict"] == "refuted"
 
 
-@pytest.mark.slow
 def test_two_cells_on_two_devices_each(ablate, tmp_path):
     done = ablate(
         "seed=0,1",

@@ -1,0 +1,54 @@
+"""A model that runs may still not learn: these look at what it has learned."""
+
+import random
+
+import pytest
+
+from ablate.run import run
+
+WORDS = ["ba", "de", "gi", "ko", "lu", "ma", "ne", "pi"]
+
+
+@pytest.fixture
+def reversed_pairs(tmp_path):
+    """A corpus in which the target is the source backwards; test is text seen in training."""
+    rng = random.Random(0)
+    lines = [" ".join(rng.choices(WORDS, k=rng.randint(3, 6))) for _ in range(60)]
+    backwards = [" ".join(reversed(line.split())) for line in lines]
+    for name in ("train", "validation", "test"):
+        (tmp_path / f"{name}.aa").write_text("".join(f"{line}\n" for line in lines))
+        (tmp_path / f"{name}.bb").write_text("".join(f"{line}\n" for line in backwards))
+    names = [f"data.{name}={tmp_path}/{name}" for name in ("train", "validation", "test")]
+    return ["data=parallel", "data.source=aa", "data.target=bb", "tokenizer=word", *names]
+
+
+@pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
+def test_a_handful_of_pairs_is_learned_by_heart(reversed_pairs, compose, tmp_path, residual):
+    config = compose(
+        *reversed_pairs,
+        "logger=none",
+        f"model/residual={residual}",
+        "model.d_model=32",
+        "model.d_ff=64",
+        "model.n_layers=1",
+        "model.dropout.rate=0.0",
+        "batch.tokens=256",
+        "budget.steps=200",
+        "budget.warmup=40",
+        "budget.validate_every=200",
+        f"paths.results={tmp_path}/results",
+        f"paths.cache={tmp_path}/cache",
+    )
+    assert run(config)["metrics"]["test/bleu"] > 95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [11, 12])
+def test_the_default_run_learns_the_built_in_corpus_and_needs_positions(
+    compose, tmp_path, cache_folder, seed
+):
+    folders = [f"paths.results={tmp_path}/results", f"paths.cache={cache_folder}", "logger=none"]
+    whole = run(compose(*folders, f"seed={seed}"))
+    assert 30 < whole["metrics"]["test/bleu"] < 95
+    without = run(compose(*folders, f"seed={seed}", "model/position=none"))
+    assert without["metrics"]["test/bleu"] < whole["metrics"]["test/bleu"] - 10
