@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 # set to the folder of the Multi30k text where there is no network
 MULTI30K ?= null
+# of a finished run of model=tiny on Multi30k, for make bench
+RUN ?= null
 
 .PHONY: help setup ablate multi30k test test-slow lint type format bench clean
 
@@ -34,7 +36,7 @@ test-slow: $(READY) ## the long tests
 lint: $(READY) ## style, types, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell ablate conf docs tests hydra_plugins README.md CHANGELOG.md
+	$(BIN)/codespell ablate bench conf docs hydra_plugins README.md CHANGELOG.md
 	$(BIN)/mypy
 
 type: $(READY) ## types alone
@@ -44,8 +46,8 @@ format: $(READY) ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## throughput beside a hand-written loop around torch's nn.Transformer
-	$(BIN)/python -m bench.compare
+bench: $(READY) ## throughput beside a hand-written loop; with RUN=folder of a run decoding too
+	$(BIN)/python -m bench.compare data.root=$(MULTI30K) run=$(RUN)
 
 clean: ## remove the virtual environment and all caches, but no results
 	rm -rf $(VENV) cache .mypy_cache .ruff_cache .pytest_cache

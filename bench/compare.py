@@ -95,9 +95,9 @@ def measure(
 
 def main() -> None:
     """Run every comparison and write the results."""
-    given = OmegaConf.to_container(OmegaConf.from_dotlist(sys.argv[1:]))
-    defaults = {"rounds": 5, "seconds": 30, "threads": 2, "what": list(COMPARISONS), "run": ""}
-    options: dict[str, Any] = {k: given.pop(k, v) for k, v in defaults.items()}  # type: ignore[union-attr]
+    given: Any = OmegaConf.to_container(OmegaConf.from_dotlist(sys.argv[1:]))
+    defaults = {"rounds": 5, "seconds": 30, "threads": 2, "what": list(COMPARISONS), "run": None}
+    options: dict[str, Any] = {key: given.get(key, value) for key, value in defaults.items()}
     names = [name for name in COMPARISONS if name in options["what"]]
     if not options["run"]:
         names = [name for name in names if name.startswith("train")]

@@ -35,7 +35,7 @@ class Stopwatch(pl.Callback):
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.start = time.perf_counter()
+        self.start = self.last = time.perf_counter()
         self.rates: list[float] = []
         self.tokens = 0
         self.window = 0.0
