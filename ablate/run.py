@@ -147,6 +147,7 @@ def test(config: DictConfig, trainer: pl.Trainer, task: Translation, record: Rec
     """Validate and test the chosen weights; keep every translation."""
     with record.phase("validation"):
         trainer.validate(task, datamodule=task.data, verbose=False)
+    record.signatures = task.evaluation.signatures()
     for split in config.test_splits:
         task.split = split
         with record.phase("test"):

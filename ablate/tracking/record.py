@@ -44,6 +44,7 @@ class Record:
         self.folder = Path(config.paths.results) / "runs" / self.identity
         self.config = config
         self.seconds: dict[str, float] = {}
+        self.signatures: dict[str, str] = {}  # sacreBLEU's, of each score
         self.writes = getattr(rank_zero_only, "rank", 0) == 0
         self._started = time.time()
 
@@ -116,6 +117,7 @@ class Record:
             "identity": self.identity,
             "seed": self.config.seed,
             "metrics": metrics,
+            "signatures": self.signatures,
             "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
             "wall_seconds": round(time.time() - self._started, 3),
         }

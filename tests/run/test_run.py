@@ -42,6 +42,8 @@ def test_a_run_leaves_a_whole_record(go, tmp_path):
         "finished",
         "collapsed",
     )
+    assert found["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
+    assert "tok:none" in found["signatures"]["bleu_tokenised"]
     saved = OmegaConf.load(runs / found["identity"] / "config.yaml")
     assert saved.model.d_model == 16
     lines = (runs / found["identity"] / "test.hyp").read_text().split("\n")[:-1]
