@@ -37,6 +37,8 @@ def job(config: DictConfig) -> None:
 def main() -> None:
     """Command line: exit status 0 done, 1 a run failed, 2 the user's mistake."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
+    # argparse refuses overrides on both sides of a flag, which is how people type -m
+    sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))
     try:
         job()
     except UserError as error:
