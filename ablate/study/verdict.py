@@ -10,7 +10,6 @@ import numpy as np
 import yaml
 from scipy import stats
 
-from ablate.errors import UserError
 from ablate.study.outcome import value
 
 Run = dict[str, Any]
@@ -22,26 +21,11 @@ def judge(claim: dict[str, Any], runs: list[Run]) -> dict[str, Any]:
 
     Returns the verdict with effect, interval and number of seeds, and one sentence.
     """
-    kind = rule(claim)
     ended = [run for run in runs if run["status"] != "failed" and _has(run, claim["where"])]
     missing = sum(run["status"] == "failed" and _has(run, claim["where"]) for run in runs)
-    found = {"exact": exact, "superiority": superiority}[kind](claim, ended)
+    found = {"exact": exact, "superiority": superiority}[claim["kind"]](claim, ended)
     kept = ("id", "statement", "source", "kind", "metric", "margin", "alpha")
     return {**{key: claim[key] for key in kept}, **found, "failed_runs": missing}
-
-
-def rule(claim: dict[str, Any]) -> str:
-    """Return the kind of a claim.
-
-    Raises:
-        UserError: the kind is not known.
-    """
-    if claim["kind"] not in ("exact", "superiority"):
-        raise UserError(
-            f"study.claims: kind={claim['kind']} of claim {claim['id']} has no rule; "
-            "allowed is exact or superiority"
-        )
-    return str(claim["kind"])
 
 
 def exact(claim: dict[str, Any], runs: list[Run]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -12,6 +13,7 @@ from ablate.data.module import TranslationData
 from ablate.errors import UserError
 from ablate.model.transformer import Transformer
 from ablate.run import build_model, check_splits, make_parts, prepare_data
+from ablate.study.claim import check_study
 from ablate.sweep.cell import Cell
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
@@ -24,6 +26,9 @@ def preflight(cells: list[Cell]) -> None:
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
     """
+    if cells and cells[0].config.study is not None:
+        study: Any = OmegaConf.to_container(cells[0].task_config(), resolve=True)
+        check_study(study["study"])
     data: dict[str, TranslationData] = {}
     built: dict[str, Transformer] = {}
     needed = 0

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from ablate.__main__ import CONF
 from ablate.config_check import check
-from ablate.study.verdict import rule
+from ablate.study.claim import check_study
 
 LEAVES = sorted(
     path.relative_to(CONF)
@@ -79,9 +79,8 @@ def test_a_study_speaks_of_what_is_swept(name):
     swept = {override.split("=")[0] for override in choice}
     assert config.name == name
     assert set(config.study.factors) == swept
+    check_study(OmegaConf.to_container(config, resolve=True)["study"])
     for claim in config.study.claims:
-        assert rule(OmegaConf.to_container(claim, resolve=False))
-        assert {*claim.where, *claim.treatment, *claim.baseline} <= swept
         assert claim.statement.endswith(".")
         assert claim.source
 

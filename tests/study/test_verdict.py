@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.errors import UserError
 from ablate.study.verdict import decide, judge, paired_interval
 
 CLAIM = {
@@ -135,8 +134,3 @@ def test_null_is_a_level():
     runs = [counted(0.0), counted(5.0, d_head="16")]
     assert judge({**claim, "where": {"model.d_head": None}}, runs)["verdict"] == "supported"
     assert judge({**claim, "where": {"model.d_head": 16}}, runs)["verdict"] == "refuted"
-
-
-def test_other_kinds_are_refused_by_name():
-    with pytest.raises(UserError, match="kind=equivalence.*exact or superiority"):
-        judge({**CLAIM, "kind": "equivalence"}, [])

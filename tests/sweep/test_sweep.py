@@ -105,8 +105,11 @@ def test_heads_do_not_change_the_number_of_parameters(ablate, tmp_path):
 
 
 def test_two_cells_on_two_devices_each(ablate, tmp_path):
+    # without a step the weights are those of the seed, whatever trains them
+    still = ("optimizer.lr=0.0", "batch.eval_tokens=64")
     done = ablate(
         "seed=0,1",
+        *still,
         "trainer=ddp",
         "trainer.devices=2",
         "trainer.accelerator=cpu",
@@ -124,6 +127,10 @@ def test_two_cells_on_two_devices_each(ablate, tmp_path):
     assert list((tmp_path / "work").iterdir()) == []
     for link in found:
         _bleu_is_that_of_the_hypotheses(runs / link["identity"], link["metrics"])
+    single = ablate("seed=0", *still)
+    assert single.returncode == 0, single.stderr
+    (alone,) = [p for p in runs.iterdir() if p.name not in {link["identity"] for link in found}]
+    assert json.loads((alone / "result.json").read_text())["metrics"] == found[0]["metrics"]
 
 
 def _bleu_is_that_of_the_hypotheses(folder, metrics):

@@ -1,0 +1,41 @@
+"""What is checked before the first cell of a sweep trains."""
+
+from collections import namedtuple
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.sweep import preflight
+from ablate.sweep.cell import Cell
+
+
+@pytest.fixture
+def cell(small, compose):
+    return lambda *overrides: Cell(
+        0, "the only one", overrides, compose(*small, *overrides, hydra_node=True)
+    )
+
+
+def test_a_sound_cell_passes(cell):
+    assert preflight.preflight([cell()]) is None
+
+
+def test_a_full_disk_is_seen_before_work(cell, monkeypatch):
+    usage = namedtuple("usage", "total used free")  # noqa: PYI024
+    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda path: usage(100, 99, 1))
+    with pytest.raises(UserError, match=r"paths\.results=.* needs about .* GB are free"):
+        preflight.preflight([cell()])
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("model.n_heads=3", "model.n_heads"),
+        ("test_splits=[tset]", "test_splits has tset"),
+        ("loss.epsilon=2.0", "loss.epsilon"),
+        ("search.size=0", "search.size"),
+    ],
+)
+def test_a_bad_cell_is_named_with_what_is_wrong(cell, override, words):
+    with pytest.raises(UserError, match=rf"cell 0 \(the only one\): .*{words}"):
+        preflight.preflight([cell(override)])
