@@ -17,6 +17,7 @@ from ablate.errors import UserError
 from ablate.model.build import build
 from ablate.model.initialise import initialise
 from ablate.model.transformer import Transformer
+from ablate.progress_bar import StepBar
 from ablate.seeding import seed_dropout
 from ablate.summary import announce, conclude
 from ablate.task import Translation
@@ -161,12 +162,13 @@ def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callbac
     callbacks = [*callbacks, *tracking.callbacks()]
     if config.patience is not None:
         callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
-    progress = config.trainer.enable_progress_bar and sys.stderr.isatty()
+    if config.trainer.enable_progress_bar and sys.stderr.isatty():
+        callbacks = [*callbacks, StepBar()]
     trainer: pl.Trainer = construct(config.trainer)(
         logger=tracking.loggers,
         callbacks=callbacks,
         default_root_dir=str(tracking.record.folder),
-        enable_progress_bar=progress,
+        enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,

@@ -49,11 +49,12 @@ def _print_result(record: Record, found: dict[str, Any], *, reused: bool) -> Non
     )
     for name, value in shown.items():
         table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
-    for name, signature in found.get("signatures", {}).items():
-        table.add_row(f"{name} is", signature)
     table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in found["seconds"].items()))
     table.add_row("record", str(record.folder))
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    for name, signature in found.get("signatures", {}).items():
+        console.print(f"{name}: {signature}", highlight=False, soft_wrap=True)
 
 
 def conclude(record: Record, found: dict[str, Any], *, reused: bool) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
+from tqdm import tqdm
 
 
 def progress(description: str, total: int | None, unit: str) -> Any:

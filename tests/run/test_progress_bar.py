@@ -1,0 +1,19 @@
+"""What a person at a terminal sees while a run is under way."""
+
+import sys
+
+from ablate.run import run
+
+
+def test_the_bar_counts_steps_and_shows_values(small, compose, capfd, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    run(compose(*small))
+    seen = capfd.readouterr().err
+    assert "4/4" in seen
+    for part in ("training", "validation", "test", "val nll=", "val BLEU="):
+        assert part in seen
+
+
+def test_there_is_none_in_a_file(small, compose, capfd):
+    run(compose(*small))
+    assert "steps" not in capfd.readouterr().err
