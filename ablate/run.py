@@ -162,7 +162,8 @@ def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callbac
     callbacks = [*callbacks, *tracking.callbacks()]
     if config.patience is not None:
         callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
-    if config.trainer.enable_progress_bar and sys.stderr.isatty():
+    watched = tracking.record.writes and sys.stderr.isatty()
+    if config.trainer.enable_progress_bar and watched:
         callbacks = [*callbacks, StepBar()]
     trainer: pl.Trainer = construct(config.trainer)(
         logger=tracking.loggers,
