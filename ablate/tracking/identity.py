@@ -24,7 +24,7 @@ OUTSIDE_TRAINER = ("enable_progress_bar", "log_every_n_steps")
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.run",)
 # Watching a run does not change it.
-UNEXECUTED = ("ablate.tracking", "ablate.study")
+UNEXECUTED = ("ablate.tracking", "ablate.study", "ablate.summary", "ablate.progress_bar")
 
 
 def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
