@@ -41,10 +41,7 @@ def noise(sweep: Path) -> dict[str, dict[str, int | float]]:
     if not runs:
         raise UserError(f"{sweep} is not the folder of a sweep with finished runs")
     rng = np.random.default_rng(0)
-    return {
-        arm or "the only arm": _of_arm(members, rng)
-        for arm, members in arms(runs, swept(runs)).items()
-    }
+    return {arm: _of_arm(members, rng) for arm, members in arms(runs, swept(runs)).items()}
 
 
 def _of_arm(members: list[dict[str, Any]], rng: np.random.Generator) -> dict[str, int | float]:

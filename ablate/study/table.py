@@ -24,8 +24,8 @@ def arms(runs: list[dict[str, Any]], factors: list[str]) -> dict[str, list[dict[
     """Group runs by the levels of the factors, in the order of the sweep."""
     grouped: dict[str, list[dict[str, Any]]] = {}
     for run in runs:
-        levels = run["levels"]
-        grouped.setdefault(" ".join(levels.get(f, "default") for f in factors), []).append(run)
+        levels = [run["levels"].get(factor, "default") for factor in factors]
+        grouped.setdefault(" ".join(levels) or "the only arm", []).append(run)
     return grouped
 
 

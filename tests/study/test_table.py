@@ -40,6 +40,11 @@ def test_an_arm_of_failed_runs_is_still_shown():
     assert row["seeds"] == "0"
 
 
+def test_seeds_alone_are_one_arm():
+    (row,) = rows([run("a", 0, 1.0), run("a", 1, 2.0)], [])
+    assert row["arm"] == "the only arm"
+
+
 def test_markdown_has_a_line_per_arm():
     text = as_markdown(rows([run("a", 0, 1.0), run("b", 0, 2.0)], ["model/residual"]))
     assert len(text.splitlines()) == 4
