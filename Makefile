@@ -28,7 +28,7 @@ multi30k: $(READY) ## the same on Multi30k, without network: MULTI30K=folder
 	$(BIN)/python -m ablate +experiment=preln_vs_postln data=multi30k data.root=$(MULTI30K) -m
 
 test: $(READY) ## all fast tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 test-slow: $(READY) ## the long tests
 	$(BIN)/pytest -m slow --timeout 1800
