@@ -26,15 +26,16 @@ AT_EXIT = (
     ("code", "seconds"), [("import ablate", 0.3), (HELP, 1.0)], ids=["import", "help"]
 )
 def test_start_is_quick_because_torch_is_not_imported(code, seconds):
-    before = os.times()
-    done = python("-c", AT_EXIT + code, cwd=ROOT)
-    after = os.times()
-    spent = (
-        after.children_user + after.children_system - before.children_user - before.children_system
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == "False"
-    assert spent < seconds  # of the processor: a busy machine is not our fault
+    spent = []
+    for _ in range(3):
+        before = os.times()
+        done = python("-c", AT_EXIT + code, cwd=ROOT)
+        after = os.times()
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == "False"
+        user = after.children_user - before.children_user
+        spent.append(user + after.children_system - before.children_system)
+    assert min(spent) < seconds  # of the processor: a busy machine is not our fault
 
 
 def test_help_lists_the_groups_and_where_to_begin():
