@@ -53,8 +53,12 @@ def _announce(console: Console, verdicts: list[dict[str, Any]]) -> None:
             console.print(f"  among the {among['pairs']} converged pairs: {text}", highlight=False)
         if found["verdict"] == INCONCLUSIVE:
             console.print("  More seeds, or a larger margin, would be needed to decide.")
-    if len(verdicts) > 1:
-        console.print(f"\nIntervals are not adjusted for the number of claims ({len(verdicts)}).")
+    if any("interval" in found for found in verdicts):
+        console.print(
+            "\nIntervals are over seeds, on one test set: they do not cover other test "
+            f"sentences, and are not adjusted for the number of claims ({len(verdicts)}).",
+            soft_wrap=True,
+        )
 
 
 def _plain(config: DictConfig) -> dict[str, Any]:

@@ -44,6 +44,7 @@ def test_a_sweep_ends_in_a_table_and_a_verdict(ablate, tmp_path):
     assert by_id["preln_vs_postln_quality"]["seeds"] == [0, 1]
     assert by_id["preln_solves_gradient_problem"]["verdict"] == "inconclusive"  # no such runs
     assert "pre_ln noam" in done.stdout
+    assert "do not cover other test sentences" in done.stdout
     assert verdict["regime"]["data"] == "toy"
     assert list((tmp_path / "work").iterdir()) == []  # nothing outside paths.results
 
