@@ -53,6 +53,8 @@ class Batching:
     tokens: int = 4096  # target tokens of a training batch, padding counted, per device
     eval_tokens: int = 8192
     bucket: bool = True  # batches of similar lengths; false: random ones, with more padding
+    test_bucket: bool = True  # the same for testing alone; it trains nothing
+    test_padding: int = 0  # columns of padding added to every source batch, in testing alone
     max_length: int = 256  # longest sentence in tokens, EOS counted
     too_long: str = "skip"  # skip | truncate
 
@@ -78,21 +80,52 @@ class Budget:
 
 @dataclass
 class Claim:
-    """One sentence of a document in its testable form, written before the runs."""
+    """One sentence of a document in its testable form, written before the runs.
 
-    id: str = MISSING
+    `where`, `treatment` and `baseline` give levels of the study's factors. Factors that a contrast
+    leaves open are averaged over, seed by seed: that is a main effect. With `minus`, the same
+    contrast at other levels is subtracted: that is an interaction.
+    """
+
+    id: str = MISSING  # of the ledger, where it has the claim
     statement: str = MISSING  # in our words
     source: str = MISSING  # document and section, paper
-    kind: str = MISSING  # exact | superiority
+    kind: str = MISSING  # exact | superiority | equivalence | stability | trend
     metric: str = MISSING  # a key of the run's metrics
     where: dict[str, Any] = field(default_factory=dict)  # levels that all its runs have
     treatment: dict[str, Any] = field(default_factory=dict)  # levels of the one arm ...
     baseline: dict[str, Any] = field(default_factory=dict)  # ... and of the other
+    minus: dict[str, Any] = field(default_factory=dict)  # levels in place of those of `where`
+    over: str = ""  # of a trend: the factor whose levels are numbers
+    scale: str = "log"  # of a trend: linear | log (of the level) | log_log (of the metric too)
     better: str = "higher"  # higher | lower
     margin: float = 0.0  # smallest difference worth naming, in units of the metric
     margin_reason: str = ""
     alpha: float = 0.05
-    tolerance: float = 0.0  # of an exact claim: largest absolute value of the metric
+    tolerance: float = 0.0  # of an exact claim: largest absolute value, or difference of the arms
+    control: str = ""  # of an exact claim: a metric that must exceed 0.001 for a case to count
+
+
+@dataclass
+class Published:
+    """A number of the literature that a report puts beside ours."""
+
+    arm: str = MISSING
+    metric: str = MISSING
+    value: float = MISSING
+    regime: str = MISSING  # data, size, budget
+    source: str = MISSING  # paper and table
+
+
+@dataclass
+class Tune:
+    """A nuisance that is chosen for every arm, on validation and with seeds of its own."""
+
+    key: str = MISSING
+    values: list[Any] = MISSING
+    seeds: list[int] = MISSING  # not those of the verdict
+    metric: str = "val/nll"
+    better: str = "lower"  # higher | lower
 
 
 @dataclass
@@ -102,8 +135,12 @@ class Study:
     factors: list[str] = MISSING  # config groups or keys that differ between arms
     seeds: int = II("budget.seeds")  # planned replicates
     claims: list[Claim] = MISSING  # the first is the primary one
+    nuisance: list[str] = field(default_factory=list)  # keys that may differ between arms as well
+    tune: Tune | None = None
+    expect: str = "different"  # different | identical: whether two arms may train alike
     fixed: list[str] = field(default_factory=list)  # = the caveats of the verdict
     literature: str = ""  # what others found, and in which regime
+    published: list[Published] = field(default_factory=list)
 
 
 @dataclass
@@ -120,6 +157,7 @@ class Config:
 
     name: str = "run"  # W&B group and folder of a sweep
     seed: int = 1
+    replicate: int = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
     threads: int = 1  # of one run; part of its identity
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
     fresh: bool = False  # run again even when the same run has finished before
@@ -131,7 +169,8 @@ class Config:
     loss: Component = MISSING
     optimizer: Component = MISSING
     schedule: Component = MISSING
-    search: Component = MISSING
+    validation_search: Component = MISSING
+    search: Component = MISSING  # for testing alone
     test_splits: list[str] = field(default_factory=lambda: ["test"])
     trainer: Component = MISSING
     checkpoint: Checkpoint = field(default_factory=Checkpoint)

@@ -1,0 +1,117 @@
+"""The evidence of a study: everything that its verdict and its report are made from.
+
+experiments/<name>/, and the folder of every sweep that has a study:
+    study.json       the study, the regime, when the study was registered
+    runs.jsonl       one line per run            screening.jsonl   runs that tuned a nuisance
+    statistics.npz   BLEU statistics per sentence, of every run and split
+"""
+
+import json
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from ablate.errors import UserError
+from ablate.tracking.files import finite, write_arrays, write_json, write_text
+
+Run = dict[str, Any]
+Rows = Int[np.ndarray, "sentences 10"]
+PARTS = ("name", "study", "regime", "registration")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of one sweep over one study.
+
+    `statistics` holds sacreBLEU's sufficient statistics, by identity of the run and split.
+    """
+
+    name: str
+    study: dict[str, Any]
+    regime: dict[str, Any]
+    registration: dict[str, Any]
+    runs: list[Run]
+    screening: list[Run] = field(default_factory=list)
+    statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
+
+    def save(self, folder: Path) -> None:
+        """Write the four files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "study.json", {part: getattr(self, part) for part in PARTS})
+        _write_lines(folder / "runs.jsonl", self.runs)
+        if self.screening:
+            _write_lines(folder / "screening.jsonl", self.screening)
+        _write_statistics(folder / "statistics.npz", self.statistics)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Evidence":
+        """Read what `save` wrote.
+
+        Raises:
+            UserError: a file is missing or damaged; the sentence names it.
+        """
+        about = _read_json(folder / "study.json")
+        missing = [part for part in PARTS if part not in about]
+        if missing:
+            raise UserError(f"{folder / 'study.json'} has no {missing[0]}")
+        screening = folder / "screening.jsonl"
+        return cls(
+            **{part: about[part] for part in PARTS},
+            runs=_read_lines(folder / "runs.jsonl"),
+            screening=_read_lines(screening) if screening.exists() else [],
+            statistics=_read_statistics(folder / "statistics.npz"),
+        )
+
+
+def _write_lines(path: Path, lines: list[Run]) -> None:
+    text = "".join(json.dumps(finite(line), allow_nan=False) + "\n" for line in lines)
+    write_text(path, text)
+
+
+def _read_lines(path: Path) -> list[Run]:
+    try:
+        return [json.loads(line) for line in path.read_text().splitlines()]
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: this is not the folder of a study") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: this is not the folder of a study") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} does not hold a study")
+    return found
+
+
+def _write_statistics(path: Path, statistics: dict[str, dict[str, Rows]]) -> None:
+    """Columns lie together and are as narrow as they can be: a tenth of the size."""
+    arrays = {
+        f"{identity}/{split}": np.ascontiguousarray(rows.T.astype(np.min_scalar_type(rows.max())))
+        for identity, splits in sorted(statistics.items())
+        for split, rows in sorted(splits.items())
+    }
+    write_arrays(path, arrays)
+
+
+def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
+    found: dict[str, dict[str, Rows]] = {}
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            for key in arrays:
+                identity, _, split = key.partition("/")
+                found.setdefault(identity, {})[split] = arrays[key].T.astype(np.int64)
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: this is not the folder of a study") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    return found
