@@ -9,7 +9,12 @@ MULTI30K ?= null
 # of a finished run of model=tiny on Multi30k, for make bench
 RUN ?= null
 
-.PHONY: help setup ablate multi30k test test-slow lint type format bench clean
+# what make experiments runs, in an order in which each reuses the runs of those before
+EXPERIMENTS ?= heads_param_count aa_null preln_vs_postln sinusoidal_vs_learned head_count \
+  label_smoothing padding_mask preln_vs_postln_depth
+
+.PHONY: help setup ablate multi30k experiments ledger calibrate test test-slow lint type format \
+  bench clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +27,20 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 ablate: $(READY) ## the main experiment on the built-in corpus, ending in a verdict (minutes)
-	$(BIN)/python -m ablate +experiment=preln_vs_postln -m
+	$(BIN)/python -m ablate +experiment=preln_vs_postln budget.seeds=5 study.tune=null -m
+
+experiments: $(READY) ## every committed experiment, to its verdict and report (an hour and more)
+	for name in $(EXPERIMENTS); do \
+	  $(BIN)/python -m ablate +experiment=$$name -m || exit 1; \
+	  $(BIN)/python -m ablate.report \
+	    "$$(ls -d results/sweeps/$$name/* | tail -1)" to=experiments/$$name || exit 1; \
+	done
+
+ledger: $(READY) ## every claim with its latest verdict, as a table and as a page
+	$(BIN)/python -m ablate.ledger page=experiments/ledger.html
+
+calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (minutes)
+	$(BIN)/python -m ablate.study.calibrate
 
 multi30k: $(READY) ## the same on Multi30k (half an hour); without network: MULTI30K=folder
 	$(BIN)/python -m ablate +experiment=preln_vs_postln data=multi30k data.root=$(MULTI30K) \
@@ -38,7 +56,7 @@ test-slow: $(READY) ## the long tests
 lint: $(READY) ## style, types, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell ablate bench conf docs hydra_plugins README.md CHANGELOG.md
+	$(BIN)/codespell ablate bench conf docs experiments hydra_plugins README.md CHANGELOG.md
 	$(BIN)/mypy
 
 type: $(READY) ## types alone

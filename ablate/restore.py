@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
-from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ablate.config_check import unknown
@@ -20,6 +19,7 @@ from ablate.model.transformer import Transformer
 from ablate.schema import Batching, Model
 from ablate.search.base import Search
 from ablate.trust import check_targets
+from ablate.weights import load_weights
 
 
 @dataclass(frozen=True)
@@ -110,29 +110,3 @@ def read_tokenizers(folder: Path) -> Tokenizers:
     except Exception as error:  # the library raises bare ones
         first = str(error).splitlines()[0]
         raise UserError(f"{folder} does not hold the vocabularies of a run: {first}") from None
-
-
-def load_weights(model: Transformer, path: Path) -> None:
-    """Read the weights of a run into its model."""
-    if not path.is_file():
-        raise UserError(f"{path} does not exist: the run has not finished, or its weights are gone")
-    try:
-        weights = dict(torch.load(path, map_location="cpu", weights_only=True))
-    except Exception:  # damage shows in many ways
-        raise UserError(f"{path} is damaged or does not hold weights only") from None
-    given = {str(name): shape(value) for name, value in weights.items()}
-    wanted = {name: shape(value) for name, value in model.state_dict().items()}
-    if wrong := sorted(name for name, _ in wanted.items() ^ given.items()):
-        name = wrong[0]
-        raise UserError(
-            f"{path} does not fit the model of its config.yaml: {name} is "
-            f"{given.get(name, 'missing')} there and {wanted.get(name, 'missing')} in the model"
-        )
-    model.load_state_dict(weights)
-
-
-def shape(value: Any) -> str:
-    """Return the shape of a tensor as text, such as 8000x128."""
-    return (
-        "x".join(map(str, value.shape)) or "a number" if isinstance(value, Tensor) else "no tensor"
-    )

@@ -3,10 +3,11 @@
 import logging
 import sys
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback, EarlyStopping
 
@@ -14,37 +15,93 @@ from ablate.config_check import check
 from ablate.construct import construct
 from ablate.data.module import TranslationData
 from ablate.errors import UserError
+from ablate.evaluate import evaluate
+from ablate.interruption import Interruption
+from ablate.length_check import check_lengths
+from ablate.measure.heads import SENTENCES, head_distances
 from ablate.model.build import build
 from ablate.model.initialise import initialise
 from ablate.model.transformer import Transformer
 from ablate.progress_bar import StepBar
-from ablate.seeding import seed_dropout
+from ablate.resume import Saved, StateKeeper, WholeFiles, last_saved
+from ablate.seeding import seed_dropout, seed_of
 from ablate.summary import announce, conclude
 from ablate.task import Translation
+from ablate.tracking.files import check_name
 from ablate.tracking.record import Record
 from ablate.tracking.tracking import Tracking
-from ablate.weights import WeightKeeper
+from ablate.weights import WeightKeeper, load_weights
+
+PARTS = ("loss", "optimizer", "schedule", "validation_search", "search")
 
 
 def run(config: DictConfig) -> dict[str, Any]:
-    """Run one cell, or reuse the record of the same run, and return what result.json says.
+    """Run one cell, as far as its record does not hold it yet, and return what that says then.
+
+    A half-finished run goes on where it was interrupted; a trained one is only tested.
 
     Raises:
-        UserError: the config, the data or their combination cannot work.
+        UserError: the config, the data or their combination cannot work; a file cannot be written.
+        SystemExit: the process was asked to end; the next call goes on.
     """
     check(config)
+    for key, name in (("name", config.name), *(("test_splits", s) for s in config.test_splits)):
+        check_name(key, name)
     hush_lightning()
     torch.set_num_threads(config.threads)
     data = prepare_data(config)
     check_splits(list(config.test_splits), data)
     record = Record(config, data.fingerprint)
-    if not config.fresh and (earlier := record.result()):
-        return conclude(record, earlier, reused=True)
-    with record, Tracking(config, record) as tracking:
+    with Interruption() as interruption, record.locked():
+        if not config.fresh and (earlier := record.found()):
+            return conclude(record, earlier, reused=True, trained=False)
         model = make_model(config, data)
-        measure = train if config.probe is None else probe
-        found = measure(config, data, model, tracking)
-    return conclude(record, found, reused=False)
+        check_lengths(config, model, data, make_parts(config))
+        with record:
+            start = begin(record, model)
+            with Tracking(config, record) as tracking:
+                if config.probe is None:
+                    found = train_and_test(config, data, model, tracking, start, interruption)
+                else:
+                    found = probe(config, model, record)
+    return conclude(record, found, reused=False, trained=start.trained is None)
+
+
+class Start(NamedTuple):
+    """What a run finds of itself: its training, done before, or the state that it was left in."""
+
+    trained: dict[str, Any] | None
+    saved: Saved | None
+
+
+def begin(record: Record, model: Transformer) -> Start:
+    """Open the record; `model` has the trained weights if there are any."""
+    fresh = record.config.fresh
+    trained = None if fresh else trained_before(record, model)
+    saved = None if fresh or trained else last_saved(record)
+    record.resumed = bool(trained or saved)
+    if trained:
+        record.current = record.evaluation
+        record.drop_checkpoints()
+    elif saved:
+        record.resume(saved.metrics_bytes, saved.wall_seconds)
+    else:
+        record.begin()
+    return Start(trained, saved)
+
+
+def trained_before(record: Record, model: Transformer) -> dict[str, Any] | None:
+    """Load the weights of an earlier training and return its result; None if there are none."""
+    trained = record.result()
+    if trained is None:
+        return None
+    try:
+        load_weights(model, record.weights)
+    except UserError as error:
+        if record.writes:
+            print(f"{error}: the run trains anew", flush=True)
+        return None
+    return trained
 
 
 def hush_lightning() -> None:
@@ -63,7 +120,7 @@ def prepare_data(config: DictConfig) -> TranslationData:
         scheme=construct(config.tokenizer),
         batch=batch,
         cache_dir=config.paths.cache,
-        seed=config.seed,
+        seed=seed_of(config),
     )
     data.prepare()
     return data
@@ -82,7 +139,7 @@ def check_splits(splits: list[str], data: TranslationData) -> None:
 def make_model(config: DictConfig, data: TranslationData) -> Transformer:
     """Build the model for the vocabularies of the data, with the initial weights of the seed."""
     model = build_model(config, data)
-    initialise(model, config.seed)
+    initialise(model, seed_of(config))
     return model
 
 
@@ -97,8 +154,8 @@ def build_model(config: DictConfig, data: TranslationData) -> Transformer:
 
 
 def make_parts(config: DictConfig) -> dict[str, Any]:
-    """Loss, optimiser, schedule and search, as the config names them."""
-    return {part: construct(config[part]) for part in ("loss", "optimizer", "schedule", "search")}
+    """Loss, optimiser, schedule and searches, as the config names them."""
+    return {part: construct(config[part]) for part in PARTS}
 
 
 def parameters(model: Transformer) -> int:
@@ -106,55 +163,73 @@ def parameters(model: Transformer) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
-def probe(
-    config: DictConfig, data: TranslationData, model: Transformer, tracking: Tracking
-) -> dict[str, Any]:
+def probe(config: DictConfig, model: Transformer, record: Record) -> dict[str, Any]:
     """Measure without training."""
-    record = tracking.record
     with record.phase("probe"):
         values = construct(config.probe)(model)
     metrics = {f"probe/{name}": value for name, value in values.items()}
-    return record.finish("finished", metrics | {"parameters": parameters(model)})
+    found = record.finish("finished", metrics | {"parameters": parameters(model)})
+    return record.whole(found, None)
+
+
+def train_and_test(
+    config: DictConfig,
+    data: TranslationData,
+    model: Transformer,
+    tracking: Tracking,
+    start: Start,
+    interruption: Interruption,
+) -> dict[str, Any]:
+    """Train, unless that was done before, and test."""
+    record = tracking.record
+    task = Translation(model=model, data=data, **make_parts(config))
+    checkpoint: Any = OmegaConf.to_object(config.checkpoint)
+    weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
+    states = StateKeeper(record, checkpoint.save_every, interruption)
+    trainer = make_trainer(config, tracking, [weights, states])
+    trained = start.trained or train(task, trainer, weights, tracking, start.saved)
+    tested = evaluate(config, trainer, task, record) if record.evaluates(trained) else None
+    return record.whole(trained, tested)
 
 
 def train(
-    config: DictConfig, data: TranslationData, model: Transformer, tracking: Tracking
+    task: Translation,
+    trainer: pl.Trainer,
+    weights: WeightKeeper,
+    tracking: Tracking,
+    saved: Saved | None,
 ) -> dict[str, Any]:
-    """Fit, choose the weights, validate and test them, and write the result."""
-    record = tracking.record
-    known = {"unigram_nll": data.unigram_nll, "parameters": parameters(model)}
-    task = Translation(model=model, data=data, **make_parts(config))
-    checkpoint: Any = OmegaConf.to_object(config.checkpoint)
-    weights = WeightKeeper(record.folder, checkpoint, config.budget.validate_every)
-    trainer = make_trainer(config, tracking, weights.callbacks())
-    announce(config, data, model, record)
-    seed_dropout(config.seed, trainer.global_rank)
+    """Fit, choose the weights, validate and keep them, and write the result."""
+    record, data, model = tracking.record, task.data, task.model
+    announce(record.config, data, model, record, step=saved.step if saved else 0)
+    seed_dropout(seed_of(record.config), trainer.global_rank)
     with record.phase("training"):
-        trainer.fit(task, datamodule=data)
+        trainer.fit(task, datamodule=data, ckpt_path=saved.path if saved else None)
+    known = {
+        "unigram_nll": data.unigram_nll,
+        "parameters": parameters(model),
+        "steps": trainer.global_step,
+        **task.gradients.metrics(),
+    }
     if task.diverged:
-        return record.finish("diverged", known | {"steps": trainer.global_step})
-    weights.load_tested(task)
-    test(config, trainer, task, record)
+        return record.finish("diverged", known)
+    trainer.strategy.barrier()  # the first process has written what all load
+    try:
+        weights.load_tested(task, trainer.global_step)
+    except UserError:
+        record.drop_checkpoints()  # the next call must train them again
+        raise
+    with record.phase("validation"):
+        trainer.validate(task, datamodule=data, verbose=False)
+        lines = data.first_lines("validation", SENTENCES).to(task.device)
+        known |= head_distances(model, lines)
     with record.phase("pictures"):
         tracking.show(task)
-    weights.keep(task)
+    record.keep_weights(model.state_dict())
     record.keep_tokenizers(data.tokenizers)
-    metrics = {**task.measured, **known, "steps": trainer.global_step}
+    metrics = {**task.measured, **known}
     collapsed = not metrics["val/nll"] < data.unigram_nll
     return record.finish("collapsed" if collapsed else "finished", metrics)
-
-
-def test(config: DictConfig, trainer: pl.Trainer, task: Translation, record: Record) -> None:
-    """Validate and test the chosen weights; keep every translation."""
-    with record.phase("validation"):
-        trainer.validate(task, datamodule=task.data, verbose=False)
-    record.signatures = task.evaluation.signatures()
-    for split in config.test_splits:
-        task.split = split
-        with record.phase("test"):
-            trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
-        evaluation = task.evaluation
-        record.keep_hypotheses(split, evaluation.hypotheses(), evaluation.statistics())
 
 
 def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
@@ -165,9 +240,12 @@ def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callbac
     watched = tracking.record.writes and sys.stderr.isatty()
     if config.trainer.enable_progress_bar and watched:
         callbacks = [*callbacks, StepBar()]
+    # ablate itself goes on with interrupted runs; SLURM's signal would have Lightning do it too
+    slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     trainer: pl.Trainer = construct(config.trainer)(
         logger=tracking.loggers,
         callbacks=callbacks,
+        plugins=[WholeFiles(), *slurm],
         default_root_dir=str(tracking.record.folder),
         enable_progress_bar=False,
         enable_model_summary=False,

@@ -66,6 +66,7 @@ class Checkpoint:
     tested: str = "last"  # last | best | average
     average: int = 5
     every: int = 100  # optimiser steps between the checkpoints that are averaged
+    save_every: int | None = None  # steps between states to resume from; null: every validation
 
 
 @dataclass

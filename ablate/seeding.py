@@ -8,12 +8,19 @@ weights and batches. The global generators are left for dropout alone.
 import hashlib
 
 import torch
+from omegaconf import DictConfig
 
 
 def stream(seed: int, name: str) -> int:
     """Return a seed of 63 bits for the stream `name`."""
     text = f"{seed}/{name}".encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
+
+
+def seed_of(config: DictConfig) -> int:
+    """Return the seed that all streams of a run follow from; in the first set it is `seed`."""
+    seed: int = config.seed
+    return stream(seed, f"replicate/{config.replicate}") if config.replicate else seed
 
 
 def seed_dropout(seed: int, rank: int) -> None:

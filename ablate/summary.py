@@ -14,8 +14,13 @@ from ablate.tracking.record import Record
 
 
 @rank_zero_only
-def announce(config: DictConfig, data: TranslationData, model: Transformer, record: Record) -> None:
-    """Print a table: model, parameters per part, data, steps, where results go."""
+def announce(
+    config: DictConfig, data: TranslationData, model: Transformer, record: Record, *, step: int
+) -> None:
+    """Print a table: model, parameters per part, data, steps, where results go.
+
+    `step` is the one that a resumed run goes on from.
+    """
     table = Table(title=f"run {record.identity}", title_justify="left", show_header=False)
     sizes = ("d_model", "d_ff", "n_heads", "n_layers", "n_decoder_layers")
     table.add_row("model", "  ".join(f"{size} {config.model[size]}" for size in sizes))
@@ -33,7 +38,8 @@ def announce(config: DictConfig, data: TranslationData, model: Transformer, reco
         table.add_row(f"  {split}", f"{counts.pairs:,} pairs{skipped}{cut}")
     table.add_section()
     budget = config.budget
-    table.add_row("steps", f"{budget.steps:,} of {config.batch.tokens:,} target tokens")
+    resumed = f", resumed after {step:,}" if step else ""
+    table.add_row("steps", f"{budget.steps:,} of {config.batch.tokens:,} target tokens{resumed}")
     table.add_row("rate", f"peak {config.optimizer.lr}, warm-up {budget.warmup:,} steps")
     table.add_row("seed, threads", f"{config.seed}, {config.threads}")
     table.add_row("results", str(record.folder))
@@ -57,7 +63,9 @@ def _print_result(record: Record, found: dict[str, Any], *, reused: bool) -> Non
         console.print(f"{name}: {signature}", highlight=False, soft_wrap=True)
 
 
-def conclude(record: Record, found: dict[str, Any], *, reused: bool) -> dict[str, Any]:
-    """Print the end of a run and return its result, with where it lies and whether it is new."""
+def conclude(
+    record: Record, found: dict[str, Any], *, reused: bool, trained: bool
+) -> dict[str, Any]:
+    """Print the end of a run and return its result, with what of it is new."""
     _print_result(record, found, reused=reused)
-    return {**found, "folder": str(record.folder), "reused": reused}
+    return {**found, "reused": reused, "trained": trained}

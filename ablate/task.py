@@ -5,6 +5,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
@@ -13,17 +14,18 @@ from ablate.data.module import TranslationData
 from ablate.data.vocabulary import PAD
 from ablate.loss.base import Loss
 from ablate.loss.chunked import loss_of_states
+from ablate.measure.gradients import LayerGradients
+from ablate.metric.calibration import predictions
 from ablate.metric.evaluation import Evaluation
 from ablate.model.transformer import Transformer
 from ablate.schedule.base import Schedule
 from ablate.search.base import Search
-from ablate.search.greedy import Greedy
 
 Optimizer = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
 
 
 class Translation(pl.LightningModule):
-    """Train on `Batch`es; validate greedily; test with the configured search.
+    """Train on `Batch`es; validate with one search, test with another.
 
     `diverged` becomes true, and training ends, when loss or gradient is no longer finite.
     """
@@ -36,6 +38,7 @@ class Translation(pl.LightningModule):
         loss: Loss,
         optimizer: Optimizer,
         schedule: Schedule,
+        validation_search: Search,
         search: Search,
     ) -> None:
         super().__init__()
@@ -44,14 +47,15 @@ class Translation(pl.LightningModule):
         self.loss = loss
         self.optimizer = optimizer
         self.schedule = schedule
+        self.validation_search = validation_search
         self.search = search
-        self.greedy = Greedy(max_ratio=search.max_ratio, max_extra=search.max_extra)
         language = data.languages[1]
         self.validation = Evaluation(language, thorough=False)
         self.evaluation = Evaluation(language, thorough=True)
         self.split = "test"  # the split that `trainer.test` runs on
         self.diverged = False
         self.measured: dict[str, float] = {}
+        self.gradients = LayerGradients()
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Adam or another optimiser, its rate set by the schedule before every step."""
@@ -62,12 +66,34 @@ class Translation(pl.LightningModule):
             "lr_scheduler": {"scheduler": factor, "interval": "step"},
         }
 
+    def configure_callbacks(self) -> list[Callback]:
+        """What is measured while training."""
+        return [self.gradients]
+
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective, a mean over the target tokens of the batch."""
-        objective, nll, _ = self._loss(batch)
+        objective, nll = loss_of_states(self.loss, *self._outputs(batch))
         self.log("train/objective", objective, prog_bar=True)
         self.log("train/nll", nll)
         return objective
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: int | float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip as the trainer is told to, also with a fused optimiser in bfloat16.
+
+        Lightning refuses that, because a fused optimiser unscales gradients itself; bfloat16 has
+        nothing to unscale.
+        """
+        scaled = getattr(self.trainer.precision_plugin, "scaler", None) is not None
+        fused = getattr(optimizer, "_step_supports_amp_scaling", False)
+        if gradient_clip_val and fused and not scaled and gradient_clip_algorithm != "value":
+            torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
+        else:
+            self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """End the run at the first gradient that is not finite on any device."""
@@ -80,8 +106,8 @@ class Translation(pl.LightningModule):
             self.trainer.should_stop = True
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Score the references and greedy translations of a batch."""
-        self._evaluate(batch, self.validation, "validation", self.greedy)
+        """Score the references and searched translations of a batch."""
+        self._evaluate(batch, self.validation, "validation", self.validation_search)
 
     def on_validation_epoch_end(self) -> None:
         """Log val/nll and val/bleu."""
@@ -99,18 +125,16 @@ class Translation(pl.LightningModule):
         """Log the scores of the split."""
         self._conclude(self.evaluation, self.split)
 
-    def _loss(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
+    def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """The output projection, and states and targets at the real target positions."""
         keep = batch.tgt_out != PAD
         states = self.model.decode(batch.tgt_in, self.model.encode(batch.src))
-        targets = batch.tgt_out[keep]
-        weight = self.model.embedding.output_weight()
-        return *loss_of_states(self.loss, weight, states[keep], targets), targets.numel()
+        return self.model.embedding.output_weight(), states[keep], batch.tgt_out[keep]
 
     def _evaluate(self, batch: Batch, into: Evaluation, split: str, search: Search) -> None:
         if not len(batch):
             return
-        _, nll, count = self._loss(batch)
-        into.nll.update(nll, count)
+        into.read(predictions(*self._outputs(batch)))
         hypotheses = self.data.tokenizers.tgt.decode_batch(search(self.model, batch.src))
         references = self.data.references(split)
         chosen = [references[line] for line in batch.index.tolist()]

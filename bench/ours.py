@@ -92,7 +92,7 @@ def decode(config: DictConfig, seconds: float, weights: str, *, greedy: bool) ->
     if weights != "-":
         task.model.load_state_dict(torch.load(weights, weights_only=True))
     task.model.eval()
-    search = task.greedy if greedy else task.search
+    search = task.validation_search if greedy else task.search
     sources = data.sources("test")
     encoded = data.tokenizers.src.encode_batch(sources)
     order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))

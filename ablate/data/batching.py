@@ -14,6 +14,7 @@ import numpy.typing as npt
 from torch.utils.data import Sampler
 
 Rows = npt.NDArray[np.int64]
+SHUFFLE = 0  # seed of the one order in which evaluation without buckets goes through a split
 
 
 @dataclass(frozen=True)
@@ -100,17 +101,22 @@ class TrainingBatches(Batches):
 class EvaluationBatches(Batches):
     """Every sentence exactly once, in the same company on any number of devices.
 
-    Ranks that run out of batches get empty ones.
+    `bucket` puts sentences of like lengths together, from short to long; otherwise their company
+    is random, but the same for every run. Ranks that run out of batches get empty ones.
     """
 
-    def __init__(self, sizes: Sizes, tokens: int, rank: Rank):
+    def __init__(self, sizes: Sizes, tokens: int, bucket: bool, rank: Rank):
         super().__init__(rank)
         self._sizes = sizes
         self._tokens = tokens
+        self._bucket = bucket
 
     def form(self) -> list[Rows]:
-        """Return the batches of all ranks, from short to long sentences."""
-        order = by_length(self._sizes.src, self._sizes.tgt)
+        """Return the batches of all ranks."""
+        if self._bucket:
+            order = by_length(self._sizes.src, self._sizes.tgt)
+        else:
+            order = np.random.default_rng(SHUFFLE).permutation(len(self._sizes.rows))
         batches = pack(order, self._sizes.width, self._tokens)
         missing = -len(batches) % self.rank.world_size
         return [self._sizes.rows[batch] for batch in batches] + [np.empty(0, np.int64)] * missing

@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytorch_lightning as pl
 
+from ablate.data.batch import Batch
 from ablate.data.batching import EvaluationBatches, Rank, Sizes, TrainingBatches
 from ablate.data.cache import TokenCache, TokenIds, open_cache
 from ablate.data.loader import EvaluationLoader, SentencePairs, TrainingLoader, padded
+from ablate.data.padded_sources import PaddedSources
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Tokenizers
@@ -148,16 +150,27 @@ class TranslationData(pl.LightningDataModule):
 
     def val_dataloader(self) -> EvaluationLoader:
         """Return this rank's share of validation."""
-        return self.evaluation_loader("validation")
+        return self._loader("validation", bucket=True, padding=0)
 
     def test_dataloader(self) -> EvaluationLoader:
         """Return this rank's share of test."""
         return self.evaluation_loader("test")
 
     def evaluation_loader(self, split: str) -> EvaluationLoader:
-        """Return this rank's share of any split, every sentence once."""
-        batches = EvaluationBatches(self._whole(split), self._batch.eval_tokens, self._rank())
-        return EvaluationLoader(self._pairs(split), batches, self._seed)
+        """Return this rank's share of any split for a test, every sentence once.
+
+        `batch.test_bucket` and `batch.test_padding` act here and nowhere else.
+        """
+        return self._loader(split, self._batch.test_bucket, self._batch.test_padding)
+
+    def first_lines(self, split: str, count: int) -> Batch:
+        """Return the first lines of a split, at most `count`, as a batch."""
+        return self._pairs(split)[np.arange(min(count, len(self._whole(split).rows)))]
+
+    def longest(self, split: str) -> tuple[int, int]:
+        """Return the tokens (EOS counted) of the longest source and target used of a split."""
+        sizes = self._sizes(split)
+        return int(sizes.src.max()), int(sizes.tgt.max())
 
     @cached_property
     def _cache(self) -> TokenCache:
@@ -181,8 +194,13 @@ class TranslationData(pl.LightningDataModule):
             )
         return self._cache.split(split)
 
-    def _pairs(self, split: str) -> SentencePairs:
-        return SentencePairs(*self._ids(split), self._batch.max_length)
+    def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
+        sizes, rank = self._whole(split), self._rank()
+        batches = EvaluationBatches(sizes, self._batch.eval_tokens, bucket, rank)
+        return EvaluationLoader(self._pairs(split, padding), batches, self._seed)
+
+    def _pairs(self, split: str, padding: int = 0) -> SentencePairs:
+        return PaddedSources(*self._ids(split), self._batch.max_length, padding)
 
     def _whole(self, split: str) -> Sizes:
         """Return the sizes of all pairs of a split, as far as they are not truncated."""
@@ -239,3 +257,5 @@ def _check(batch: Batching) -> None:
     for key in ("max_length", "tokens", "eval_tokens"):
         if getattr(batch, key) < 2:
             raise UserError(f"batch.{key} is {getattr(batch, key)}; it must be 2 or more.")
+    if batch.test_padding < 0:
+        raise UserError(f"batch.test_padding is {batch.test_padding}; it must be 0 or more.")

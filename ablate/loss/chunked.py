@@ -40,7 +40,7 @@ def loss_of_states(
         return objective, nll
     parts = [
         torch.stack(_scored(loss, weight, states[chunk], targets[chunk])) * share
-        for chunk, share in _chunks(len(targets), len(weight))
+        for chunk, share in chunks(len(targets), len(weight))
     ]
     objective, nll = torch.stack(parts).sum(0)
     return objective, nll
@@ -51,7 +51,7 @@ def _scored(loss: Loss, weight: Tensor, states: Tensor, targets: Tensor) -> tupl
     return objective, nll
 
 
-def _chunks(n: int, vocab: int) -> Iterator[tuple[slice, float]]:
+def chunks(n: int, vocab: int) -> Iterator[tuple[slice, float]]:
     """Yield slices of the rows, each with its share of them."""
     rows = max(1, LOGITS_AT_ONCE // vocab)
     for start in range(0, n, rows):
@@ -67,7 +67,7 @@ class _Chunked(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         to_states, to_weight = torch.empty_like(states), torch.zeros_like(weight)
         total = torch.zeros(2, device=states.device)
-        for chunk, share in _chunks(len(targets), len(weight)):
+        for chunk, share in chunks(len(targets), len(weight)):
             with torch.enable_grad():
                 part = states[chunk].detach().requires_grad_()
                 objective, nll = _scored(loss, weight, part, targets[chunk])

@@ -6,6 +6,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from ablate.metric.bleu import WIDTH, CorpusBleu
+from ablate.metric.calibration import Calibration, Predictions
 from ablate.metric.chrf import CorpusChrf
 from ablate.metric.scoring import Cased, Tokenised
 from ablate.metric.token_mean import TokenMean
@@ -15,13 +16,15 @@ class Evaluation(nn.Module):
     """Collects a split batch by batch; the numbers do not depend on the number of devices.
 
     nll: mean over the target tokens, EOS counted, natural logarithm, unsmoothed. bleu: cased,
-    13a. With `thorough` also bleu_tokenised (as in papers), chrf, and length_ratio, the number of
-    tokens (13a) of the hypotheses over that of the references.
+    13a. With `thorough` also bleu_tokenised (as in papers), chrf, length_ratio, the number of
+    tokens (13a) of the hypotheses over that of the references, and calibration_error and accuracy
+    of the likeliest target token.
     """
 
     def __init__(self, language: str, *, thorough: bool) -> None:
         super().__init__()
         self.nll = TokenMean()
+        self.calibration = Calibration()
         self.bleu = CorpusBleu(Cased())
         more: dict[str, CorpusBleu | CorpusChrf] = {
             "bleu_tokenised": CorpusBleu(Tokenised(language)),
@@ -32,6 +35,12 @@ class Evaluation(nn.Module):
         self.more = nn.ModuleList(more.values() if thorough else [])
         self.thorough = thorough
         self.rows: dict[int, tuple[str, list[int]]] = {}
+
+    def read(self, found: Predictions) -> None:
+        """Add what the model thinks of the target tokens of a batch."""
+        self.nll.update(found.nll, found.correct.numel())
+        if self.thorough:
+            self.calibration.update(found.confidence, found.correct)
 
     def update(
         self,
@@ -54,6 +63,7 @@ class Evaluation(nn.Module):
         if self.thorough:
             sums = self.statistics().sum(0)
             found["length_ratio"] = float(sums[0] / max(1, sums[1]))
+            found |= {name: float(value) for name, value in self.calibration.compute().items()}
         return found
 
     def signatures(self) -> dict[str, str]:
@@ -79,6 +89,6 @@ class Evaluation(nn.Module):
 
     def reset(self) -> None:
         """Forget everything."""
-        for metric in (self.nll, *self.scores.values()):
+        for metric in (self.nll, self.calibration, *self.scores.values()):
             metric.reset()
         self.rows = {}

@@ -1,84 +1,111 @@
-"""The end of a sweep: its table and, where it has a study, its verdicts."""
+"""From the evidence of a study to its verdicts: pure and deterministic.
 
-from pathlib import Path
+Several claims: verdicts follow Holm-adjusted p-values (ablate.study.holm), intervals are shown
+unadjusted. More seeds than planned: look k >= 2 is judged at alpha / 2^k, so that all looks
+together spend less than 1.5 alpha.
+"""
+
+import statistics
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
-from rich.console import Console
+from ablate.study.caveats import caveats
+from ablate.study.evidence import Evidence, Run
+from ablate.study.holm import Tests, adjust
+from ablate.study.judge import Finding, age, find, judged
+from ablate.study.outcome import STATUSES
+from ablate.study.table import by_arm, values
+from ablate.study.verdict import INCONCLUSIVE, decide, on_scale_of_alpha
 
-from ablate.study.table import as_markdown, as_rich, rows
-from ablate.study.verdict import INCONCLUSIVE, judge
-from ablate.sweep.cell import read_links, swept
-from ablate.tracking.files import write_json, write_text
-
-OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
-FILE_WIDTH = 140  # of a table that goes to a file or a pipe
-
-
-def conclude(config: DictConfig) -> int:
-    """Print and write the table and verdict.json of a sweep; return the number of failed runs."""
-    sweep = Path(config.hydra.sweep.dir)
-    runs = read_links(sweep)
-    study = None if config.study is None else _plain(config)
-    factors = study["factors"] if study else swept(runs)
-    arms = rows(runs, factors)
-    console = Console()
-    if not console.is_terminal:
-        console.width = FILE_WIDTH
-    console.print(as_rich(config.name, arms))
-    if study:
-        verdicts = [judge(claim, runs) for claim in study["claims"]]
-        _announce(console, verdicts)
-        regime = _regime(config)
-        write_json(sweep / "verdict.json", {**regime, "claims": verdicts, "study": study})
-    write_text(sweep / "table.md", as_markdown(arms))
-    failed = [run for run in runs if run["status"] == "failed"]
-    for run in failed:
-        console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", markup=False)
-    console.print(f"table, verdicts and the records of all cells: {sweep}", highlight=False)
-    if any(any(Path(run.get("folder", sweep)).glob(OFFLINE)) for run in runs):
-        everything = Path(config.paths.results) / "runs" / "*" / OFFLINE
-        console.print(f"W&B was offline; to send its runs: wandb sync {everything}")
-    return len(failed)
+UNREGISTERED: dict[str, Any] = {"hash": "", "time": 0.0, "earlier": [], "looks": 0}
 
 
-def _announce(console: Console, verdicts: list[dict[str, Any]]) -> None:
-    for found in verdicts:
-        console.print(f"\n[bold]{found['verdict'].upper()}[/bold]  {found['statement']}")
-        console.print(f"  {found['sentence']}", highlight=False, markup=False)
-        among = found.get("among_converged_pairs")
-        if among and among["pairs"] != found["pairs"] and among["pairs"]:
-            low, high = among["interval"]
-            text = f"{among['effect']:+.2f} [{low:+.2f}, {high:+.2f}]"
-            console.print(f"  among the {among['pairs']} converged pairs: {text}", highlight=False)
-        if found["verdict"] == INCONCLUSIVE:
-            console.print("  More seeds, or a larger margin, would be needed to decide.")
-    if any("interval" in found for found in verdicts):
-        console.print(
-            "\nIntervals are over seeds, on one test set: they do not cover other test "
-            f"sentences, and are not adjusted for the number of claims ({len(verdicts)}).",
-            soft_wrap=True,
-        )
+def conclude(evidence: Evidence) -> dict[str, Any]:
+    """Return what verdict.json holds: a verdict per claim, the arms, and all caveats.
 
-
-def _plain(config: DictConfig) -> dict[str, Any]:
-    # resolved as part of the whole: a study refers to the budget
-    whole: Any = OmegaConf.to_container(config, resolve=False)
-    del whole["hydra"]
-    tree: Any = OmegaConf.to_container(OmegaConf.create(whole), resolve=True)
-    return dict(tree["study"])
-
-
-def _regime(config: DictConfig) -> dict[str, Any]:
-    """What a verdict holds for: the data, the size and the budget of its runs."""
-    choices = config.hydra.runtime.choices
+    Raises:
+        UserError: the record of a run and its statistics disagree.
+    """
+    registration = UNREGISTERED | evidence.registration
+    findings = [find(claim, evidence) for claim in evidence.study["claims"]]
+    adjusted = _adjusted(findings)
+    spending = share_of_alpha(evidence)
+    undecided = _undecided(findings, adjusted, spending)
+    claims = [
+        judged(finding, p, spending, undecided, registration) | {"primary": number == 0}
+        for number, (finding, p) in enumerate(zip(findings, adjusted, strict=True))
+    ]
     return {
-        "experiment": config.name,
-        "regime": {
-            "scale": choices.scale,
-            "data": choices.data,
-            "model": choices.model,
-            "steps": config.budget.steps,
-            "tokens_per_step": config.batch.tokens,
-        },
+        "experiment": evidence.name,
+        "regime": evidence.regime,
+        "study_hash": registration["hash"],
+        "registered": registration["time"],
+        "looks": registration["looks"],
+        "alpha_spent": alpha_spent(evidence),
+        "versions": versions(evidence.runs),
+        "exploratory": any(claim["exploratory"] for claim in claims),
+        "runs": len(evidence.runs),
+        "failed_runs": sum(run["status"] == "failed" for run in evidence.runs),
+        "reused_runs": sum(run["reused"] for run in evidence.runs),
+        "older_runs": age(evidence.runs, registration)[0],
+        "caveats": caveats(evidence, findings, claims, spending),
+        "claims": claims,
+        "arms": [_arm(arm, runs) for arm, runs in by_arm(evidence.runs).items()],
     }
+
+
+def share_of_alpha(evidence: Evidence) -> float:
+    """The share of alpha at which this look is judged: 1, but 2^-k for look k beyond the plan."""
+    look = (UNREGISTERED | evidence.registration)["looks"] + 1
+    seeds = {run["seed"] for run in evidence.runs if run["status"] != "failed"}
+    return 0.5**look if look > 1 and len(seeds) > evidence.study["seeds"] else 1.0
+
+
+def alpha_spent(evidence: Evidence) -> float:
+    """The largest chance of a false verdict of the file over all looks so far."""
+    alpha = max((claim["alpha"] for claim in evidence.study["claims"]), default=0.0)
+    share = share_of_alpha(evidence)
+    return alpha if share == 1 else alpha * (1.5 - share)
+
+
+def versions(runs: list[Run]) -> dict[str, str | list[str]]:
+    """Versions of what the runs executed; a list where they differ."""
+    names = dict.fromkeys(name for run in runs for name in run["versions"])
+    found = {n: sorted({r["versions"][n] for r in runs if n in r["versions"]}) for n in names}
+    return {name: known[0] if len(known) == 1 else known for name, known in found.items()}
+
+
+def _adjusted(findings: list[Finding]) -> list[Tests]:
+    """p-values after Holm over the claims that have any; exact claims cannot err by chance."""
+    tested = [finding for finding in findings if finding.p]
+    scaled = [on_scale_of_alpha(finding.claim, finding.p) for finding in tested]
+    found = iter(adjust(scaled, [finding.claim["alpha"] for finding in tested]))
+    return [next(found) if finding.p else {} for finding in findings]
+
+
+def _undecided(findings: list[Finding], adjusted: list[Tests], spending: float) -> int:
+    tested = [(f.claim, f.found, p) for f, p in zip(findings, adjusted, strict=True) if f.p]
+    verdicts = [
+        decide(claim, found.effect, p, spending * claim["alpha"])  # type: ignore[union-attr]
+        for claim, found, p in tested
+    ]
+    return sum(verdict == INCONCLUSIVE for verdict in verdicts)
+
+
+def _arm(arm: str, runs: list[Run]) -> dict[str, Any]:
+    ended = [run for run in runs if run["status"] != "failed"]
+    metrics = dict.fromkeys(metric for run in ended for metric in run["metrics"])
+    return {
+        "arm": arm,
+        "levels": runs[0]["levels"],
+        "seeds": len(ended),
+        **{status: sum(run["status"] == status for run in runs) for status in STATUSES},
+        "metrics": {metric: found for metric in metrics if (found := _spread(ended, metric))},
+    }
+
+
+def _spread(runs: list[Run], metric: str) -> dict[str, Any] | None:
+    found = values(runs, metric)
+    if not found:
+        return None
+    sd = statistics.stdev(found) if len(found) > 1 else None
+    return {"mean": statistics.fmean(found), "sd": sd, "values": found}

@@ -54,7 +54,7 @@ class Evidence:
         Raises:
             UserError: a file is missing or damaged; the sentence names it.
         """
-        about = _read_json(folder / "study.json")
+        about = read_json(folder / "study.json")
         missing = [part for part in PARTS if part not in about]
         if missing:
             raise UserError(f"{folder / 'study.json'} has no {missing[0]}")
@@ -81,7 +81,12 @@ def _read_lines(path: Path) -> list[Run]:
         raise UserError(f"{path} cannot be read: {error}") from None
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what a file of a study's folder says.
+
+    Raises:
+        UserError: it is missing or damaged.
+    """
     try:
         found = json.loads(path.read_text())
     except FileNotFoundError:
@@ -106,7 +111,7 @@ def _write_statistics(path: Path, statistics: dict[str, dict[str, Rows]]) -> Non
 def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
     found: dict[str, dict[str, Rows]] = {}
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             for key in arrays:
                 identity, _, split = key.partition("/")
                 found.setdefault(identity, {})[split] = arrays[key].T.astype(np.int64)

@@ -1,62 +1,99 @@
-"""How noisy a corpus is: BLEU between seeds of one arm, and between samples of its test set.
+"""How noisy a corpus is: BLEU between seeds, between test sentences, and what remains.
 
-python -m ablate.study.noise results/sweeps/NAME/TIME
+  python -m ablate.study.noise FOLDER [split=test]
 
-For every arm of a sweep: mean and standard deviation over seeds, and the standard error that the
-test set alone gives, by resampling its sentences (arXiv:2010.06595 for why both matter).
+FOLDER is that of a sweep, or experiments/NAME. Standard deviations, in BLEU, of the score of one
+run on a test set of this size, for every arm and for the paired difference of every two arms:
+  seed       other seeds, on endless test sentences
+  sentence   other sentences, on which all seeds of the arm agree
+  rest       what is left: a seed does better on some sentences and another on others
+(two-way random effects, ablate.study.estimate; arXiv:2010.06595 for why both levels matter).
+docs/calibration.md is made with noise of this size.
 """
 
+import itertools
 import json
-import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ablate.errors import UserError
-from ablate.metric.bleu import bleu_of_resamples
-from ablate.study.table import arms
-from ablate.sweep.cell import read_links, swept
+from ablate.study.estimate import components
+from ablate.study.evidence import Evidence
+from ablate.study.gather import gather
+from ablate.study.sentences import contributions
+from ablate.study.table import by_arm
 
-RESAMPLES = 1000
-
-
-def sentence_error(folder: Path, rng: np.random.Generator) -> float:
-    """Standard deviation of a run's test BLEU over resamples of its sentences."""
-    statistics_of = np.load(folder / "test.stats.npz")["bleu"]
-    n = len(statistics_of)
-    # how often each sentence is drawn: the sums are then one matrix product
-    drawn = rng.multinomial(n, np.full(n, 1 / n), RESAMPLES)
-    return float(bleu_of_resamples(drawn @ statistics_of).std())
+Parts = Float[np.ndarray, "seeds sentences"]
 
 
-def noise(sweep: Path) -> dict[str, dict[str, int | float]]:
-    """Mean, between-seed deviation and sentence error of the finished runs of each arm.
+def noise(evidence: Evidence, split: str = "test") -> dict[str, dict[str, Any]]:
+    """Noise of every arm, and of the difference of every two arms, from their finished runs.
 
     Raises:
-        UserError: the folder is not that of a sweep with finished runs.
+        UserError: no arm has two finished runs with statistics of this split.
     """
-    runs = [run for run in read_links(sweep) if run["status"] == "finished"]
-    if not runs:
-        raise UserError(f"{sweep} is not the folder of a sweep with finished runs")
-    rng = np.random.default_rng(0)
-    return {arm: _of_arm(members, rng) for arm, members in arms(runs, swept(runs)).items()}
-
-
-def _of_arm(members: list[dict[str, Any]], rng: np.random.Generator) -> dict[str, int | float]:
-    scores = [run["metrics"]["test/bleu"] for run in members]
-    errors = [sentence_error(Path(run["folder"]), rng) for run in members]
-    return {
-        "seeds": len(scores),
-        "mean": statistics.fmean(scores),
-        "between_seeds": statistics.stdev(scores) if len(scores) > 1 else float("nan"),
-        "between_samples_of_the_test_set": statistics.fmean(errors),
+    arms = {arm: _parts(runs, evidence, split) for arm, runs in by_arm(evidence.runs).items()}
+    found = {
+        arm: _spread(np.array(list(parts.values())))
+        for arm, parts in arms.items()
+        if len(parts) > 1
     }
+    for (first, ones), (second, others) in itertools.combinations(arms.items(), 2):
+        pairs = [ones[seed] - others[seed] for seed in ones if seed in others]
+        if len(pairs) > 1:
+            found[f"{first} - {second}"] = _spread(np.array(pairs))
+    if not found:
+        raise UserError(f"no arm has two finished runs with statistics of split {split}")
+    return found
+
+
+def _parts(runs: list[dict[str, Any]], evidence: Evidence, split: str) -> dict[int, Any]:
+    return {
+        run["seed"]: contributions(evidence.statistics[run["identity"]][split])
+        for run in runs
+        if run["status"] == "finished" and split in evidence.statistics.get(run["identity"], {})
+    }
+
+
+def _spread(parts: Parts) -> dict[str, Any]:
+    names = ("seed", "sentence", "rest")
+    sizes = (round(max(0.0, found) ** 0.5, 3) for found in components(parts))
+    return {
+        "mean": round(float(parts.mean()), 2),
+        **dict(zip(names, sizes, strict=True)),
+        "seeds": len(parts),
+        "sentences": parts.shape[1],
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Print the noise of a folder.
+
+    Raises:
+        UserError: wrong arguments, or a folder without such runs.
+    """
+    options = dict(given.split("=", 1) for given in arguments if "=" in given)
+    folders = [Path(given) for given in arguments if "=" not in given]
+    if len(folders) != 1 or options.keys() - {"split"}:
+        raise UserError("it takes FOLDER and split=NAME")
+    print(json.dumps(noise(evidence_of(folders[0]), **options), indent=2))
+
+
+def evidence_of(folder: Path) -> Evidence:
+    """The evidence that a folder holds, or that a sweep's runs make.
+
+    Raises:
+        UserError: it is neither, or a record is damaged.
+    """
+    return Evidence.load(folder) if (folder / "runs.jsonl").exists() else gather(folder)
 
 
 if __name__ == "__main__":
     try:
-        print(json.dumps(noise(Path(sys.argv[1])), indent=2))
-    except (UserError, IndexError) as error:
-        sys.exit(f"ablate: {error if isinstance(error, UserError) else __doc__}")
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"ablate: {error}")

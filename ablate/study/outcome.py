@@ -3,17 +3,29 @@
 from typing import Any
 
 STATUSES = ("finished", "diverged", "collapsed", "failed")
+WENT_WRONG = ("diverged", "collapsed")
+WORST = ("bleu", "bleu_tokenised", "chrf")  # scores whose worst value is 0
+# Metrics of a stability claim, and the statuses that they count.
+UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": WENT_WRONG}
 
 
 def value(run: dict[str, Any], metric: str) -> float:
-    """Return a run's metric; a diverged or collapsed run scores the unigram nll, or 0.
+    """Return a run's metric; a diverged or collapsed run scores 0, and the unigram nll.
 
-    Leaving such runs out would flatter the arm that has them.
+    Leaving such runs out would flatter the arm that has them. `diverged`, `collapsed` and
+    `unstable` are 1 or 0.
 
     Raises:
-        KeyError: the run has no such metric.
+        KeyError: the run has no such metric, and there is no worst value to stand for it.
     """
-    metrics = run["metrics"]
-    if run["status"] == "finished":
-        return float(metrics[metric])
-    return float(metrics["unigram_nll"]) if metric.endswith("nll") else 0.0
+    if metric in UNSTABLE:
+        return float(run["status"] in UNSTABLE[metric])
+    name = metric.rpartition("/")[2]
+    if run["status"] in WENT_WRONG and name in WORST:
+        return 0.0
+    if run["status"] in WENT_WRONG and name == "nll":
+        return float(run["metrics"]["unigram_nll"])
+    found = run["metrics"][metric]
+    if found is None:  # what a file holds in place of a number that is not finite
+        raise KeyError(metric)
+    return float(found)

@@ -15,59 +15,66 @@ COLUMNS = (
     "test/nll",
     "test_long/bleu",
     "test/length_ratio",
+    "test/calibration_error",
 )
-IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio")
-DIGITS = {"test/nll": 3, "test/length_ratio": 3}
+IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
+DIGITS = {"test/nll": 3, "test/length_ratio": 3, "test/calibration_error": 3}
+PROBE = "probe/"
+Run = dict[str, Any]
+Row = dict[str, str]
 
 
-def arms(runs: list[dict[str, Any]], factors: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """Group runs by the levels of the factors, in the order of the sweep."""
-    grouped: dict[str, list[dict[str, Any]]] = {}
+def by_arm(runs: list[Run]) -> dict[str, list[Run]]:
+    """Runs of every arm, in the order of the sweep."""
+    grouped: dict[str, list[Run]] = {}
     for run in runs:
-        levels = [run["levels"].get(factor, "default") for factor in factors]
-        grouped.setdefault(" ".join(levels) or "the only arm", []).append(run)
+        grouped.setdefault(run["arm"], []).append(run)
     return grouped
 
 
-def rows(runs: list[dict[str, Any]], factors: list[str]) -> list[dict[str, str]]:
+def rows(runs: list[Run]) -> list[Row]:
     """Mean and standard deviation over seeds of every metric, and counts of every status."""
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = [c for c in COLUMNS if any(c in run["metrics"] for run in ended)]
-    metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith("probe/")})
-    return [
-        _row(arm, members, metrics, probed=any(m.startswith("probe/") for m in metrics))
-        for arm, members in arms(runs, factors).items()
-    ]
+    metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith(PROBE)})
+    probed = any(metric.startswith(PROBE) for metric in metrics)
+    counted = [s for s in STATUSES[1:] if not probed or any(run["status"] == s for run in runs)]
+    return [_row(arm, members, metrics, counted) for arm, members in by_arm(runs).items()]
 
 
-def _row(
-    arm: str, members: list[dict[str, Any]], metrics: list[str], *, probed: bool
-) -> dict[str, str]:
+def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -> Row:
     ended = [run for run in members if run["status"] != "failed"]
     row = {"arm": arm, "seeds": str(len(ended))}
     for metric in metrics:
-        row[metric] = _spread([value(run, metric) for run in ended], DIGITS.get(metric, 2))
-    counts = {s: sum(run["status"] == s for run in members) for s in STATUSES[1:]}
-    row |= {status: str(count) for status, count in counts.items() if not probed or count}
-    row["parameters"] = _largest(run["metrics"].get("parameters", 0) for run in ended)
-    row["seconds"] = _spread([run["wall_seconds"] for run in ended], 1)
+        row[metric] = _spread(values(ended, metric), DIGITS.get(metric, 2))
+    row |= {status: str(sum(run["status"] == status for run in members)) for status in counted}
+    row["reused"] = str(sum(run["reused"] for run in ended))
+    row["parameters"] = f"{max((r['metrics'].get('parameters') or 0 for r in ended), default=0):,}"
+    row["seconds"] = _spread([run["seconds"] for run in ended], 1)
     return row
 
 
-def _spread(values: list[float], digits: int) -> str:
-    if not values:
+def values(runs: list[Run], metric: str) -> list[float]:
+    """What the runs score, without those that have no such metric."""
+    found = []
+    for run in runs:
+        try:
+            found.append(value(run, metric))
+        except KeyError:  # it went wrong before it could be measured
+            continue
+    return found
+
+
+def _spread(scores: list[float], digits: int) -> str:
+    if not scores:
         return "-"
-    mean = f"{statistics.fmean(values):,.{digits}f}"
-    if len(values) == 1:
+    mean = f"{statistics.fmean(scores):,.{digits}f}"
+    if len(scores) == 1:
         return mean.removesuffix("." + "0" * digits)
-    return f"{mean} ± {statistics.stdev(values):.{digits}f}"
+    return f"{mean} ± {statistics.stdev(scores):.{digits}f}"
 
 
-def _largest(values: Any) -> str:
-    return f"{max(values, default=0):,}"
-
-
-def as_rich(title: str, table_rows: list[dict[str, str]]) -> Table:
+def as_rich(title: str, table_rows: list[Row]) -> Table:
     """The table for a terminal; the file has more columns."""
     table = Table(title=title, title_justify="left")
     names = [name for name in (table_rows[0] if table_rows else ()) if name not in IN_FILE_ONLY]
@@ -78,7 +85,7 @@ def as_rich(title: str, table_rows: list[dict[str, str]]) -> Table:
     return table
 
 
-def as_markdown(table_rows: list[dict[str, str]]) -> str:
+def as_markdown(table_rows: list[Row]) -> str:
     """The same table for a file."""
     if not table_rows:
         return ""

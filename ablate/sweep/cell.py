@@ -4,14 +4,20 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from ablate.study.registration import study_hash
+from ablate.tracking.arm import level
 from ablate.tracking.files import write_json
+
+SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 
 
 @dataclass(frozen=True)
@@ -34,18 +40,34 @@ class Cell:
             del config["hydra"]
         return config
 
+    @property
+    def levels(self) -> dict[str, Any]:
+        """Level of each factor of the study."""
+        return levels(self.config)
+
+    @cached_property
+    def training(self) -> str:
+        """Names what is trained: cells that share it differ in testing alone."""
+        from ablate.tracking.identity import digest, parts  # torch, which --help does without
+
+        return digest(parts(self.task_config(), ""))
+
 
 def compose(
-    context: HydraContext, config: DictConfig, job_overrides: Sequence[Sequence[str]], first: int
+    context: HydraContext,
+    config: DictConfig,
+    job_overrides: Sequence[Sequence[str]],
+    first: int,
+    sweep: Path,
 ) -> list[Cell]:
-    """Compose the config of every job of a sweep."""
+    """Compose the config of every job; `sweep` is the folder that their ends are noted in."""
     setup_globals()
     cells = []
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
     for number, overrides in enumerate(job_overrides, start=first):
         composed = context.config_loader.load_sweep_config(config, list(overrides))
         with open_dict(composed):
-            composed.hydra.sweep.dir = str(config.hydra.sweep.dir)  # its time is the sweep's
+            composed.hydra.sweep.dir = str(sweep)  # its time is the sweep's
             composed.hydra.job.id = str(number)
             composed.hydra.job.num = number
         label = " ".join(o for o in overrides if o not in shared) or "the only cell"
@@ -53,15 +75,43 @@ def compose(
     return cells
 
 
+def levels(config: DictConfig) -> dict[str, Any]:
+    """Level of each factor of the study, or of each override without one; needs Hydra's node."""
+    chosen = dict(config.hydra.runtime.choices)
+    if config.study is not None:
+        return {factor: level(config, factor, chosen) for factor in config.study.factors}
+    given = (o.lstrip("+").partition("=") for o in config.hydra.overrides.task)
+    return {key: yaml.safe_load(value) for key, _, value in given if key not in SEEDS}
+
+
+def plain_study(config: DictConfig) -> dict[str, Any]:
+    """The study with everything resolved, as plain data; needs no node of Hydra's."""
+    whole: Any = OmegaConf.to_container(config, resolve=False)
+    whole.pop("hydra", None)  # has nodes that only a job can resolve
+    tree: Any = OmegaConf.to_container(OmegaConf.create(whole), resolve=True)
+    return dict(tree["study"])
+
+
 def link_path(sweep: Path, number: int) -> Path:
     """The file by which a sweep remembers the run of one of its cells."""
     return sweep / "cells" / f"{number:04d}.json"
 
 
-def write_link(sweep: Path, number: int, overrides: Sequence[str], found: dict[str, Any]) -> None:
-    """Remember what became of a cell."""
-    levels = dict(o.lstrip("+").split("=", 1) for o in overrides if "=" in o)
-    write_json(link_path(sweep, number), {"cell": number, "levels": levels, **found})
+def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
+    """Remember what became of a cell; `config` holds Hydra's node."""
+    overrides = list(config.hydra.overrides.task)
+    about = {
+        "cell": int(config.hydra.job.num),
+        "seed": config.seed,
+        "levels": levels(config),
+        "overrides": overrides,
+    }
+    if config.study is not None:
+        about["study"] = study_hash(plain_study(config))
+    tune = config.study.tune if config.study is not None else None
+    if tune:
+        about["tuned"] = {"key": tune.key, "value": OmegaConf.select(config, tune.key)}
+    write_json(link_path(sweep, about["cell"]), {**about, **found})
 
 
 def read_links(sweep: Path) -> list[dict[str, Any]]:
@@ -70,7 +120,7 @@ def read_links(sweep: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in paths]
 
 
-def swept(links: list[dict[str, Any]]) -> list[str]:
-    """Keys whose level differs between cells, other than the seed."""
-    keys = dict.fromkeys(itertools.chain.from_iterable(link["levels"] for link in links))
-    return [k for k in keys if k != "seed" and len({link["levels"].get(k) for link in links}) > 1]
+def swept(runs: list[dict[str, Any]]) -> list[str]:
+    """Factors whose level differs between runs."""
+    keys = dict.fromkeys(itertools.chain.from_iterable(run["levels"] for run in runs))
+    return [k for k in keys if len({str(run["levels"].get(k)) for run in runs}) > 1]

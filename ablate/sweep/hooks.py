@@ -12,7 +12,21 @@ from omegaconf import DictConfig
 
 
 class SweepHooks(Callback):
-    """Remembers every cell, and ends the sweep with its table and its verdict."""
+    """Registers the study, remembers every cell, and ends the sweep with its verdict."""
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Check and register the study; exit status 2 when no rule could decide it."""
+        from ablate.errors import UserError
+        from ablate.sweep.begin import begin
+
+        try:
+            begin(config)
+        except UserError as error:
+            print(f"ablate: {error}", file=sys.stderr)
+            sys.exit(2)
+        except Exception:  # Hydra would turn it into a warning and go on
+            traceback.print_exc()
+            sys.exit(3)
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """Write down what became of a cell; called in the process that ran it."""
@@ -24,15 +38,14 @@ class SweepHooks(Callback):
         found: Any = error
         if job_return.status != JobStatus.COMPLETED:
             found = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
-        sweep = Path(config.hydra.sweep.dir)
-        write_link(sweep, config.hydra.job.num, list(config.hydra.overrides.task), found)
+        write_link(Path(config.hydra.sweep.dir), config, found)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Print the table and the verdicts; exit status 1 when a run failed."""
-        from ablate.study.conclude import conclude
+        """Print the table and the verdicts, write the report; exit status 1 when a run failed."""
+        from ablate.sweep.end import end
 
         try:
-            failed = conclude(config)
+            failed = end(config)
         except Exception:  # Hydra would turn it into a warning and exit with status 0
             traceback.print_exc()
             sys.exit(3)

@@ -9,8 +9,10 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
-from ablate.sweep.cell import Cell, compose, link_path, read_links, write_link
+from ablate.study.gather import SCREENING
+from ablate.sweep.cell import Cell, compose, link_path, plain_study, read_links, write_link
 from ablate.sweep.pool import Pool
+from ablate.sweep.tuning import screening_jobs, tuned_jobs
 from ablate.sweep.view import View
 
 # What a process needs is imported once, by the server that the processes are forked from.
@@ -29,18 +31,29 @@ def launch(
     job_overrides: Sequence[Sequence[str]],
     first: int,
 ) -> list[JobReturn]:
-    """Run every cell and return in the order of the jobs; a failed run fails alone."""
+    """Run every cell and return in the order of the jobs; a failed run fails alone.
+
+    Where the study tunes a nuisance, the runs that decide its values come first.
+    """
     sweep = Path(config.hydra.sweep.dir)
     pool = Pool(n_jobs(config), PRELOAD, threads=config.threads)
-    cells = compose(context, config, job_overrides, first)
+    cells = compose(context, config, job_overrides, first, sweep)
+    tune = plain_study(config)["tune"] if config.study is not None else None
+    screening: list[Cell] = []
+    if tune:
+        screening = compose(
+            context, config, screening_jobs(cells, tune), first + len(cells), sweep / SCREENING
+        )
     from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
 
-    preflight(cells)
-    with View(config.name, len(cells), pool.size) as view, pool:
-        for cell, status in pool.run(cells, context, view.started):
-            _note_crash(sweep, cell, status)
-            view.finished(cell.label, _found(sweep, cell))
-    return [_returned(cell, _found(sweep, cell)) for cell in cells]
+    preflight([*cells, *screening])
+    total = len(cells) + len(screening)
+    with View(config.name, total, pool.size) as view, pool:
+        if tune:
+            links = _run(screening, sweep / SCREENING, context, pool, view)
+            cells = compose(context, config, tuned_jobs(cells, links, tune), first, sweep)
+        links = _run(cells, sweep, context, pool, view)
+    return [_returned(cell, link) for cell, link in zip(cells, links, strict=True)]
 
 
 def n_jobs(config: DictConfig) -> int:
@@ -54,11 +67,21 @@ def n_jobs(config: DictConfig) -> int:
     return max(1, (os.cpu_count() or 1) // (config.threads * processes))
 
 
+def _run(
+    cells: Sequence[Cell], sweep: Path, context: HydraContext, pool: Pool, view: View
+) -> list[dict[str, Any]]:
+    """Run cells and return what became of them, in their order."""
+    for cell, status in pool.run(cells, context, view.started):
+        _note_crash(sweep, cell, status)
+        view.finished(cell.label, _found(sweep, cell))
+    return [_found(sweep, cell) for cell in cells]
+
+
 def _note_crash(sweep: Path, cell: Cell, status: int) -> None:
     """A process that was killed could not say what became of its cell."""
     if not link_path(sweep, cell.number).exists():
         found = {"status": "failed", "error": f"the process ended with status {status}"}
-        write_link(sweep, cell.number, cell.overrides, found)
+        write_link(sweep, cell.config, found)
 
 
 def _found(sweep: Path, cell: Cell) -> dict[str, Any]:

@@ -43,8 +43,8 @@ class Pool:
         """Yield each cell with the exit status of its process, as they end."""
         waiting = list(cells)
         while waiting or self._running:
-            while waiting and len(self._running) < self.size:
-                cell = waiting.pop(0)
+            while len(self._running) < self.size and (cell := self._next(waiting)):
+                waiting.remove(cell)
                 self._start(cell, context)
                 started(cell.label)
             ended = multiprocessing.connection.wait(list(self._running))
@@ -52,6 +52,11 @@ class Pool:
                 process, cell = self._running.pop(sentinel)
                 process.join()
                 yield cell, int(process.exitcode or 0)
+
+    def _next(self, waiting: Sequence[Cell]) -> Cell | None:
+        """The first cell whose training is not under way; that one would only wait for it."""
+        busy = {cell.training for _, cell in self._running.values()}
+        return next((cell for cell in waiting if cell.training not in busy), None)
 
     def _start(self, cell: Cell, context: HydraContext) -> None:
         sweep = Path(cell.config.hydra.sweep.dir)

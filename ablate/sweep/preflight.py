@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -11,10 +10,11 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config_check import check
 from ablate.data.module import TranslationData
 from ablate.errors import UserError
+from ablate.length_check import check_lengths
 from ablate.model.transformer import Transformer
-from ablate.run import build_model, check_splits, make_parts, prepare_data
-from ablate.study.claim import check_study
-from ablate.sweep.cell import Cell
+from ablate.run import PARTS, build_model, check_splits, make_parts, prepare_data
+from ablate.sweep.arms import check_arms
+from ablate.sweep.cell import Cell, plain_study
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
 STATES_WHILE_TRAINING = 3
@@ -26,9 +26,6 @@ def preflight(cells: list[Cell]) -> None:
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
     """
-    if cells and cells[0].config.study is not None:
-        study: Any = OmegaConf.to_container(cells[0].task_config(), resolve=True)
-        check_study(study["study"])
     data: dict[str, TranslationData] = {}
     built: dict[str, Transformer] = {}
     needed = 0
@@ -36,25 +33,31 @@ def preflight(cells: list[Cell]) -> None:
         config = cell.task_config()
         try:
             check(config)
-            text = _key(config, "data", "tokenizer", "batch")
+            text = _corpus(config)
             if text not in data:
                 data[text] = prepare_data(config)
             check_splits(list(config.test_splits), data[text])
-            key = text + _key(config, "model", "loss", "optimizer", "schedule", "search")
+            key = text + _key(config, "model", *PARTS)
             if key not in built:
                 built[key] = _build(config, data[text])
+            check_lengths(config, built[key], data[text], make_parts(config))
         except UserError as error:
             raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
         needed += _kept_bytes(built[key])
+    if cells and cells[0].config.study is not None:
+        corpora = {cell.number: data[_corpus(cell.task_config())] for cell in cells}
+        check_arms(cells, plain_study(cells[0].config), corpora)
     if cells:
         _see_to_space(cells[0].task_config(), needed, max(map(_kept_bytes, built.values())))
 
 
 def _build(config: DictConfig, data: TranslationData) -> Transformer:
     with torch.device("meta"):
-        model = build_model(config, data)
-    make_parts(config)
-    return model
+        return build_model(config, data)
+
+
+def _corpus(config: DictConfig) -> str:
+    return _key(config, "data", "tokenizer", "batch")
 
 
 def _key(config: DictConfig, *nodes: str) -> str:

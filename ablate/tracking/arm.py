@@ -1,5 +1,6 @@
 """Which arm a run belongs to: the levels of the factors that its sweep compares."""
 
+import re
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -19,17 +20,32 @@ def levels(config: DictConfig) -> dict[str, Any]:
     A config group has the name of its choice; where Hydra did not compose the config, the name
     of its class. A single run without a study has no levels.
     """
+    chosen = choices()
     if config.study is not None:
-        return {factor: _level(config, factor) for factor in config.study.factors}
+        return {factor: level(config, factor, chosen) for factor in config.study.factors}
     if HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
-        return {key: _level(config, key) for key in _overridden()}
+        return {key: level(config, key, chosen) for key in _overridden()}
     return {}
 
 
 def arm(config: DictConfig) -> str:
     """The arm as a person says it: "pre_ln no_warmup", "n_heads=8"."""
-    named = levels(config).items()
-    return " ".join(_say(config, factor, level) for factor, level in named) or "single"
+    return say(levels(config))
+
+
+def say(named: dict[str, Any]) -> str:
+    """Levels as a person says them: groups by their level alone, keys with their last name."""
+    said = (
+        value if isinstance(value, str) else f"{re.split('[./]', factor)[-1]}={_plain(value)}"
+        for factor, value in named.items()
+    )
+    return " ".join(said) or "single"
+
+
+def _plain(value: Any) -> str:
+    return (
+        str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
+    )
 
 
 def choices() -> dict[str, str | None]:
@@ -46,18 +62,14 @@ def _overridden() -> list[str]:
     return [key for key in keys if not key.startswith(NOT_A_LEVEL)]
 
 
-def _level(config: DictConfig, factor: str) -> Any:
-    level = choices().get(factor)
-    if level is None:
-        level = OmegaConf.select(config, _key(factor))
-    if isinstance(level, DictConfig):
-        level = str(level.get("_target_", "changed")).rpartition(".")[2]
-    return "null" if level is None else level
-
-
-def _say(config: DictConfig, factor: str, level: Any) -> str:
-    is_group = isinstance(OmegaConf.select(config, _key(factor)), DictConfig) or factor in choices()
-    return str(level) if is_group else f"{factor.rpartition('.')[2]}={level}"
+def level(config: DictConfig, factor: str, chosen: dict[str, Any]) -> Any:
+    """Level of one factor; `chosen` holds the choice of every config group."""
+    if factor in chosen:
+        return chosen[factor]
+    value = OmegaConf.select(config, _key(factor))
+    if isinstance(value, DictConfig):
+        return str(value.get("_target_", "changed")).rpartition(".")[2]
+    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
 def _key(factor: str) -> str:

@@ -50,14 +50,15 @@ def settle(wanted: str) -> Mode:
         return cast("Mode", mode)
     # silent: to say who is logged in, a login would ask the server
     settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
-    if _has_key():
+    if has_key():
         return "online" if mode == "online" or reachable(settings.base_url) else "offline"
     if mode == "online":  # W&B would ask for a key
         raise UserError("W&B is to be online, but there is no key; wandb login stores one")
     return "offline"
 
 
-def _has_key() -> bool:
+def has_key() -> bool:
+    """Whether somebody is logged in; asks nobody."""
     try:
         return wandb.login(prompt=False, verify=False)
     except (wandb.Error, ValueError):  # a key of the wrong form

@@ -4,10 +4,39 @@ import io
 import json
 import math
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ablate.errors import UserError
+
+FILE_NAME = re.compile(r"\w[\w .+=,-]*")
+
+
+def check_name(key: str, name: str) -> None:
+    """Raise UserError for a name that is to become that of a file, and is none."""
+    if not FILE_NAME.fullmatch(name):
+        raise UserError(
+            f"{key}={name}: files are named after it, so it must begin with a letter or a digit "
+            "and hold nothing but these, spaces and _ . + = , -"
+        )
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Name the file in errors of writing it, such as a full disk.
+
+    Raises:
+        UserError: the system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -23,17 +52,41 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a whole file or nothing.
+
+    Raises:
+        UserError: the folder or the disk does not take it.
+    """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with unfinished.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def write_tensors(path: Path, state: dict[str, Any]) -> None:
+    """Write what torch.save can write, atomically."""
+    import torch  # not for readers of records
+
+    packed = io.BytesIO()
+    torch.save(state, packed)
+    write_bytes(path, packed.getvalue())
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file.
+
+    Raises:
+        UserError: the folder or the disk does not take it.
+    """
+    with writing(path), path.open("a") as file:
+        file.write(f"{line}\n")
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -3,6 +3,9 @@
 In it: the resolved config of the run, the content of the data, the versions of the libraries that
 compute, and the source of the modules that this run executes. Not in it: paths, logger, names,
 the number of jobs, the study. So a change of the README or of another variant re-runs nothing.
+
+Keys that act only in testing are left out of the identity of training. They make, together with
+that identity, the identity of an evaluation: another search tests the same weights.
 """
 
 import ast
@@ -20,27 +23,54 @@ from omegaconf import DictConfig, OmegaConf
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
 OUTSIDE = ("name", "n_jobs", "fresh", "logger", "study", "paths", "trust", "data")
-OUTSIDE_TRAINER = ("enable_progress_bar", "log_every_n_steps")
+OUTSIDE_OF = {
+    "budget": ("seeds",),
+    "trainer": ("enable_progress_bar", "log_every_n_steps"),
+    "checkpoint": ("save_every",),
+}
+IN_TESTING = ("search", "test_splits")
+IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.run",)
-# Watching a run does not change it.
-UNEXECUTED = ("ablate.tracking", "ablate.study", "ablate.summary", "ablate.progress_bar")
+# Watching a run does not change it, and what only accepts or refuses a config cannot either: the
+# config itself is in the identity. `evaluate` belongs to evaluations.
+UNEXECUTED = (
+    *("ablate.tracking", "ablate.study", "ablate.summary", "ablate.progress_bar"),
+    *(
+        "ablate.schema",
+        "ablate.config_check",
+        "ablate.errors",
+        "ablate.evaluate",
+        "ablate.length_check",
+    ),
+)
 
 
 def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
-    """What the identity is made of, as plain data that a person can compare."""
+    """What the identity of training is made of, as plain data that a person can compare."""
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    tree = {key: value for key, value in plain.items() if key not in OUTSIDE}
-    tree["budget"] = {k: v for k, v in tree["budget"].items() if k != "seeds"}
-    tree["trainer"] = {k: v for k, v in tree["trainer"].items() if k not in OUTSIDE_TRAINER}
-    modules = sorted(closure([*ENTRY_MODULES, *_target_modules(plain)]))
+    tree = {k: v for k, v in plain.items() if k not in (*OUTSIDE, *IN_TESTING)}
+    for node, keys in (*OUTSIDE_OF.items(), *IN_TESTING_OF.items()):
+        tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
+    trained = {k: v for k, v in plain.items() if k not in IN_TESTING}
     return {
         "config": tree,
         "data": data_fingerprint,
         "device": device_kind(config),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
-        "modules": {name: _source_hash(name) for name in modules},
+        "modules": _hashes([*ENTRY_MODULES, *_target_modules(trained)]),
     }
+
+
+def evaluation_parts(config: DictConfig, training: str) -> dict[str, Any]:
+    """What the identity of an evaluation is made of; `training` is the identity of the weights."""
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    tree = {key: plain[key] for key in IN_TESTING}
+    for node, keys in IN_TESTING_OF.items():
+        tree[node] = {key: plain[node][key] for key in keys}
+    hashes = _hashes([*_target_modules(tree)])
+    evaluate = {"ablate.evaluate": _source_hash("ablate.evaluate")}
+    return {"training": training, "config": tree, "modules": hashes | evaluate}
 
 
 def digest(identity_parts: dict[str, Any]) -> str:
@@ -54,6 +84,10 @@ def device_kind(config: DictConfig) -> str:
     wanted = config.trainer.get("accelerator", "auto")
     on_gpu = wanted in ("gpu", "cuda") or (wanted == "auto" and torch.cuda.is_available())
     return torch.cuda.get_device_name() if on_gpu and torch.cuda.is_available() else "cpu"
+
+
+def _hashes(names: list[str]) -> dict[str, str]:
+    return {name: _source_hash(name) for name in sorted(closure(names))}
 
 
 def closure(names: list[str]) -> set[str]:

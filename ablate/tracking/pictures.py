@@ -18,7 +18,6 @@ from ablate.model.position.base import Position
 from ablate.model.transformer import Transformer
 from ablate.task import Translation
 from ablate.tracking.heatmap import Axis, Scale, heatmaps
-from ablate.tracking.samples import first_lines
 
 HEADS = 4  # shown of each attention
 TOKENS = 12  # the sentence that is shown is about so long ...
@@ -30,7 +29,7 @@ PANEL = 480  # pixels of a side of the positions, about
 
 def pictures(task: Translation) -> Iterator[tuple[str, Image.Image]]:
     """Yield names and pictures: attention in the last layers, and positions if there are any."""
-    lines = first_lines(task.data, LINES)
+    lines = task.data.first_lines("validation", LINES)
     yield from draw_attention(task, shown_line(lines))
     tables = position_tables(task.model, lines.src.to(task.device))
     if any(table.any() for table in tables.values()):

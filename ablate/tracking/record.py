@@ -3,9 +3,9 @@
 results/runs/<identity>/
     config.yaml        resolved config          identity.json   what the hash is made of
     environment.json   versions, command        metrics.jsonl   values as they come
-    tokenizer/         to translate later       weights.pt      the tested weights
-    test.hyp, test.stats.npz                    hypotheses and per-sentence statistics
-    result.json        status and final metrics; exists only when the run has ended
+    checkpoints/       while it trains          weights.pt      the weights that are tested
+    tokenizer/         to translate later       tests/          evaluations (`EvaluationRecord`)
+    result.json        status and metrics of training; exists only when training has ended
 """
 
 import importlib.metadata
@@ -17,59 +17,113 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-import yaml
 from omegaconf import DictConfig, OmegaConf
-from pytorch_lightning.utilities import rank_zero_only
+from torch import Tensor
 
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.tracking import identity
-from ablate.tracking.files import write_json, write_text
+from ablate.tracking.evaluation import EvaluationRecord
+from ablate.tracking.files import append_line, write_json, write_tensors, writing
+from ablate.tracking.lock import acquire
+from ablate.tracking.part import Part
 
-RESULTS = ("finished", "diverged", "collapsed")  # failed is not a result: it is tried again
 
+class Record(Part):
+    """The folder of one training, with the evaluation that the config asks for.
 
-class Record:
-    """One run's folder. Only the first process of a run writes."""
+    `resumed` is true when an earlier process has begun or done the training.
+    """
 
     def __init__(self, config: DictConfig, data_fingerprint: str) -> None:
-        self.parts = identity.parts(config, data_fingerprint)
-        self.identity = identity.digest(self.parts)
-        self.folder = Path(config.paths.results) / "runs" / self.identity
+        self.results = Path(config.paths.results)
+        super().__init__(self.results / "runs", identity.parts(config, data_fingerprint))
         self.config = config
-        self.seconds: dict[str, float] = {}
-        self.signatures: dict[str, str] = {}  # sacreBLEU's, of each score
-        self.writes = getattr(rank_zero_only, "rank", 0) == 0
-        self._started = time.time()
+        self.evaluation = EvaluationRecord(config, self)
+        self.current: Part = self  # the part that an error would end
+        self.resumed = False
+        self.metrics = self.folder / "metrics.jsonl"
+        self.weights = self.folder / "weights.pt"
+        self.checkpoints = self.folder / "checkpoints"
 
-    def result(self) -> dict[str, Any] | None:
-        """The result of an earlier run of the same identity, or None."""
-        try:
-            found: dict[str, Any] = json.loads((self.folder / "result.json").read_text())
-        except (OSError, ValueError):
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes away from this run, and wait for one that is at it.
+
+        Raises:
+            UserError: there is something to be written, and the folder takes nothing.
+        """
+        held: Any = nullcontext()
+        if self.writes:
+            try:
+                held = acquire(self.results / "locks" / f"{self.identity}.lock")
+            except OSError as error:
+                if self.config.fresh or not self.found():  # what is there can still be read
+                    raise UserError(
+                        f"paths.results={self.results}: cannot write there ({error.strerror})"
+                    ) from None
+        with held:
+            yield
+
+    def found(self) -> dict[str, Any] | None:
+        """What training and evaluation have left together; None while one of them is missing."""
+        trained = self.result()
+        if trained is None or not self.evaluates(trained):
+            return trained and self.whole(trained, None)
+        tested = self.evaluation.result()
+        if tested is None or tested["ended"] < trained["ended"]:  # of weights that are gone
             return None
-        return found if found.get("status") in RESULTS else None
+        return self.whole(trained, tested)
+
+    def evaluates(self, trained: dict[str, Any]) -> bool:
+        """Whether a training with this result has weights to be tested."""
+        return self.config.probe is None and trained["status"] != "diverged"
+
+    def whole(self, trained: dict[str, Any], tested: dict[str, Any] | None) -> dict[str, Any]:
+        """The results of both parts as one; the identity is that of the last."""
+        whole = {**trained, "training": self.identity, "folder": str(self.folder)}
+        if tested is None:
+            return {"signatures": {}, **whole}
+        return {
+            **whole,
+            "identity": self.evaluation.identity,
+            "evaluation": str(self.evaluation.folder),
+            "metrics": {**trained["metrics"], **tested["metrics"]},
+            "signatures": tested["signatures"],
+            "seconds": {**trained["seconds"], **tested["seconds"]},
+            "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
+            "ended": max(trained["ended"], tested["ended"]),
+        }
+
+    def begin(self) -> None:
+        """Start training with an empty folder; evaluations of the same identity stay."""
+        self._started = time.time()
+        if self.writes:
+            self.clear(keep=("tests",))
+            self._introduce()
+
+    def resume(self, metrics_bytes: int, wall_seconds: float) -> None:
+        """Go on with training: forget the metrics that came after the checkpoint."""
+        self._started = time.time() - wall_seconds
+        self.seconds["training"] = wall_seconds
+        if self.writes:
+            (self.folder / "result.json").unlink(missing_ok=True)  # of a failure
+            with writing(self.metrics):
+                self.metrics.touch()
+                os.truncate(self.metrics, metrics_bytes)
+            self._introduce()
+
+    def _introduce(self) -> None:
+        plain: Any = OmegaConf.to_container(self.config, resolve=True)
+        self.describe(plain)
+        write_json(self.folder / "environment.json", environment())
 
     def __enter__(self) -> "Record":
-        if not self.writes:
-            return self
-        try:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir(parents=True)
-        except OSError as error:
-            raise UserError(
-                f"paths.results={self.config.paths.results}: cannot write there ({error.strerror})"
-            ) from None
-        plain: Any = OmegaConf.to_container(self.config, resolve=True)
-        write_text(self.folder / "config.yaml", yaml.safe_dump(plain, sort_keys=False))
-        write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
-        write_json(self.folder / "environment.json", environment())
         return self
 
     def __exit__(
@@ -78,54 +132,48 @@ class Record:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, Exception) and self.folder.is_dir():
-            self.finish("failed", {}, error=f"{type(error).__name__}: {error}")
+        if isinstance(error, Exception) and self.current.folder.is_dir():
+            with suppress(UserError):  # a full disk does not take this either
+                self.fail(error)
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Count the seconds of a part of the run."""
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+    def fail(self, error: Exception) -> None:
+        """Say in the part that was under way what ended it."""
+        self.current.finish("failed", {}, error=f"{type(error).__name__}: {error}")
 
     def log(self, values: dict[str, float], step: int) -> None:
-        """Append one line of metrics."""
-        if self.writes:
-            line = {"step": step, "time": round(time.time() - self._started, 3), **values}
-            with (self.folder / "metrics.jsonl").open("a") as file:
-                file.write(json.dumps(line) + "\n")
+        """Append one line of metrics; what is measured in testing stands in its own result."""
+        if self.writes and self.current is self:
+            line = {"step": step, "time": round(self.wall_seconds, 3), **values}
+            append_line(self.metrics, json.dumps(line))
 
-    def keep_hypotheses(self, split: str, lines: list[str], statistics: np.ndarray) -> None:
-        """Keep the translations of a split and their BLEU statistics, one row per sentence."""
+    def metrics_bytes(self) -> int:
+        """Length of metrics.jsonl."""
+        return self.metrics.stat().st_size if self.metrics.exists() else 0
+
+    def keep_weights(self, weights: dict[str, Tensor]) -> None:
+        """Keep the weights that are tested."""
         if self.writes:
-            write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
-            np.savez_compressed(self.folder / f"{split}.stats.npz", bleu=statistics)
+            write_tensors(self.weights, weights)
 
     def keep_tokenizers(self, tokenizers: Tokenizers) -> None:
         """Keep the vocabularies, without which the weights mean nothing."""
         if self.writes:
             folder = self.folder / "tokenizer"
-            folder.mkdir(exist_ok=True)
-            tokenizers.save(folder)
+            with writing(folder):
+                folder.mkdir(exist_ok=True)
+                tokenizers.save(folder)
 
-    def finish(
-        self, status: str, metrics: dict[str, Any], *, error: str | None = None
-    ) -> dict[str, Any]:
-        """Write result.json, the last thing that a run does, and return what it says."""
-        found: dict[str, Any] = {
-            "status": status,
-            "identity": self.identity,
-            "seed": self.config.seed,
-            "metrics": metrics,
-            "signatures": self.signatures,
-            "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
-            "wall_seconds": round(time.time() - self._started, 3),
-        }
-        if error is not None:
-            found["error"] = error
-        if self.writes:
-            write_json(self.folder / "result.json", found)
+    def finish(self, status: str, metrics: dict[str, Any], **more: Any) -> dict[str, Any]:
+        """Write result.json of training; checkpoints are of no use any more."""
+        found = super().finish(status, metrics, seed=self.config.seed, **more)
+        if status != "failed":
+            self.drop_checkpoints()
         return found
+
+    def drop_checkpoints(self) -> None:
+        """Remove what is of use only while a run trains."""
+        if self.writes:
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
 
 
 def environment() -> dict[str, Any]:

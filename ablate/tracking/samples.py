@@ -1,13 +1,10 @@
 """Sample translations at every validation, always of the same sentences."""
 
-import numpy as np
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
-from ablate.data.batch import Batch
-from ablate.data.module import TranslationData
 from ablate.task import Translation
 
 KEY = "val/translations"
@@ -30,18 +27,12 @@ class Samples(Callback):
 
 
 def translations(task: Translation, count: int) -> list[list[int | str]]:
-    """Line number, source, reference and greedy translation of the first lines of validation."""
-    batch = first_lines(task.data, count).to(task.device)
-    hypotheses = task.data.tokenizers.tgt.decode_batch(task.greedy(task.model, batch.src))
+    """Line number, source, reference and translation of the first lines of validation."""
+    batch = task.data.first_lines("validation", count).to(task.device)
+    found = task.validation_search(task.model, batch.src)
+    hypotheses = task.data.tokenizers.tgt.decode_batch(found)
     sources, references = task.data.sources("validation"), task.data.references("validation")
     return [
         [line, sources[line], references[line], hypothesis]
         for line, hypothesis in zip(batch.index.tolist(), hypotheses, strict=True)
     ]
-
-
-def first_lines(data: TranslationData, count: int) -> Batch:
-    """The first lines of validation, at most `count`, as a batch."""
-    pairs = data.evaluation_loader("validation").dataset
-    batch: Batch = pairs[np.arange(min(count, len(data.sources("validation"))))]
-    return batch

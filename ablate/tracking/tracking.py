@@ -68,7 +68,7 @@ class Tracking:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        found = None if error else self.record.result()
+        found = None if error else self.record.found()
         for follower in self._followers:
             follower.end(found or failure(error, self.record))
 

@@ -1,14 +1,17 @@
 """The W&B side of a run: Lightning's logger, with a run that begins and ends with ours.
 
-A repeated run has the id of the first: online it replaces that, and offline its folder is the
-only one, because a record starts with an empty folder.
+The W&B run of a cell has the identity of its evaluation, or that of a probe. A repeated run takes
+the place of the first. A run that goes on, and one that only tests weights that were trained
+before, hold the whole history: online W&B has it, else what the record has is logged again.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytorch_lightning as pl
 import wandb
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
@@ -17,24 +20,24 @@ from pytorch_lightning.utilities import rank_zero_only
 from wandb.sdk.wandb_run import Run
 
 from ablate.errors import UserError
+from ablate.study.gather import LIBRARIES
 from ablate.task import Translation
 from ablate.tracking.arm import arm, choices, levels
-from ablate.tracking.connection import MODES, Mode, forget_other_runs, settle
+from ablate.tracking.connection import MODES
+from ablate.tracking.files import write_json
+from ablate.tracking.names import LONGEST_NAME, RESULT, STEP
 from ablate.tracking.record import Record
 from ablate.tracking.samples import Samples
+from ablate.tracking.start import NOTE, finish, start
 from ablate.tracking.tracking import Follower
 
-STEP = "trainer/global_step"  # the name that Lightning's logger gives the step
 # How a metric is summed up over a run, by the part after the slash; the others by their last value.
 SUMMARIES = {
     **dict.fromkeys(("bleu", "bleu_tokenised", "chrf"), "max"),
     **dict.fromkeys(("nll", "objective"), "min"),
     "gradient_norm": "max",
 }
-PLAIN = ("status", "error", "wall_seconds")  # of result.json
-LONGEST_NAME = 64  # of a tag or a job type
-INIT_SECONDS = 30.0
-FINISH_SECONDS = 120.0  # for what is not uploaded yet; it stays on disk and can be synced
+PLAIN = ("status", "error", "identity", "wall_seconds", "ended")  # of result.json
 
 
 class WandbRun(WandbLogger, Follower):
@@ -62,6 +65,7 @@ class WandbRun(WandbLogger, Follower):
         self.entity = entity
         self.samples = samples
         self.wanted = mode
+        self.steps_done: Callable[[], int] = lambda: 0
 
     @rank_zero_only
     def begin(self, record: Record) -> None:
@@ -70,45 +74,35 @@ class WandbRun(WandbLogger, Follower):
         Raises:
             UserError: `mode` is online, and W&B is not reached.
         """
-        forget_other_runs()
-        mode = settle(self.wanted)
-        try:
-            run = self._init(record, mode)
-        except wandb.Error as error:
-            if self.wanted == "online":
-                raise UserError(f"logger.mode=online: {error}") from None
-            print(f"W&B is not reached: {error}")
-            wandb.teardown()  # it still holds the id
-            run = self._init(record, "offline")
-        define_metrics(run, record.config.test_splits)
-        self._experiment = run
-
-    def _init(self, record: Record, mode: Mode) -> Run:
-        # W&B's own lines are of use only when something is sent; offline, `end` says enough.
-        wandb.setup(settings=wandb.Settings(mode=mode, silent=mode != "online"))
         config = record.config
-        return wandb.init(
+        run = start(
+            self.wanted,
+            record.folder,
+            cell_identity(record),
+            goes_on=record.metrics_bytes() > 0,
             project=self.name,
             entity=self.entity,
             group=config.name,
             job_type=arm(config)[:LONGEST_NAME],
             name=f"{arm(config)}, seed {config.seed}",
-            id=record.identity,
             tags=[claim.id[:LONGEST_NAME] for claim in (config.study or {}).get("claims", [])],
             config=columns(record),
-            dir=self.save_dir,
-            settings=wandb.Settings(
-                mode=mode,
-                reinit="create_new",  # never somebody else's run of this process
-                x_save_requirements=False,  # in environment.json; collecting them takes 0.1 s
-                init_timeout=INIT_SECONDS,
-                finish_timeout=FINISH_SECONDS,
-            ),
         )
+        define_metrics(run, config.test_splits)
+        if not run.resumed:
+            log_again(run, record.metrics)
+        self._record = record
+        self._experiment = run
 
     def callbacks(self) -> list[Callback]:
-        """Sample translations at every validation."""
-        return [Samples(self, self.samples)] if self.samples else []
+        """The true number of steps, and sample translations at every validation."""
+        shown = [Samples(self, self.samples)] if self.samples else []
+        return [TrueSteps(self), *shown]
+
+    @rank_zero_only
+    def log_metrics(self, metrics: Any, step: int | None = None) -> None:
+        """Log values at the number of optimiser steps that are done."""
+        super().log_metrics(metrics, self.steps_done())
 
     @rank_zero_only
     def show(self, task: Translation) -> None:
@@ -122,10 +116,34 @@ class WandbRun(WandbLogger, Follower):
         """Put the result into the summary, and finish the W&B run: 0 a result, 1 a failure."""
         run = self.experiment
         run.summary.update(summary(found))
-        folder = Path(run.dir).parent
-        run.finish(exit_code=int(found["status"] == "failed"))
-        if run.offline:
-            print(f"W&B is offline; to upload this run: wandb sync {folder}")
+        finish(run, failed=found["status"] == "failed")
+        folder = Path(found.get("evaluation", self._record.folder))
+        with suppress(UserError):  # the result is there, which is what counts
+            write_json(folder / NOTE, {"id": run.id, "url": run.url})
+
+
+class TrueSteps(Callback):
+    """Tells the logger the step; Lightning's own counts from 0 while it fits, then from 1."""
+
+    def __init__(self, logger: WandbRun) -> None:
+        self.logger = logger
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """Called before anything is logged."""
+        self.logger.steps_done = lambda: trainer.global_step
+
+
+def cell_identity(record: Record) -> str:
+    """The id of a cell's W&B run, which is known before it has a result."""
+    return record.identity if record.config.probe is not None else record.evaluation.identity
+
+
+def log_again(run: Run, metrics: Path) -> None:
+    """Log what an earlier process has measured, from its metrics.jsonl."""
+    for text in metrics.read_text().splitlines() if metrics.exists() else []:
+        line = json.loads(text)
+        values = {name: value for name, value in line.items() if name not in ("step", "time")}
+        run.log({**values, STEP: line["step"]})
 
 
 def define_metrics(run: Run, test_splits: Iterable[str]) -> None:
@@ -138,27 +156,31 @@ def define_metrics(run: Run, test_splits: Iterable[str]) -> None:
 
 
 def columns(record: Record) -> dict[str, Any]:
-    """The config in W&B: the resolved tree, the levels as flat columns, and the identity."""
+    """The config in W&B: the resolved tree, the levels as flat columns, and the identities."""
     tree: Any = OmegaConf.to_container(record.config, resolve=True)
     environment = json.loads((record.folder / "environment.json").read_text())
     # W&B takes a dot for nesting
-    flat = {f"level/{f.replace('.', '/')}": v for f, v in levels(record.config).items()}
+    named = {f: "null" if v is None else v for f, v in levels(record.config).items()}
+    flat = {f"level/{f.replace('.', '/')}": v for f, v in named.items()}
     return {
         **tree,
         **flat,
         "arm": arm(record.config),
         "choices": choices(),
-        "identity": record.identity,
+        "identity": cell_identity(record),
+        "training": record.identity,
         "data_fingerprint": record.parts["data"],
         "device": record.parts["device"],
         "libraries": record.parts["libraries"],
+        "versions": {"python": environment["python"]}
+        | {name: environment["packages"].get(name, "") for name in LIBRARIES},
         "commit": environment["commit"],
     }
 
 
 def summary(found: dict[str, Any]) -> dict[str, Any]:
-    """The result for the summary; there, a metric's own name holds its best over the run."""
+    """The result for the summary."""
     own: dict[str, Any] = {key: found[key] for key in PLAIN if key in found}
-    metrics = {f"result/{name}": value for name, value in found["metrics"].items()}
+    metrics = {f"{RESULT}{name}": value for name, value in found["metrics"].items()}
     seconds = {f"seconds/{phase}": value for phase, value in found["seconds"].items()}
     return {**own, **metrics, **seconds}

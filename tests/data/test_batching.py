@@ -23,8 +23,8 @@ def training(sizes, epoch=0, bucket=True, rank=ALONE, seed=1, tokens=TOKENS) -> 
     return [batch.tolist() for batch in batches]
 
 
-def evaluation(sizes, rank=ALONE, tokens=TOKENS) -> list[list[int]]:
-    batches = EvaluationBatches(sizes, tokens, rank)
+def evaluation(sizes, rank=ALONE, tokens=TOKENS, bucket=True) -> list[list[int]]:
+    batches = EvaluationBatches(sizes, tokens, bucket, rank)
     assert len(batches) == len(list(batches))
     return [batch.tolist() for batch in batches]
 
@@ -51,7 +51,7 @@ def test_the_budget_is_never_exceeded_and_every_row_comes_once(sizes, bucket, to
         batches = training(sizes, epoch, bucket, tokens=tokens)
         assert largest(batches, sizes) <= tokens
         assert sorted(sum(batches, [])) == sizes.rows.tolist()
-    batches = evaluation(sizes, tokens=tokens)
+    batches = evaluation(sizes, tokens=tokens, bucket=bucket)
     assert largest(batches, sizes) <= tokens
     assert sorted(sum(batches, [])) == sizes.rows.tolist()
 
@@ -111,10 +111,17 @@ def test_other_batches_are_left_out_in_each_epoch(sizes):
     assert left_out[0] != left_out[1] != left_out[2]
 
 
+def test_without_buckets_evaluation_has_random_company_in_a_fixed_order(sizes):
+    random = evaluation(sizes, bucket=False)
+    assert random == evaluation(sizes, bucket=False)
+    assert padding(random, sizes) > 3 * padding(evaluation(sizes), sizes)
+
+
+@pytest.mark.parametrize("bucket", [True, False])
 @pytest.mark.parametrize("world_size", [2, 8])
-def test_evaluation_batches_are_the_same_on_any_number_of_ranks(sizes, world_size):
-    alone = evaluation(sizes)
-    shares = [evaluation(sizes, rank) for rank in ranks(world_size)]
+def test_evaluation_batches_are_the_same_on_any_number_of_ranks(sizes, world_size, bucket):
+    alone = evaluation(sizes, bucket=bucket)
+    shares = [evaluation(sizes, rank, bucket=bucket) for rank in ranks(world_size)]
     assert len({len(share) for share in shares}) == 1
     dealt = [batch for turn in zip(*shares, strict=True) for batch in turn]
     assert dealt[: len(alone)] == alone

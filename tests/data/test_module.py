@@ -7,6 +7,7 @@ import pytest
 from ablate.data.module import Counts, TranslationData
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
+from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.schema import Batching
 
@@ -128,6 +129,37 @@ def test_the_seed_decides_the_batches(prepared):
     assert first == again != other
 
 
+def test_testing_alone_may_go_without_buckets(prepared):
+    bucketed = prepared(eval_tokens=24)
+    mixed = prepared(eval_tokens=24, test_bucket=False)
+    assert rows(mixed.val_dataloader()) == rows(bucketed.val_dataloader())
+    assert rows(mixed.train_dataloader()) == rows(bucketed.train_dataloader())
+    alike, random = (rows(data.evaluation_loader("train")) for data in (bucketed, mixed))
+    assert alike != random
+    assert sorted(sum(alike, [])) == sorted(sum(random, [])) == list(range(40))
+    other_seed = prepared(eval_tokens=24, test_bucket=False, seed=2)
+    assert rows(other_seed.evaluation_loader("train")) == random
+
+
+def test_testing_alone_may_add_padding_to_sources(prepared):
+    plain, padded = prepared(), prepared(test_padding=3)
+    for one, other in zip(plain.test_dataloader(), padded.test_dataloader(), strict=True):
+        assert one.index.equal(other.index) and one.tgt_out.equal(other.tgt_out)
+        assert one.src.equal(other.src[:, :-3])
+        assert (other.src[:, -3:] == PAD).all()
+    for one, other in zip(plain.val_dataloader(), padded.val_dataloader(), strict=True):
+        assert one.src.equal(other.src)
+    assert padded.first_lines("test", 2).src.size(1) == 3
+
+
+def test_first_lines_and_longest(prepared):
+    data = prepared(max_length=12)
+    assert data.first_lines("validation", 4).index.tolist() == [0, 1, 2, 3]
+    assert len(data.first_lines("validation", 99)) == 6
+    assert data.longest("train") == (3, 7)
+    assert data.longest("test") == (12, 12)  # truncated
+
+
 def test_a_joint_vocabulary(prepared):
     data = prepared(Char(vocab_size=None, joint=True), max_length=99, eval_tokens=99)
     assert data.joint_vocab
@@ -141,6 +173,7 @@ def test_a_joint_vocabulary(prepared):
         (dict(max_length=1), r"batch\.max_length is 1; it must be 2 or more"),
         (dict(tokens=0), r"batch\.tokens is 0"),
         (dict(eval_tokens=-1), r"batch\.eval_tokens is -1"),
+        (dict(test_padding=-1), r"batch\.test_padding is -1; it must be 0 or more"),
         (dict(max_length=3), r"batch\.max_length=3 .* leaves no training pair"),
         (dict(tokens=6), r"batch\.tokens is 6, but the longest sentence of train has 7 tokens"),
         (dict(eval_tokens=11), r"eval_tokens is 11, but the longest .* of test has 12 tokens"),

@@ -35,13 +35,18 @@ def model_config(size="micro", small=True, **levels):
     return OmegaConf.merge(*parts, SMALL if small else {})
 
 
-def build_model(seed=1, **options):
+def build_model(**options):
     """Return the model of a config, its initial values drawn."""
+    return built(model_config(**options))
+
+
+def built(config):
+    """Return the model of a node `model`, its initial values drawn."""
     from ablate.model.build import build
     from ablate.model.initialise import initialise
 
-    model = build(model_config(**options), src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
-    initialise(model, seed)
+    model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
+    initialise(model, 1)
     return model
 
 
@@ -68,6 +73,24 @@ def variant(request):
     target = model_config(**{factor: level})[factor]["_target_"]
     model = build_model(**{factor: level})
     return Variant(factor, level, target, model.eval(), get_class(target).breaks)
+
+
+@pytest.fixture(params=sorted(level for factor, level in VARIANTS if factor == "padding"))
+def padding(request):
+    """Each level of padding in turn."""
+    return request.param
+
+
+@pytest.fixture
+def filled():
+    """Build the base with a padding and a fill of masked scores."""
+
+    def build(padding, fill):
+        config = model_config(padding=padding, attention="explicit")
+        config.attention.fill = fill
+        return built(config).eval()
+
+    return build
 
 
 @pytest.fixture(scope="session")

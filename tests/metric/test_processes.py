@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from ablate.metric.bleu import CorpusBleu
+from ablate.metric.calibration import Calibration
 from ablate.metric.chrf import CorpusChrf
 from ablate.metric.scoring import Cased, Tokenised
 from ablate.metric.token_mean import TokenMean
@@ -14,14 +15,17 @@ from ablate.metric.token_mean import TokenMean
 def score(corpus, rank: int, world: int) -> list[float]:
     """Deal batches of five sentences to the ranks and return all scores."""
     texts = [CorpusBleu(Cased()), CorpusBleu(Tokenised("de")), CorpusChrf()]
-    nll = TokenMean()
+    nll, calibration = TokenMean(), Calibration()
     hypotheses, references = corpus
     for batch in range(rank, 13, world):
         rows = slice(5 * batch, 5 * batch + 5)
         for metric in texts:
             metric.update(hypotheses[rows], references[rows])
         nll.update(torch.tensor(1 / (batch + 0.3)), 100 + batch)
-    return [metric.compute().item() for metric in (*texts, nll)]
+        confidence = torch.rand(700, generator=torch.Generator().manual_seed(batch))
+        calibration.update(confidence, confidence > 0.3)
+    found = [metric.compute() for metric in (*texts, nll)] + [*calibration.compute().values()]
+    return [value.item() for value in found]
 
 
 def work(rank: int, store: Path, corpus, results) -> None:

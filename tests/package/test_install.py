@@ -73,7 +73,7 @@ def test_a_variant_from_another_folder_trains(tmp_path, small):
     assert done.returncode == 0, done.stderr
     results = [json.loads(p.read_text()) for p in tmp_path.glob("results/runs/*/result.json")]
     assert len(results) == 2
-    assert len({result["metrics"]["test/nll"] for result in results}) == 2
+    assert len({result["metrics"]["val/nll"] for result in results}) == 2
     identities = [json.loads(p.read_text()) for p in tmp_path.glob("results/runs/*/identity.json")]
     assert any("their_package.shifted" in identity["modules"] for identity in identities)
 

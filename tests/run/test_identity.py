@@ -20,6 +20,7 @@ def identify(compose):
         "fresh=true",
         "logger=csv",
         "trainer.enable_progress_bar=false",
+        "checkpoint.save_every=3",
         "+experiment=heads_param_count probe=none",
     ],
 )
@@ -36,7 +37,8 @@ def test_what_cannot_change_a_number_is_outside(identify, override):
         "model.n_heads=2",
         "trainer.precision=bf16-mixed",
         "optimizer.lr=0.1",
-        "search.size=2",
+        "replicate=1",
+        "search@validation_search=beam",
         "batch.tokens=99",
         "budget.steps=99",
         "tokenizer.vocab_size=99",

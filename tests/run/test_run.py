@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.run import run
 
-VOLATILE = ("seconds", "wall_seconds", "reused", "folder")
+VOLATILE = ("seconds", "wall_seconds", "ended", "reused", "trained", "folder")
 
 
 def numbers(found):
@@ -26,29 +26,30 @@ def go(small, compose):
     def went(*overrides):
         config = compose(*small, *overrides)
         found = run(config)
-        return found, f"{config.paths.results}/runs/{found['identity']}"
+        return found, found["folder"]
 
     return went
 
 
 def test_a_run_leaves_a_whole_record(go, tmp_path):
     found, folder = go()
-    runs = tmp_path / "results" / "runs"
-    names = {p.name for p in (runs / found["identity"]).iterdir()}
-    assert {"config.yaml", "identity.json", "environment.json", "metrics.jsonl"} <= names
-    assert {"weights.pt", "tokenizer", "test.hyp", "test.stats.npz", "result.json"} <= names
-    assert "checkpoints" not in names  # only the weights it was tested with are kept
-    assert json.loads((runs / found["identity"] / "result.json").read_text())["status"] in (
-        "finished",
-        "collapsed",
-    )
+    folder, tests = Path(folder), Path(found["evaluation"])
+    assert folder == tmp_path / "results" / "runs" / found["training"]
+    assert tests == folder / "tests" / found["identity"]
+    assert {p.name for p in folder.iterdir()} == {
+        *("config.yaml", "identity.json", "environment.json", "metrics.jsonl", "weights.pt"),
+        *("tokenizer", "tests", "result.json"),  # and no checkpoints any more
+    }
+    files = {"config.yaml", "identity.json", "test.hyp", "test.stats.npz", "result.json"}
+    assert {p.name for p in tests.iterdir()} == files
+    assert json.loads((folder / "result.json").read_text())["status"] == found["status"]
+    assert found["status"] in ("finished", "collapsed")
     assert found["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
     assert "tok:none" in found["signatures"]["bleu_tokenised"]
-    saved = OmegaConf.load(runs / found["identity"] / "config.yaml")
-    assert saved.model.d_model == 16
-    lines = (runs / found["identity"] / "test.hyp").read_text().split("\n")[:-1]
-    statistics = np.load(runs / found["identity"] / "test.stats.npz")["bleu"]
-    assert len(lines) == len(statistics) == 20
+    assert OmegaConf.load(folder / "config.yaml").model.d_model == 16
+    assert OmegaConf.load(tests / "config.yaml").search.size == 5
+    lines = (tests / "test.hyp").read_text().split("\n")[:-1]
+    assert len(lines) == len(np.load(tests / "test.stats.npz")["bleu"]) == 20
 
 
 def test_metrics_come_as_they_are_measured(go):
@@ -77,10 +78,10 @@ def test_another_seed_gives_other_numbers_and_another_record(go):
 
 def test_a_finished_run_is_reused_and_fresh_runs_it_again(go):
     first, folder = go()
-    before = json.loads(Path(folder, "result.json").read_text())["seconds"]
+    assert (first["reused"], first["trained"]) == (False, True)
     second, _ = go("name=another_experiment", "n_jobs=7")
-    assert second["reused"]
-    assert second["seconds"] == before
+    assert (second["reused"], second["trained"]) == (True, False)
+    assert {**second, "reused": False, "trained": True} == first
     assert not go("fresh=true")[0]["reused"]
 
 

@@ -8,34 +8,79 @@ from ablate.study.claim import check_study
 CLAIM = {
     "id": "mine",
     "kind": "superiority",
+    "metric": "test/bleu",
     "where": {},
     "treatment": {"schedule": "noam"},
     "baseline": {"schedule": "constant"},
+    "minus": {},
+    "over": "",
+    "scale": "log",
     "better": "higher",
     "alpha": 0.05,
+    "margin": 0.0,
+    "margin_reason": "",
+}
+TUNE = {
+    "key": "optimizer.lr",
+    "values": [1, 2],
+    "seeds": [9],
+    "metric": "val/nll",
+    "better": "lower",
 }
 
 
-def study(**changes):
-    return {"factors": ["schedule"], "claims": [{**CLAIM, **changes}]}
+def study(tune=None, expect="different", **changes):
+    claims = [{**CLAIM, **changes}]
+    return {"factors": ["schedule", "n"], "claims": claims, "tune": tune, "expect": expect}
 
 
-def test_a_sound_study_is_accepted():
-    assert check_study(study()) is None
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"kind": "equivalence", "margin": 1.0, "margin_reason": "why not"},
+        {"kind": "exact", "treatment": {}, "baseline": {}},
+        {"kind": "stability", "metric": "unstable", "better": "lower"},
+        {"kind": "trend", "over": "n", "treatment": {}, "baseline": {}},
+        {"where": {"n": 1}, "minus": {"n": 2}},
+        {"tune": TUNE},
+    ],
+)
+def test_a_sound_study_is_accepted(changes):
+    assert check_study(study(**changes)) is None
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"kind": "equivalence"}, "mine: kind=equivalence has no rule; allowed is exact or super"),
+        ({"kind": "equality"}, "mine: kind=equality; allowed is exact or superiority"),
         ({"where": {"seeds": 1}}, "where names seeds, which is not a factor.*allowed is schedule"),
         ({"treatment": {"scedule": "noam"}}, "treatment names scedule"),
         ({"baseline": {"schedule": "noam"}}, "another baseline"),
         ({"treatment": {}}, "another baseline"),
         ({"better": "bigger"}, "better=bigger; allowed is higher or lower"),
         ({"alpha": 5}, "alpha=5"),
+        ({"margin": -1.0}, "margin=-1.0; it must be at least 0"),
+        ({"margin": 1.0}, "margin=1.0 has no margin_reason"),
+        ({"kind": "equivalence"}, "margin=0; equivalence needs one above 0"),
+        ({"kind": "stability"}, "metric=test/bleu; stability counts diverged or"),
+        ({"kind": "exact", "minus": {"n": 2}}, "minus has no meaning for kind=exact"),
+        ({"kind": "trend"}, "over=nothing; a trend runs over a factor"),
+        ({"kind": "trend", "over": "n", "scale": "cube"}, "scale=cube; allowed is linear or log"),
+        ({"kind": "exact", "treatment": {}}, "both a treatment and a baseline, or neither"),
+        ({"expect": "nothing"}, "study.expect=nothing: allowed is different or identical"),
+        ({"tune": {**TUNE, "values": []}}, "values and seeds must not be empty"),
+        ({"tune": {**TUNE, "better": "more"}}, "better=more"),
+        ({"tune": {**TUNE, "metric": "test/bleu"}}, "chosen on validation"),
     ],
 )
 def test_what_is_refused(changes, words):
     with pytest.raises(UserError, match=words):
         check_study(study(**changes))
+
+
+def test_two_claims_with_one_id_are_refused():
+    twice = study()
+    twice["claims"] *= 2
+    with pytest.raises(UserError, match="mine: two claims have this id"):
+        check_study(twice)

@@ -1,44 +1,66 @@
-"""The noise of a corpus, from the records of a sweep."""
+"""The noise of a corpus, and an arm against itself."""
+
+import json
 
 import numpy as np
 import pytest
-import sacrebleu
 
 from ablate.errors import UserError
-from ablate.metric.bleu import CorpusBleu
-from ablate.metric.scoring import Cased
-from ablate.study.noise import noise, sentence_error
-from ablate.sweep.cell import write_link
-
-SENTENCES = ["a b c d e f", "g h i j k l", "m n o p q r s", "t u v w x y z"] * 10
-GUESSES = ["a b c d x f", "g h i j k l", "m n o p", "t u v z x y w"] * 10
+from ablate.study import aa
+from ablate.study import noise as noise_of
+from ablate.study.noise import noise
 
 
-def test_the_sentence_error_is_that_of_a_plain_bootstrap(tmp_path):
-    rows = CorpusBleu(Cased()).statistics(GUESSES, SENTENCES)
-    np.savez(tmp_path / "test.stats.npz", bleu=rows)
-    rng = np.random.default_rng(1)
-    plain = []
-    for _ in range(400):
-        drawn = rng.integers(0, len(rows), len(rows))
-        hypotheses = [GUESSES[i] for i in drawn]
-        plain.append(sacrebleu.corpus_bleu(hypotheses, [[SENTENCES[i] for i in drawn]]).score)
-    found = sentence_error(tmp_path, np.random.default_rng(0))
-    assert found == pytest.approx(np.std(plain), rel=0.15)
+def test_every_arm_and_every_difference_is_told(translated, evidence):
+    runs, statistics = translated(20, sentences=400)
+    found = noise(evidence(runs, statistics=statistics))
+    assert list(found) == ["post_ln", "pre_ln", "post_ln - pre_ln"]
+    arm = found["post_ln"]
+    assert (arm["seeds"], arm["sentences"]) == (20, 400)
+    scores = [run["metrics"]["test/bleu"] for run in runs[:20]]
+    assert arm["seed"] ** 2 + arm["rest"] ** 2 == pytest.approx(np.var(scores, ddof=1), rel=0.02)
 
 
-def test_arms_are_told_apart(tmp_path):
-    rows = CorpusBleu(Cased()).statistics(GUESSES, SENTENCES)
-    np.savez(tmp_path / "test.stats.npz", bleu=rows)
-    for number, (arm, bleu) in enumerate([("a", 10.0), ("a", 12.0), ("b", 50.0)]):
-        metrics = {"metrics": {"test/bleu": bleu}, "status": "finished", "folder": str(tmp_path)}
-        write_link(tmp_path, number, [f"model={arm}", f"seed={number}"], metrics)
-    found = noise(tmp_path)
-    assert found["a"]["mean"] == 11.0
-    assert found["a"]["between_seeds"] == pytest.approx(2**0.5)
-    assert found["b"]["seeds"] == 1
+def test_runs_without_statistics_are_refused(arms, evidence):
+    with pytest.raises(UserError, match="no arm has two finished runs with statistics of split te"):
+        noise(evidence(arms([1.0, 2.0], [1.0, 2.0])))
 
 
-def test_another_folder_is_refused(tmp_path):
-    with pytest.raises(UserError, match="not the folder of a sweep"):
-        noise(tmp_path)
+def test_the_command_reads_a_folder_of_evidence(translated, evidence, tmp_path, capsys):
+    runs, statistics = translated(2)
+    evidence(runs, statistics=statistics).save(tmp_path)
+    noise_of.main([str(tmp_path), "split=test"])
+    assert "post_ln - pre_ln" in json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "spilt=test"]])
+@pytest.mark.parametrize("main", [noise_of.main, aa.main])
+def test_wrong_arguments_are_named(main, arguments):
+    with pytest.raises(UserError, match="it takes FOLDER"):
+        main(arguments)
+
+
+def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, evidence, tmp_path, capsys):
+    runs, statistics = translated(10, lift=0.0)
+    kept = [run for run in runs if run["arm"] == "post_ln"]
+    evidence(kept, statistics=statistics).save(tmp_path)
+    aa.main([str(tmp_path), "margin=30"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["splits"] == 126
+    false = found["superiority, margin 0"]
+    assert false["supported"] + false["refuted"] <= 0.15
+    assert found["equivalence, margin 30"] == {"supported": 1.0, "refuted": 0.0}
+
+
+def test_replicates_are_one_arm(translated, evidence):
+    runs, statistics = translated(5)
+    for run in runs:
+        run["levels"] = {"replicate": int(run["arm"] == "pre_ln")}
+    arm, parts = aa.ten_runs(evidence(runs, statistics=statistics), "test")
+    assert (arm, parts.shape) == ("{}", (10, 200))
+
+
+def test_nine_runs_are_too_few(translated, evidence):
+    runs, statistics = translated(9)
+    with pytest.raises(UserError, match="no arm has 10 finished runs"):
+        aa.ten_runs(evidence(runs, statistics=statistics), "test")

@@ -1,50 +1,64 @@
 """The table that a sweep ends with."""
 
-from ablate.study.table import as_markdown, rows
+import pytest
 
-KNOWN = {"unigram_nll": 6.0, "parameters": 1234}
-
-
-def run(arm, seed, bleu, status="finished"):
-    metrics = {**KNOWN, "test/bleu": bleu} if status == "finished" else KNOWN
-    return {
-        "seed": seed,
-        "status": status,
-        "metrics": {} if status == "failed" else metrics,
-        "levels": {"model/residual": arm, "seed": str(seed)},
-        "wall_seconds": 10.0,
-    }
+from ablate.study.table import as_markdown, as_rich, rows
 
 
-def test_mean_and_standard_deviation_over_seeds():
-    (row,) = rows([run("pre_ln", 0, 20.0), run("pre_ln", 1, 22.0)], ["model/residual"])
+@pytest.fixture
+def trained(run):
+    def make(arm, seed, bleu, status="finished"):
+        scores = {"test/bleu": bleu} if status == "finished" else {}
+        return run({"model/residual": arm}, seed, status, **scores)
+
+    return make
+
+
+def test_mean_and_standard_deviation_over_seeds(trained):
+    (row,) = rows([trained("pre_ln", 0, 20.0), trained("pre_ln", 1, 22.0)])
     assert row["test/bleu"] == "21.00 ± 1.41"
     assert row["arm"] == "pre_ln"
-    assert row["parameters"] == "1,234"
+    assert row["parameters"] == "1,000"
+    assert row["seconds"] == "10.0 ± 0.0"
 
 
-def test_every_status_is_counted_and_failed_runs_have_no_score():
+def test_every_status_is_counted_and_failed_runs_have_no_score(trained):
     runs = [
-        run("a", 0, 30.0),
-        run("a", 1, 0.0, "diverged"),
-        run("a", 2, 0.0, "collapsed"),
-        run("a", 3, 0.0, "failed"),
+        trained("a", 0, 30.0),
+        trained("a", 1, 0.0, "diverged"),
+        trained("a", 2, 0.0, "collapsed"),
+        trained("a", 3, 0.0, "failed"),
     ]
-    (row,) = rows(runs, ["model/residual"])
+    (row,) = rows(runs)
     assert (row["seeds"], row["diverged"], row["collapsed"], row["failed"]) == ("3", "1", "1", "1")
     assert row["test/bleu"] == "10.00 ± 17.32"
 
 
-def test_an_arm_of_failed_runs_is_still_shown():
-    (row,) = rows([run("a", 0, 0.0, "failed")], ["model/residual"])
+def test_reused_runs_are_counted(trained):
+    runs = [trained("a", 0, 30.0), {**trained("a", 1, 30.0), "reused": True}]
+    assert rows(runs)[0]["reused"] == "1"
+
+
+def test_an_arm_of_failed_runs_is_still_shown(trained):
+    (row,) = rows([trained("a", 0, 0.0, "failed")])
     assert row["seeds"] == "0"
 
 
-def test_seeds_alone_are_one_arm():
-    (row,) = rows([run("a", 0, 1.0), run("a", 1, 2.0)], [])
-    assert row["arm"] == "the only arm"
+def test_a_run_that_went_wrong_before_a_measurement_has_none(run):
+    good = run({"a": 1}, 0, **{"test/length_ratio": 0.9})
+    (row,) = rows([good, run({"a": 1}, 1, "diverged")])
+    assert row["test/length_ratio"] == "0.900"
 
 
-def test_markdown_has_a_line_per_arm():
-    text = as_markdown(rows([run("a", 0, 1.0), run("b", 0, 2.0)], ["model/residual"]))
+def test_all_rows_have_the_same_columns(run):
+    good = run({"a": 1}, 0, **{"probe/x": 1.0})
+    found = rows([good, run({"a": 2}, 0, "failed")])
+    assert list(found[0]) == list(found[1])
+    assert found[1]["probe/x"] == "-"
+    assert as_rich("t", found).row_count == 2
+
+
+def test_markdown_has_a_line_per_arm(trained):
+    text = as_markdown(rows([trained("a", 0, 1.0), trained("b", 0, 2.0)]))
     assert len(text.splitlines()) == 4
+    assert as_markdown([]) == ""

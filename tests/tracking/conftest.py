@@ -17,29 +17,30 @@ def nobody(monkeypatch, tmp_path):
 
 @pytest.fixture
 def summed_up():
-    """What W&B's own reader says of the one offline run of a folder."""
-    return lambda folder: {
-        **json.loads(_read(folder, "--summary")),
-        "files": _run(folder) / "files",
+    """What W&B's own reader says of the one offline run of a folder, or of one of several."""
+    return lambda folder, identity="": {
+        **json.loads(_read(folder, identity, "--summary")),
+        "files": _run(folder, identity) / "files",
     }
 
 
 @pytest.fixture
 def recorded():
-    """Every record of the one offline run of a folder, by its type."""
+    """Every record of an offline run, by its type."""
 
-    def read(folder):
-        lines = [json.loads(line) for line in _read(folder).splitlines()]
+    def read(folder, identity=""):
+        lines = [json.loads(line) for line in _read(folder, identity).splitlines()]
         return {kind: [x[kind] for x in lines if x["type"] == kind] for kind in ("run", "history")}
 
     return read
 
 
-def _run(folder):
-    (run,) = (folder / "wandb").glob("offline-run-*")
+def _run(folder, identity):
+    (run,) = (folder / "wandb").glob(f"offline-run-*{identity}")
     return run
 
 
-def _read(folder, *flags):
-    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *flags, _run(folder)]
+def _read(folder, identity, *flags):
+    run = _run(folder, identity)
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *flags, run]
     return subprocess.run(command, capture_output=True, check=True).stdout

@@ -37,7 +37,7 @@ def test_a_study_names_the_levels_of_its_factors(composed):
 
 def test_values_are_named_with_their_key(composed):
     config = composed("+experiment=heads_param_count", "model.n_heads=8")
-    assert levels(config) == {"model.n_heads": 8, "model.d_head": "null"}
+    assert levels(config) == {"model.n_heads": 8, "model.d_head": None}
     assert arm(config) == "n_heads=8 d_head=null"
 
 

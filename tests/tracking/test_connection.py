@@ -51,7 +51,7 @@ def serve():
 @pytest.fixture
 def key(monkeypatch):
     def configured(yes):
-        monkeypatch.setattr(connection, "_has_key", lambda: yes)
+        monkeypatch.setattr(connection, "has_key", lambda: yes)
 
     return configured
 

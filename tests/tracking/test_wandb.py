@@ -13,6 +13,7 @@ from PIL import Image
 import ablate.run
 from ablate.errors import UserError
 from ablate.run import run
+from ablate.task import Translation
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ("attention/encoder_self", "attention/decoder_self", "attention/decoder_cross")
@@ -33,7 +34,7 @@ def go(small, compose):
 
 
 def folder_of(config, found):
-    return Path(config.paths.results) / "runs" / found["identity"]
+    return Path(config.paths.results) / "runs" / found["training"]
 
 
 def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
@@ -62,8 +63,9 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
     assert "wandb:" not in done.stdout + done.stderr  # none of its own lines
     assert not (tmp_path / "wandb").exists()
     assert (stored["state"], stored["exit_code"]) == ("finished", 0)
-    assert (stored["run_id"], stored["name"]) == (folder.name, "post_ln noam, seed 1")
-    assert stored["tags"] == ["preln_solves_gradient_problem", "preln_vs_postln_quality"]
+    (tested,) = (folder / "tests").iterdir()
+    assert (stored["run_id"], stored["name"]) == (tested.name, "post_ln noam, seed 1")
+    assert {"preln_solves_gradient_problem", "preln_vs_postln_quality"} <= set(stored["tags"])
     (started,) = recorded(folder)["run"]
     assert (started["run_group"], started["job_type"]) == ("preln_vs_postln", "post_ln noam")
     config = stored["config"]
@@ -71,7 +73,7 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
     assert config["level/schedule"] == "noam"
     assert config["choices"]["model/position"] == "sinusoidal"
     assert config["model"]["d_model"] == 16
-    assert config["identity"] == folder.name
+    assert (config["identity"], config["training"]) == (tested.name, folder.name)
 
 
 def test_metrics_samples_and_pictures(go, summed_up, recorded):
@@ -86,7 +88,8 @@ def test_metrics_samples_and_pictures(go, summed_up, recorded):
 
 
 def _metrics(found, summary, history):
-    assert summary["status"] == found["status"]
+    for key in ("status", "identity", "ended", "wall_seconds"):
+        assert summary[key] == found[key]
     for name, value in found["metrics"].items():
         assert summary[f"result/{name}"] == pytest.approx(value, rel=1e-6)
     logged = [row["val/nll"] for row in history if "val/nll" in row]
@@ -124,6 +127,48 @@ def test_a_run_that_is_repeated_keeps_its_id_and_one_folder(go):
     assert first["identity"] == again["identity"]
 
 
+def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
+    first, folder = go("logger.samples=0")
+    second, _ = go("batch.test_padding=3", "logger.samples=0")
+    assert first["training"] == second["training"]
+    for found in (first, second):
+        stored = summed_up(folder, found["identity"])
+        assert stored["summary"]["result/test/nll"] == pytest.approx(found["metrics"]["test/nll"])
+        history = recorded(folder, found["identity"])
+        assert _validations(history) == _validations_of_the_record(folder)
+        note = json.loads((Path(found["evaluation"]) / "wandb.json").read_text())
+        assert note == {"id": found["identity"], "url": None}  # offline
+
+
+def test_a_run_that_goes_on_is_one_run_with_all_of_its_history(go, recorded, monkeypatch, tmp_path):
+    step = Translation.on_before_optimizer_step
+
+    def broken(self, optimizer):
+        if self.global_step == 3:
+            raise RuntimeError("no luck")
+        step(self, optimizer)
+
+    monkeypatch.setattr(Translation, "on_before_optimizer_step", broken)
+    with pytest.raises(RuntimeError, match="no luck"):
+        go()
+    monkeypatch.undo()
+    found, folder = go()
+    assert found["status"] != "failed"
+    history = recorded(folder)  # of the only one
+    assert [step for step, _ in _validations(history)] == [2, 4, 4]
+    assert _validations(history) == _validations_of_the_record(folder)
+
+
+def _validations(records):
+    rows = [record["item"] for record in records["history"]]
+    return [(row["trainer/global_step"], row["val/nll"]) for row in rows if "val/nll" in row]
+
+
+def _validations_of_the_record(folder):
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [(row["step"], row["val/nll"]) for row in rows if "val/nll" in row]
+
+
 def test_a_diverged_run_is_a_result(go, summed_up):
     _, folder = go("optimizer.lr=1e30", "schedule=constant")
     stored = summed_up(folder)
@@ -154,7 +199,7 @@ def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path, erro
 def test_online_that_is_not_reached_goes_on_offline_if_it_may(go, monkeypatch, capsys, summed_up):
     import wandb
 
-    monkeypatch.setattr("ablate.tracking.wandb.settle", lambda wanted: "online")
+    monkeypatch.setattr("ablate.tracking.start.settle", lambda wanted: "online")
     real = wandb.init
 
     def init(**kwargs):

@@ -18,6 +18,11 @@ class Position(nn.Module, ABC):
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
+    @property
+    def longest(self) -> int | None:
+        """Tokens of the longest sequence that has positions; None: there is no limit."""
+        return None
+
     @abstractmethod
     def forward(self, x: Float[Tensor, "B L D"], offset: int) -> Float[Tensor, "B L D"]:
         """Return embeddings with positions; the first of them stands at position `offset`."""

@@ -31,6 +31,11 @@ class Learned(Position):
         self.table = nn.Parameter(torch.empty(max_length, d_model))
         self.draw_initial_values(self.table, None)
 
+    @property
+    def longest(self) -> int:
+        """Rows of the table."""
+        return self.table.size(0)
+
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
         """Fill the table in place."""
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
@@ -42,10 +47,10 @@ class Learned(Position):
             UserError: the sequence is longer than the table.
         """
         end = offset + x.size(1)
-        if end > self.table.size(0):
+        if end > self.longest:
             raise UserError(
                 f"a sequence of {end} tokens does not fit model.position.max_length="
-                f"{self.table.size(0)}: learned positions end there; set it to at least {end}, "
+                f"{self.longest}: learned positions end there; set it to at least {end}, "
                 "keep sentences shorter, or use model/position=sinusoidal"
             )
         return x + self.table[offset:end]

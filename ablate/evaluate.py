@@ -1,0 +1,24 @@
+"""Testing the weights of a trained run: its scores, its translations."""
+
+from typing import Any
+
+import pytorch_lightning as pl
+from omegaconf import DictConfig
+
+from ablate.task import Translation
+from ablate.tracking.record import Record
+
+
+def evaluate(
+    config: DictConfig, trainer: pl.Trainer, task: Translation, record: Record
+) -> dict[str, Any]:
+    """Test the weights that the task holds; keep every translation, and write the result."""
+    tests = record.current = record.evaluation
+    tests.begin()
+    task.measured = {}
+    for split in config.test_splits:
+        task.split = split
+        with tests.phase("test"):
+            trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
+        tests.keep(split, task.evaluation.hypotheses(), task.evaluation.statistics())
+    return tests.finish("finished", task.measured, signatures=task.evaluation.signatures())

@@ -1,0 +1,1 @@
+"""The ledger: every claim of the documents with its latest verdicts."""

@@ -1,0 +1,92 @@
+"""The ledger in a terminal."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ablate.ledger.entries import NOT_TESTED, STATES, Entry, count
+from ablate.ledger.verdicts import SMOKE, Finding
+
+COLUMNS = ("claim", "statement", "verdict", "where")
+STYLES = {"supported": "bold blue", "refuted": "bold red", "inconclusive": "bold", NOT_TESTED: ""}
+MARKS = {"supported": "+", "refuted": "x", "inconclusive": "?", NOT_TESTED: " "}
+GAP = 2  # spaces between columns
+MIN_STATEMENT = 16
+
+
+def lines(entries: list[Entry], width: int) -> Iterator[RenderableType]:
+    """Yield a heading and a table for each group; statements end where `width` does.
+
+    Ids are never cut, since one needs them to write a study: in a narrow terminal they take
+    two lines.
+    """
+    widths = _widths(entries, width)
+    yield _table([[Text(name, style="bold") for name in COLUMNS]], widths)
+    for group, members in groupby(entries, key=lambda entry: entry.claim.group):
+        yield Text(f"\n{group}", style="bold underline")
+        yield _table([_cells(entry) for entry in members], widths)
+
+
+def summary(entries: list[Entry], of: list[Entry]) -> str:
+    """How many claims are shown, and how many of them have which verdict."""
+    counts = count(entries)
+    shown, everything = sum(counts.values()), sum(count(of).values())
+    amount = f"{shown} claims" if shown == everything else f"{shown} of {everything} claims"
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES)
+    smoke = sum(entry.smoke for entry in entries)
+    outside = len(entries) - shown
+    return (
+        f"{amount}: {states}"
+        + (f"; {smoke} only at smoke scale" if smoke else "")
+        + (f"; {outside} outside the ledger" if outside else "")
+    )
+
+
+def _widths(entries: list[Entry], width: int) -> list[int]:
+    ids = min(max(len(entry.claim.id) for entry in entries), width // 3)
+    verdicts = max(len(_verdict(entry)) for entry in entries)
+    places = min(max(len(_where(entry)) for entry in entries), width // 4)
+    statements = max(width - ids - verdicts - places - 3 * GAP, MIN_STATEMENT)
+    return [ids, statements, verdicts, places]
+
+
+def _table(rows: list[list[Text]], widths: list[int]) -> Table:
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    for name, width in zip(COLUMNS, widths, strict=True):
+        cut = name == "statement"
+        table.add_column(width=width, no_wrap=cut, overflow="ellipsis" if cut else "fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _cells(entry: Entry) -> list[Text]:
+    return [
+        Text(entry.claim.id),
+        Text(entry.claim.statement),
+        Text(_verdict(entry), style=STYLES[entry.verdict]),
+        Text(_where(entry)),
+    ]
+
+
+def _verdict(entry: Entry) -> str:
+    return f"{MARKS[entry.verdict]} {entry.verdict}"
+
+
+def _where(entry: Entry) -> str:
+    """The newest verdict's regime, then other regimes where they say something else."""
+    if not entry.findings:
+        return ""
+    newest, *others = entry.findings
+    said = [f"{newest.experiment}, {_regime(newest)}"]
+    said += [f"{o.verdict}: {_regime(o)}" for o in others if o.verdict != newest.verdict]
+    return "; ".join(said)
+
+
+def _regime(finding: Finding) -> str:
+    flags = [SMOKE] if finding.scale == SMOKE else []
+    flags += ["exploratory"] if finding.exploratory else []
+    return finding.data + (f" ({', '.join(flags)})" if flags else "")

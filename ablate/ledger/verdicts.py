@@ -1,0 +1,106 @@
+"""Verdicts, wherever experiments left them, and which of them count."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+VERDICTS = ("supported", "refuted", "inconclusive")
+SMOKE = "smoke"
+# Beside its verdict.json an experiment has one of these; the first is the best to read.
+REPORTS = ("report.html", "report.md", "verdict.json")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict on one claim by one experiment in one regime."""
+
+    claim: str
+    statement: str
+    source: str
+    kind: str
+    verdict: str
+    sentence: str
+    exploratory: bool
+    experiment: str
+    data: str
+    model: str
+    scale: str
+    registered: float  # unix time at which the study was written down; 0 where it was not
+    looks: int  # how many conclusions had been drawn from the study
+    report: Path
+
+    @property
+    def regime(self) -> tuple[str, ...]:
+        """A later verdict replaces an earlier one of the same experiment in the same regime."""
+        return (self.claim, self.experiment, self.data, self.model, self.scale)
+
+    @property
+    def age(self) -> tuple[float, int]:
+        """Greater for the newer of two verdicts."""
+        return (self.registered, self.looks)
+
+
+def collect(experiments: Path, results: Path) -> tuple[list[Finding], list[str]]:
+    """Return the verdicts of all experiments and sweeps, and a warning per damaged file."""
+    found: list[Finding] = []
+    warnings = []
+    # Of equally old ones the later counts: newer sweeps come last, and what was kept after them.
+    paths = [*sorted(results.glob("sweeps/*/*/verdict.json"))]
+    paths += sorted(experiments.glob("**/verdict.json"))
+    for path in paths:
+        try:
+            found += _read(path)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            warnings.append(f"{path} is damaged or of another form and was passed over")
+    return found, warnings
+
+
+def latest(found: list[Finding]) -> dict[str, list[Finding]]:
+    """For each claim the newest verdict of each experiment and regime, the newest first.
+
+    A verdict at smoke scale, which only shows that an experiment runs, is kept where there is
+    no other.
+    """
+    newest: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in sorted(found, key=lambda finding: finding.age):
+        kept = newest.get(finding.regime, [])
+        same = [other for other in kept if other.report == finding.report]
+        newest[finding.regime] = [*same, finding]
+    claims: dict[str, list[Finding]] = {}
+    for findings in newest.values():
+        claims.setdefault(findings[0].claim, []).extend(findings)
+    return {claim: _order(findings) for claim, findings in claims.items()}
+
+
+def _order(findings: list[Finding]) -> list[Finding]:
+    real = [finding for finding in findings if finding.scale != SMOKE]
+    return sorted(real or findings, key=lambda finding: finding.age, reverse=True)
+
+
+def _read(path: Path) -> list[Finding]:
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
+    return [_finding(claim, whole, report) for claim in whole["claims"]]
+
+
+def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path) -> Finding:
+    if claim["verdict"] not in VERDICTS:
+        raise ValueError(claim["verdict"])
+    regime = whole["regime"]
+    return Finding(
+        claim=str(claim["id"]),
+        statement=str(claim["statement"]),
+        source=str(claim.get("source") or ""),
+        kind=str(claim["kind"]),
+        verdict=claim["verdict"],
+        sentence=str(claim["sentence"]),
+        exploratory=bool(claim.get("exploratory", whole.get("exploratory", False))),
+        experiment=str(whole["experiment"]),
+        data=str(regime["data"]),
+        model=str(regime["model"]),
+        scale=str(regime["scale"]),
+        registered=float(whole.get("registered") or 0),
+        looks=int(whole.get("looks") or 0),
+        report=report,
+    )

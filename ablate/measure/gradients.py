@@ -1,0 +1,76 @@
+"""The norm of the gradient in every layer, at the first and at the last optimiser step.
+
+Equation: |g_l| = sqrt(sum over the parameters w of layer l of |dL/dw|^2), before clipping; the
+ratio of a stack is the largest norm over the smallest of its layers.
+Source: arXiv:2002.04745, section 3 and figure 3: at initialisation the gradients of Post-LN grow
+    towards the last layer, those of Pre-LN do not.
+What differs: there the expectation over many batches; here the first batch of the run.
+What to expect: at the first step a ratio above 1 for deep Post-LN, about 1 for Pre-LN.
+"""
+
+import math
+import re
+from collections import defaultdict
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import Callback
+from torch import Tensor, nn
+
+LAYER = re.compile(r"\b(encoder|decoder)\.layers\.(\d+)\.")
+
+
+class LayerGradients(Callback):
+    """Measures at every optimiser step, and keeps the first and the latest."""
+
+    def __init__(self) -> None:
+        self.first: dict[str, Tensor] = {}
+        self.last: dict[str, Tensor] = {}
+
+    def on_before_optimizer_step(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """Take the norms; they stay on the device, so that nothing waits for them."""
+        self.last = layer_norms(pl_module)
+        self.first = self.first or self.last
+
+    def metrics(self) -> dict[str, float]:
+        """Return the norms by name, "gradient/first/encoder.0", and the ratio of each stack.
+
+        Values that are not finite, at the last step of a diverged run, are left out.
+        """
+        found: dict[str, float] = {}
+        for when, norms in (("first", self.first), ("last", self.last)):
+            values = {layer: float(norm) for layer, norm in norms.items()}
+            every = {**values, **ratios(values)}
+            found |= {f"gradient/{when}/{name}": value for name, value in every.items()}
+        return {name: value for name, value in found.items() if math.isfinite(value)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the norms, so that a run that goes on later has those of its first step."""
+        return {"first": self.first, "last": self.last}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up the norms of an earlier process."""
+        self.first, self.last = state_dict["first"], state_dict["last"]
+
+
+def layer_norms(model: nn.Module) -> dict[str, Tensor]:
+    """Return the L2 norm of the gradient of each layer, "encoder.0" to the last of the decoder."""
+    grads: defaultdict[str, list[Tensor]] = defaultdict(list)
+    for name, parameter in model.named_parameters():
+        layer = LAYER.search(name)
+        if layer and parameter.grad is not None:
+            grads[f"{layer[1]}.{layer[2]}"].append(parameter.grad)
+    return {layer: nn.utils.get_total_norm(own) for layer, own in grads.items()}
+
+
+def ratios(norms: dict[str, float]) -> dict[str, float]:
+    """Return the largest norm over the smallest of each stack, "encoder_ratio"."""
+    found: dict[str, float] = {}
+    for stack in ("encoder", "decoder"):
+        own = [norm for layer, norm in norms.items() if layer.startswith(stack)]
+        if own and min(own) > 0:
+            found[f"{stack}_ratio"] = max(own) / min(own)
+    return found

@@ -1,0 +1,55 @@
+"""How different the heads of an attention are.
+
+Equation: mean over pairs of heads of the Jensen-Shannon divergence of their weights,
+    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 in bits: 0 for equal heads, 1 for heads that
+    share no key.
+Source: arXiv:1906.04341, section 6, which compares heads by this divergence.
+What differs: there summed over words to place single heads; here one mean over layers, real
+    queries and pairs.
+What to expect: more than 0 from the first step on, since heads start from unlike weights; compare
+    arms and seeds, and not with 0.
+"""
+
+import math
+from itertools import combinations
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ablate.data.batch import Batch
+from ablate.data.vocabulary import PAD
+from ablate.model.inspect import attention_weights
+from ablate.model.transformer import Transformer
+
+SENTENCES = 64  # of validation, the first ones, whatever the batches are
+
+
+def head_distances(model: Transformer, batch: Batch) -> dict[str, float]:
+    """Return heads/encoder_self, heads/decoder_self and heads/decoder_cross, each 0 to 1 bit.
+
+    Each is a mean over the layers; with one head it is 0.
+    """
+    found: dict[str, list[float]] = {}
+    for name, weights in attention_weights(model, batch.src, batch.tgt_in).items():
+        stack, _, kind = name.split(".")
+        queries = (batch.src if stack == "encoder" else batch.tgt_in) != PAD
+        found.setdefault(f"heads/{stack}_{kind}", []).append(distance(weights, queries))
+    return {name: sum(layers) / len(layers) for name, layers in found.items()}
+
+
+def distance(weights: Float[Tensor, "B H Q K"], real: Bool[Tensor, "B Q"]) -> float:
+    """Return the mean divergence between two heads at real queries."""
+    heads: Any = weights.double().transpose(0, 1)[:, real]  # H N K
+    entropies = [entropy(head) for head in heads]
+    pairs = [
+        float((entropy((heads[i] + heads[j]) / 2) - (entropies[i] + entropies[j]) / 2).mean())
+        for i, j in combinations(range(len(heads)), 2)
+    ]
+    return sum(pairs) / len(pairs) if pairs else 0.0
+
+
+def entropy(p: Float[Tensor, "N K"]) -> Float[Tensor, " N"]:
+    """Return the entropy of each row in bits."""
+    return -torch.special.xlogy(p, p).sum(-1) / math.log(2)

@@ -1,0 +1,35 @@
+"""Random sentences and random weights, for probes that need no corpus."""
+
+import copy
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ablate.data.vocabulary import EOS, PAD
+from ablate.model.embedding.table import Table
+from ablate.model.transformer import Transformer
+
+NOISE = 0.1  # standard deviation
+
+
+def random_sentences(
+    model: Transformer, lengths: list[int], generator: torch.Generator
+) -> Int[Tensor, "B L"]:
+    """Return one sentence of real tokens per length, padded to the longest; for either side."""
+    vocabulary = min(m.weight.size(0) for m in model.modules() if isinstance(m, Table))
+    ids = torch.randint(EOS + 1, vocabulary, (len(lengths), max(lengths)), generator=generator)
+    return ids.masked_fill(torch.arange(max(lengths)) >= torch.tensor(lengths)[:, None], PAD)
+
+
+def randomised(model: Transformer, generator: torch.Generator) -> Transformer:
+    """Return a float64 copy with noise on every parameter, biases and gains too, for evaluation.
+
+    At their initial values biases are 0 and gains 1, where some differences cannot show.
+    """
+    other = copy.deepcopy(model).double().eval()
+    with torch.no_grad():
+        for parameter in other.parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.add_(noise, alpha=NOISE)
+    return other

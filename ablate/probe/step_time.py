@@ -1,0 +1,137 @@
+"""What a training step costs: seconds, and bytes on a GPU.
+
+Equation: the median over `repeats` of the wall time of one batch of batch_size sentences of
+    src_length and tgt_length tokens: forward, loss and backward, without the optimiser; the same
+    without gradient; and forward and backward of one self-attention of the encoder.
+Source: the costs per layer of arXiv:1706.03762, table 1 and section 3.2.2.
+What differs: measured on this machine, with the threads of the run, dropout on in training.
+What to expect: noise of other processes: let the machine do nothing else (n_jobs=1), and compare
+    arms within one sweep.
+"""
+
+import time
+from collections.abc import Callable
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.loss.chunked import loss_of_states
+from ablate.loss.cross_entropy import CrossEntropy
+from ablate.model.transformer import Transformer
+from ablate.probe.base import Probe
+from ablate.probe.sentences import random_sentences
+
+WARM_UP = 2
+PRECISIONS = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
+
+
+class StepTime(Probe):
+    """Times random sentences without padding.
+
+    Args:
+        batch_size: sentences.
+        src_length: tokens of a source.
+        tgt_length: tokens of a target.
+        repeats: measurements that the median is taken of, after two that do not count.
+        accelerator: cpu | gpu | cuda | auto, as that of the trainer.
+        precision: 32-true | bf16-mixed | 16-mixed, as that of the trainer.
+
+    Raises:
+        UserError: a number below 1, another accelerator or precision, or no GPU is there.
+    """
+
+    def __init__(
+        self,
+        *,
+        batch_size: int,
+        src_length: int,
+        tgt_length: int,
+        repeats: int,
+        accelerator: str,
+        precision: str,
+    ) -> None:
+        sizes = {"batch_size": batch_size, "src_length": src_length, "tgt_length": tgt_length}
+        for key, value in {**sizes, "repeats": repeats}.items():
+            if value < 1:
+                raise UserError(f"probe.{key} is {value}: it must be at least 1")
+        if precision not in PRECISIONS:
+            raise UserError(f"probe.precision is {precision}: allowed is {', '.join(PRECISIONS)}")
+        self.batch_size, self.src_length, self.tgt_length = batch_size, src_length, tgt_length
+        self.repeats = repeats
+        self.device = device_of(accelerator)
+        self.precision = PRECISIONS[precision]
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return step, forward and attention in seconds, parameters, and peak_bytes on a GPU."""
+        model = model.to(self.device)
+        generator = torch.Generator().manual_seed(0)
+        src, tgt = (
+            random_sentences(model, [length] * self.batch_size, generator).to(self.device)
+            for length in (self.src_length, self.tgt_length)
+        )
+        attention = model.encoder.layers[0].self_attention
+        x = model.embedding.embed_src(src).detach()
+
+        def step() -> None:
+            model.zero_grad()
+            with self.autocast():
+                objective = loss(model, src, tgt)
+            torch.autograd.backward(objective)
+
+        def forward() -> None:
+            with torch.no_grad(), self.autocast():
+                loss(model, src, tgt)
+
+        def attend() -> None:
+            with self.autocast():
+                mixed = attention(x, x, None)
+            torch.autograd.backward(mixed.sum())
+
+        model.train()
+        found = {"step": self.seconds(step)}
+        if self.device.type == "cuda":
+            found["peak_bytes"] = float(torch.cuda.max_memory_allocated())
+        found["attention"] = self.seconds(attend)
+        model.eval()
+        found["forward"] = self.seconds(forward)
+        return found | {"parameters": float(sum(p.numel() for p in model.parameters()))}
+
+    def autocast(self) -> torch.autocast:
+        """Return the context of the precision."""
+        enabled = self.precision is not None
+        return torch.autocast(self.device.type, dtype=self.precision, enabled=enabled)
+
+    def seconds(self, work: Callable[[], None]) -> float:
+        """Return the median time of `work`."""
+        times = []
+        for _ in range(WARM_UP + self.repeats):
+            self.wait()
+            start = time.perf_counter()
+            work()
+            self.wait()
+            times.append(time.perf_counter() - start)
+        return median(times[WARM_UP:])
+
+    def wait(self) -> None:
+        """Wait until the device has done all it was given."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+
+def device_of(accelerator: str) -> torch.device:
+    """Return the device that the trainer would use."""
+    if accelerator not in ("cpu", "gpu", "cuda", "auto"):
+        raise UserError(f"probe.accelerator is {accelerator}: allowed is cpu, gpu, cuda or auto")
+    there = torch.cuda.is_available()
+    if accelerator in ("gpu", "cuda") and not there:
+        raise UserError(f"probe.accelerator is {accelerator}, and torch finds no GPU")
+    return torch.device("cuda" if there and accelerator != "cpu" else "cpu")
+
+
+def loss(model: Transformer, src: Tensor, tgt: Tensor) -> Tensor:
+    """Return the cross-entropy of each target token after the one before it."""
+    states = model.decode(tgt, model.encode(src)).flatten(0, 1)
+    weight = model.embedding.output_weight()
+    return loss_of_states(CrossEntropy(), weight, states, tgt.roll(-1, 1).flatten())[0]

@@ -1,0 +1,149 @@
+"""What a report says, in the order in which it says it; the templates only place it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from ablate.report import tables
+from ablate.report.figures import SECTIONS, Figure
+from ablate.report.selection import claims
+from ablate.study.evidence import Evidence
+from ablate.words import listed, measure, probability
+
+Verdict = dict[str, Any]
+READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
+BUILT_IN = "toy"
+RULES = {
+    "exact": "supported when every case is within the tolerance, refuted by a single other one",
+    "superiority": (
+        "supported when the interval lies above 0 and the mean is at least the margin, refuted "
+        "when the whole interval lies below the margin"
+    ),
+    "equivalence": (
+        "supported when the 1 - 2 alpha interval lies within the margin on both sides, refuted "
+        "when the 1 - alpha interval lies outside"
+    ),
+    "stability": "as superiority, by the difference between the shares of runs",
+    "trend": "as superiority, by the slope",
+}
+
+
+def content(evidence: Evidence, verdict: Verdict, figures: list[Figure]) -> dict[str, Any]:
+    """Everything that the template of a report asks for."""
+    kinds = {claim["kind"] for claim in verdict["claims"]}
+    return {
+        "evidence": evidence,
+        "verdict": verdict,
+        "warning": slice_warning(verdict),
+        "regime": regime(verdict),
+        "arms": tables.arms(evidence, verdict),
+        "effects": tables.effects(claims(evidence, verdict)),
+        "wrong": tables.wrong(evidence),
+        "screening": tables.screening(evidence),
+        "published": tables.published(evidence, verdict),
+        "figures": {
+            section: [figure for figure in figures if figure.section == section]
+            for section in SECTIONS
+        },
+        "asked": [asked(claim) for claim in claims(evidence, verdict)],
+        "rules": {kind: rule for kind, rule in RULES.items() if kind in kinds},
+        "analysis": [analysis(claim) for claim in verdict["claims"]],
+        "registration": registration(evidence, verdict),
+        "versions": versions(verdict),
+        "reused": sum(run["reused"] for run in evidence.runs),
+    }
+
+
+def slice_warning(verdict: Verdict) -> str:
+    """The sentence that opens a report on real text whose translations are not readable."""
+    means = {
+        arm["arm"]: arm["metrics"]["test/bleu"]["mean"]
+        for arm in verdict["arms"]
+        if arm["metrics"].get("test/bleu", {}).get("mean") is not None
+    }
+    if verdict["regime"].get("data") == BUILT_IN or not means:
+        return ""
+    best = max(means, key=lambda arm: means[arm])
+    if means[best] >= READABLE:
+        return ""
+    return (
+        f"This slice of the data decides nothing: the better arm, {best}, reaches "
+        f"{means[best]:.2f} BLEU, and below {READABLE:g} no difference between arms means much."
+    )
+
+
+def regime(verdict: Verdict) -> str:
+    """Data, size, budget, seeds, device and scale, in one line."""
+    known = dict(verdict["regime"])
+    parts = [f"scale {known.pop('scale', 'unknown')}", f"data {known.pop('data', 'unknown')}"]
+    if "model" in known:
+        parts.append(f"model {known.pop('model')}")
+    if "steps" in known:
+        tokens = known.pop("tokens_per_step", None)
+        each = f" of {tokens:,} tokens" if tokens else ""
+        parts.append(f"{known.pop('steps'):,} optimiser steps{each}")
+    seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
+    parts.append(f"{seeds} seed{'s' * (seeds != 1)} per arm")
+    if tested := _tested(known.pop("test_sentences", None)):
+        parts.append(f"tested on {tested}")
+    parts += [f"{key} {value}" for key, value in known.items()]
+    return ", ".join(parts)
+
+
+def _tested(sentences: Any) -> str:
+    if isinstance(sentences, dict):
+        return listed([f"{count:,} sentences of {split}" for split, count in sentences.items()])
+    return f"{sentences:,} sentences" if sentences else ""
+
+
+def asked(claim: dict[str, Any]) -> list[str]:
+    """How a claim is tested, and where it comes from, as sentences."""
+    metric = measure(claim["metric"])
+    exact = claim["kind"] == "exact"
+    rule = f"tolerance {claim['tolerance']:g}" if exact else f"{claim['better']} is better"
+    said = [f"{claim['kind'].capitalize()}, by {metric.axis}; {rule}."]
+    if claim.get("margin"):
+        reason = f", because {claim['margin_reason']}" if claim.get("margin_reason") else ""
+        said.append(f"Margin {claim['margin']:g}{reason}.")
+    return [*said, f"Source: {claim['source']}."]
+
+
+def analysis(claim: dict[str, Any]) -> list[str]:
+    """How a verdict was reached, as sentences."""
+    said = [f"alpha {claim['alpha']:g}", claim.get("method") or ""]
+    said.append(f"noise: {claim['levels_of_noise']}")
+    for name, key in (("one-sided p", "p"), ("after Holm", "p_adjusted")):
+        if found := claim.get(key):
+            values = (f"{side} {probability(p)}" for side, p in found.items())
+            said.append(f"{name}: {', '.join(values)}")
+    if (least := claim.get("detectable")) is not None:
+        said.append(
+            "smallest true effect that this design sees with power .8: "
+            f"{measure(claim['metric']).say(least)}"
+        )
+    if needed := claim.get("seeds_needed"):
+        said.append(f"seeds that would decide it: {needed}")
+    if older := claim.get("older_cells"):
+        said.append(f"runs that are older than the study: {older}")
+    return [sentence.rstrip(".") for sentence in said if sentence]
+
+
+def registration(evidence: Evidence, verdict: Verdict) -> str:
+    """When the study was written down, and what was seen before."""
+    when = verdict.get("registered")
+    day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M} UTC" if when else "an unknown time"
+    earlier = len(evidence.registration.get("earlier") or [])
+    after = f", after {earlier} other form{'s' * (earlier > 1)} of it" if earlier else ""
+    return (
+        f"Study {verdict['study_hash']}, registered at {day}{after}. "
+        f"Conclusions drawn from it before this one: {verdict['looks']}."
+    )
+
+
+def versions(verdict: Verdict) -> str:
+    """Versions of what the runs executed."""
+    found = verdict.get("versions") or {}
+    said = (
+        f"{name} {listed(version, 'or') if isinstance(version, list) else version}"
+        for name, version in found.items()
+    )
+    return ", ".join(said)

@@ -1,0 +1,85 @@
+"""Learning curves: the mean over the seeds of every arm, in a band from the least to the most."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ablate.report.draw.style import Look, legend_height, log_y, looks, panels, rows, share_legend
+from ablate.words import measure
+
+METRICS = ("val/nll", "val/bleu")
+HEIGHT = 2.2  # inches of one row of panels
+
+Curve = dict[str, list[Any]]  # None in place of what was no number
+
+
+def draw_curves(curves: dict[str, list[Curve]]) -> Figure:
+    """One column per metric; every row of panels shows as many arms as can be told apart."""
+    groups = panels(list(curves))
+    metrics = [m for m in METRICS if any(m in curve for arm in curves.values() for curve in arm)]
+    figure, parts = rows([HEIGHT + legend_height(arms) for arms in groups])
+    for row, arms in zip(parts, groups, strict=True):
+        axes = row.subplots(1, len(metrics), squeeze=False)[0]
+        for panel, metric in zip(axes, metrics, strict=True):
+            _draw_panel(panel, metric, arms, curves)
+        share_legend(row, axes, arms)
+    return figure
+
+
+def _draw_panel(axes: Axes, metric: str, arms: list[str], curves: dict[str, list[Curve]]) -> None:
+    for arm, look in looks(arms).items():
+        steps, values = table(curves[arm], metric)
+        if len(steps):
+            _draw_arm(axes, arm, look, steps, values)
+    axes.set_xlabel("optimiser steps")
+    axes.set_ylabel(measure(metric).axis.replace(" (", "\n("))
+    if len(arms) and metric.endswith("nll") and _wide(axes):
+        log_y(axes)
+
+
+def _wide(axes: Axes) -> bool:
+    """Whether some curve leaves all others flat at the bottom."""
+    low, high = axes.dataLim.intervaly
+    return bool(low > 0 and high / low > 50)
+
+
+def _draw_arm(
+    axes: Axes,
+    arm: str,
+    look: Look,
+    steps: Float[np.ndarray, " points"],
+    values: Float[np.ndarray, "seeds points"],
+) -> None:
+    low, mean, high = (f(values, axis=0) for f in (np.nanmin, np.nanmean, np.nanmax))
+    axes.fill_between(steps, low, high, color=look.colour, alpha=0.18, linewidth=0)
+    axes.plot(
+        steps,
+        mean,
+        color=look.colour,
+        linestyle=look.line,
+        marker=look.marker,
+        markersize=4,
+        label=arm,
+    )
+
+
+def table(
+    curves: list[Curve], metric: str
+) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, "seeds points"]]:
+    """Values of all seeds at all steps at which at least one has a number; NaN where one has none.
+
+    Runs that stopped early, or ended without finite numbers, leave gaps.
+    """
+    by_step = [
+        {step: value for step, value in zip(curve["step"], curve[metric], strict=True)}
+        for curve in curves
+        if metric in curve
+    ]
+    found = ((step, value) for curve in by_step for step, value in curve.items())
+    steps = sorted({step for step, value in found if value is not None})
+    rows = [[curve.get(step) for step in steps] for curve in by_step]
+    values = np.array(rows, dtype=float).reshape(len(by_step), len(steps))
+    return np.array(steps, dtype=float), values

@@ -1,0 +1,95 @@
+"""The effect of every claim: its interval, the difference of every seed, 0 and the margin."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ablate.report.draw.style import GRID, INK, VERDICTS, folded, stack
+from ablate.report.selection import bound, contrast, effect_axis
+
+Claim = dict[str, Any]
+ROW = 0.62  # inches of one claim
+AROUND = 0.75  # inches of the axis of a panel and its name
+# equal for claims on one axis
+SHARED = ("metric", "kind", "margin", "tolerance", "better", "over", "scale")
+ALIKE = 8  # effects whose sizes differ by more do not share an axis
+TWO_SIDED = ("equivalence", "exact")
+SHAPES = {"supported": "o", "refuted": "s", "inconclusive": "D"}
+
+
+def draw_effects(claims: list[Claim]) -> Figure:
+    """One row per claim; claims on one metric with one margin share an axis where they can."""
+    groups = _groups(claims)
+    figure, axes = stack([AROUND + ROW * len(group) for group in groups])
+    for panel, group in zip(axes, groups, strict=True):
+        _draw_panel(panel, group)
+    return figure
+
+
+def _groups(claims: list[Claim]) -> list[list[Claim]]:
+    groups: list[list[Claim]] = []
+    for claim in claims:
+        if groups and _share_axis(groups[-1], claim):
+            groups[-1].append(claim)
+        else:
+            groups.append([claim])
+    return groups
+
+
+def _share_axis(group: list[Claim], claim: Claim) -> bool:
+    sizes = [_reach(other) for other in (*group, claim)]
+    same = all(group[0][key] == claim[key] for key in SHARED)
+    return same and max(sizes) <= ALIKE * min(sizes)
+
+
+def _reach(claim: Claim) -> float:
+    """How far from 0 the row of a claim goes."""
+    return max(map(abs, (*(claim["interval"] or ()), claim["effect"], bound(claim)[1], 1e-12)))
+
+
+def _draw_panel(axes: Axes, claims: list[Claim]) -> None:
+    _draw_bound(axes, claims[0])
+    for row, claim in enumerate(claims):
+        _draw_row(axes, row, claim)
+    axes.set_ylim(-len(claims) + 0.45, 0.5)
+    labels = ["\n".join(map(folded, contrast(claim))) for claim in claims]
+    axes.set_yticks([-row for row in range(len(claims))], labels)
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylabel("contrast")
+    axes.margins(x=0.06)
+    axes.set_xlabel(_axis(claims[0]))
+
+
+def _axis(claim: Claim) -> str:
+    which, size = bound(claim)
+    return f"{effect_axis(claim)}; dashed: {which} {size:g}" if size else effect_axis(claim)
+
+
+def _draw_bound(axes: Axes, claim: Claim) -> None:
+    axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+    _, size = bound(claim)
+    if not size:
+        return
+    sides = (-size, size) if claim["kind"] in TWO_SIDED else (size,)
+    for side in sides:
+        axes.axvline(side, color=INK, linewidth=0.9, linestyle="--", zorder=1)
+    if len(sides) == 2:
+        axes.axvspan(*sides, color=GRID, alpha=0.3, linewidth=0)
+
+
+def _draw_row(axes: Axes, row: int, claim: Claim) -> None:
+    above, middle, below = -row + 0.12, -row, -row - 0.12
+    colour = VERDICTS[claim["verdict"]]
+    seeds = [difference for difference in claim["differences"] if difference is not None]
+    places = below - 0.16 * np.linspace(0, 1, max(1, len(seeds)))[: len(seeds)]
+    axes.plot(seeds, places, "o", markersize=3.2, markerfacecolor="none", color=INK, alpha=0.75)
+    for ends, width in ((claim["interval"], 1.6), (claim.get("interval_equivalence"), 4.0)):
+        if ends:
+            axes.plot(ends, [above] * 2, color=colour, linewidth=width, solid_capstyle="butt")
+            axes.plot(ends, [above] * 2, "|", color=colour, markersize=8, markeredgewidth=1.6)
+    axes.plot([claim["effect"]], [above], SHAPES[claim["verdict"]], color=colour, markersize=6.5)
+    beside = axes.get_yaxis_transform()
+    axes.text(1.015, middle, claim["verdict"], transform=beside, va="center", fontweight="bold")

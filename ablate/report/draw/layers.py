@@ -1,0 +1,43 @@
+"""The norm of the gradient in every layer, at the first step or at the last."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ablate.report.draw.style import legend_height, log_y, looks, panels, rows, share_legend
+
+HEIGHT = 2.2  # inches of a row of panels
+
+# By arm and number of the layer: the norms of its seeds.
+Norms = dict[str, dict[int, list[float]]]
+
+
+def draw_layers(when: str, stacks: dict[str, Norms]) -> Figure:
+    """One panel per stack; lines through the medians of an arm's seeds, every seed a mark."""
+    groups = panels(list(dict.fromkeys(arm for norms in stacks.values() for arm in norms)))
+    figure, parts = rows([HEIGHT + legend_height(arms) for arms in groups])
+    for row, arms in zip(parts, groups, strict=True):
+        axes = row.subplots(1, len(stacks), squeeze=False, sharey=True)[0]
+        for panel, (stack, norms) in zip(axes, stacks.items(), strict=True):
+            _draw_panel(panel, arms, norms)
+            panel.set_xlabel(f"{stack} layer (number from the input)")
+            panel.set_ylabel(f"gradient norm,\n{when} step (L2)")
+        share_legend(row, axes, arms)
+    return figure
+
+
+def _draw_panel(axes: Axes, arms: Sequence[str], norms: Norms) -> None:
+    for arm, look in looks(arms).items():
+        layers = norms.get(arm, {})
+        medians = [float(np.median(seeds)) for seeds in layers.values()]
+        axes.plot(list(layers), medians, color=look.colour, linestyle=look.line)
+        for number, (layer, seeds) in enumerate(layers.items()):
+            axes.plot(
+                [layer] * len(seeds), seeds, look.marker, color=look.colour, markersize=4,
+                alpha=0.7, label=arm if number == 0 else None,
+            )  # fmt: skip
+    log_y(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -1,0 +1,146 @@
+"""How every figure looks: colours, markers, sizes, and the bytes of its file.
+
+The colours are those of Okabe and Ito (2008), told apart with every kind of colour vision; line
+styles and markers differ as well, for a grey print. Letters are kept as letters.
+"""
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, FigureBase, SubFigure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+WIDTH = 6.0  # inches
+INK = "#222222"  # of text and axes; a page may put its own colour in its place
+GRID = "#bbbbbb"
+HANDLE, LETTER = 0.55, 0.075  # inches of what a legend shows before a name, and of its letters
+LINE = 0.19  # inches of a line of a legend
+ARMS = 6  # most in one panel
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
+VERDICTS = {"supported": "#009e73", "refuted": "#d55e00", "inconclusive": "#777777"}
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": GRID,
+    "grid.alpha": 0.4,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
+    ),
+    "savefig.transparent": True,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ablate",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one arm is drawn, in all figures of a report."""
+
+    colour: str
+    marker: str
+    line: str | tuple[int, tuple[float | int, ...]]
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our settings, and no others: not those of the machine that draws."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+def looks(arms: Sequence[str]) -> dict[str, Look]:
+    """A look of its own for each arm of a panel; they repeat in the next panel."""
+    return {
+        arm: Look(COLOURS[i % ARMS], MARKERS[i % ARMS], LINES[i % ARMS])
+        for i, arm in enumerate(arms)
+    }
+
+
+def panels(arms: Sequence[str]) -> list[list[str]]:
+    """The arms in groups that one panel can show, of about equal size."""
+    count = -(-len(arms) // ARMS)
+    ends = [round(i * len(arms) / count) for i in range(count + 1)] if count else [0]
+    return [list(arms[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+
+
+def stack(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
+    """A figure of panels above one another, of so many inches each."""
+    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    axes = figure.subplots(len(heights), squeeze=False, height_ratios=list(heights))
+    return figure, list(axes[:, 0])
+
+
+def rows(heights: Sequence[float]) -> tuple[Figure, list[SubFigure]]:
+    """A figure of rows of so many inches, each with panels and a legend of its own."""
+    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    parts = figure.subfigures(len(heights), squeeze=False, height_ratios=list(heights))
+    return figure, list(parts[:, 0])
+
+
+def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str]) -> None:
+    """One legend below all panels, of every name that some panel has."""
+    found: dict[str, Any] = {}
+    for panel in axes:
+        handles, labels = panel.get_legend_handles_labels()
+        found = dict(zip(labels, handles, strict=True)) | found
+    ncols = _columns(names)
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols)
+
+
+def legend_height(names: Sequence[str]) -> float:
+    """Inches that a shared legend takes."""
+    return LINE * -(-len(names) // _columns(names)) + LINE
+
+
+def _columns(names: Sequence[str]) -> int:
+    widest = HANDLE + LETTER * max(map(len, names), default=0)
+    return max(1, int(WIDTH / widest))
+
+
+def log_y(axes: Axes) -> None:
+    """A logarithmic scale with plain numbers: no small exponents."""
+    axes.set_yscale("log")
+    axis = axes.yaxis
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def folded(label: str, width: int = 30) -> str:
+    """A long label on several lines; only a word of more than a line and a half is cut."""
+    cut = any(len(word) > 1.5 * width for word in label.split())
+    return "\n".join(wrap(label, width, break_long_words=cut)) or label
+
+
+def svg(figure: Figure) -> str:
+    """The figure as a file, the same bytes each time: no date, no random ids."""
+    file = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with style():
+        figure.savefig(file, format="svg", metadata=nothing)
+    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())

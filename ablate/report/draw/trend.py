@@ -1,0 +1,48 @@
+"""A metric against the levels of a factor, every seed shown, with the fitted line."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from ablate.report.draw.style import COLOURS, INK, log_y, stack
+from ablate.words import measure
+
+HEIGHT = 3.0  # inches
+
+
+def draw_trend(claim: dict[str, Any], points: list[tuple[float, float]]) -> Figure:
+    """`points` are level and value of every run at the levels of the claim."""
+    scale, effect = claim["scale"], claim["effect"]
+    figure, (axes,) = stack([HEIGHT])
+    levels, values = np.array(points, dtype=float).T
+    axes.plot(levels, values, "o", color=COLOURS[0], alpha=0.8, label="one run")
+    if effect is not None:
+        slope = effect if claim["better"] == "higher" else -effect
+        ends = np.array([levels.min(), levels.max()])
+        axes.plot(*line(scale, levels, values, slope, ends), color=INK, label="fitted line")
+    if scale != "linear":
+        axes.set_xscale("log")
+        axes.set_xticks(sorted(set(levels)), [f"{level:g}" for level in sorted(set(levels))])
+        axes.minorticks_off()
+    if scale == "log_log":
+        log_y(axes)
+    axes.set_xlabel(f"{claim['over']} ({'linear' if scale == 'linear' else 'logarithmic'} axis)")
+    axes.set_ylabel(measure(claim["metric"]).axis)
+    axes.legend()
+    return figure
+
+
+def line(
+    scale: str,
+    levels: Float[np.ndarray, " runs"],
+    values: Float[np.ndarray, " runs"],
+    slope: float,
+    ends: Float[np.ndarray, " points"],
+) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+    """The line of this slope through the middle of the runs, where least squares puts it."""
+    x, at = (levels, ends) if scale == "linear" else (np.log2(levels), np.log2(ends))
+    y = np.log2(values) if scale == "log_log" else values
+    fitted = y.mean() + slope * (at - x.mean())
+    return ends, 2**fitted if scale == "log_log" else fitted

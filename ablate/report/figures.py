@@ -1,0 +1,167 @@
+"""Which figures a report has, and what is said below each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ablate.report.selection import claims, has_effect, measured, shown
+from ablate.study.evidence import Evidence
+from ablate.study.table import by_arm
+from ablate.words import listed, measure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+Verdict = dict[str, Any]
+SECTIONS = ("effects", "runs", "outcomes", "curves", "layers")
+STACKS = ("encoder", "decoder")
+WHEN = ("first", "last")  # at which optimiser step gradients are measured
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the report: its file is figures/<name>.svg."""
+
+    name: str
+    section: str
+    caption: str
+    picture: "Picture"
+
+    @property
+    def alt(self) -> str:
+        """What is seen, for those who cannot see it: the first sentence of the caption."""
+        return self.caption.partition(". ")[0].rstrip(".")
+
+
+def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
+    """Yield every figure that the evidence has something for; drawn within `style()`."""
+    yield from _effects(evidence, verdict)
+    yield from _trends(evidence, verdict)
+    yield from _runs(evidence, verdict)
+    yield from _outcomes(evidence)
+    yield from _curves(evidence)
+    yield from _layers(evidence)
+
+
+def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
+    from ablate.report.draw.effects import draw_effects
+
+    told = [claim for claim in claims(evidence, verdict) if has_effect(claim)]
+    if not told:
+        return
+    levels = listed([f"{1 - alpha:.0%}" for alpha in dict.fromkeys(c["alpha"] for c in told)])
+    caption = "Effect of each claim, signed so that positive is better. Filled mark and line: "
+    caption += f"mean and two-sided {levels} interval, not adjusted for the number of claims"
+    if any(claim.get("interval_equivalence") for claim in told):
+        caption += "; thick: the narrower interval that decides equivalence"
+    if any(claim["kind"] == "exact" for claim in told):
+        caption += "; of an exact claim the largest deviation alone"
+    caption += ". Open circles: one seed each, the lowest seed on top. Dashed: as the axis says."
+    yield Figure("effects", "effects", caption, draw_effects(told))
+
+
+def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
+    from ablate.report.draw.trend import draw_trend
+
+    told = [claim for claim in claims(evidence, verdict) if claim["kind"] == "trend"]
+    for number, claim in enumerate(told, start=1):
+        metric, factor = claim["metric"], claim["over"]
+        points = [
+            (float(run["levels"][factor]), y)
+            for run in evidence.runs
+            if claim["where"].items() <= run["levels"].items()
+            and isinstance(run["levels"][factor], int | float)
+            and (y := measured(run, metric)) is not None
+        ]
+        if not points:
+            continue
+        caption = (
+            f"{measure(metric).named} against {factor}. One dot per run; the line has the slope "
+            "of the verdict."
+        )
+        yield Figure(f"trend-{number}", "effects", caption, draw_trend(claim, points))
+
+
+def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
+    from ablate.report.draw.runs import draw_runs
+
+    for metric in shown(evidence, verdict):
+        points = {
+            arm: [
+                (run["seed"], y, run["status"])
+                for run in runs
+                if (y := measured(run, metric)) is not None
+            ]
+            for arm, runs in by_arm(evidence.runs).items()
+        }
+        means = {
+            arm["arm"]: arm["metrics"][metric]["mean"]
+            for arm in verdict["arms"]
+            if metric in arm["metrics"]
+        }
+        caption = f"{measure(metric).named} of every run.{_how(points)}"
+        picture = draw_runs(metric, points, means)
+        yield Figure(f"runs-{metric.replace('/', '-')}", "runs", caption, picture)
+
+
+def _how(points: dict[str, list[tuple[int, float, str]]]) -> str:
+    """How to read the dots of all runs."""
+    wrong = {status for arm in points.values() for _, _, status in arm} - {"finished"}
+    several = any(len(arm) > 1 for arm in points.values())
+    said = " One mark per seed, the lowest seed on top; line: the mean." if several else ""
+    if wrong:
+        said += " A cross is a diverged run, a plus a collapsed one, at the value it counts with."
+    return said
+
+
+def _outcomes(evidence: Evidence) -> Iterator[Figure]:
+    from ablate.report.draw.outcomes import draw_outcomes
+
+    if any(run["status"] != "finished" for run in evidence.runs):
+        endings = {
+            arm: {run["seed"]: run["status"] for run in runs}
+            for arm, runs in by_arm(evidence.runs).items()
+        }
+        caption = "How every run ended."
+        yield Figure("outcomes", "outcomes", caption, draw_outcomes(endings))
+
+
+def _curves(evidence: Evidence) -> Iterator[Figure]:
+    from ablate.report.draw.curves import draw_curves
+
+    curves = {
+        arm: [run["curve"] for run in runs if run["curve"]]
+        for arm, runs in by_arm(evidence.runs).items()
+    }
+    if not any(curves.values()):
+        return
+    caption = (
+        "Learning curves on validation sentences. Line: the mean over the seeds of an arm that "
+        "got so far; band: from the lowest to the highest of them."
+    )
+    yield Figure("curves", "curves", caption, draw_curves(curves))
+
+
+def _layers(evidence: Evidence) -> Iterator[Figure]:
+    from ablate.report.draw.layers import draw_layers
+
+    for when in WHEN:
+        stacks = {stack: _norms(evidence, f"gradient/{when}/{stack}.") for stack in STACKS}
+        stacks = {stack: norms for stack, norms in stacks.items() if norms}
+        if stacks:
+            caption = (
+                f"Norm of the gradient in every layer at the {when} optimiser step. One mark per "
+                "seed; line: their median."
+            )
+            yield Figure(f"layers-{when}", "layers", caption, draw_layers(when, stacks))
+
+
+def _norms(evidence: Evidence, prefix: str) -> dict[str, dict[int, list[float]]]:
+    """Norms of all seeds by arm and number of the layer; a norm of 0 has no logarithm."""
+    found: dict[str, dict[int, list[float]]] = {}
+    for run in evidence.runs:
+        for key, norm in run["metrics"].items():
+            if key.startswith(prefix) and norm:
+                layer = int(key.removeprefix(prefix))
+                found.setdefault(run["arm"], {}).setdefault(layer, []).append(norm)
+    return {arm: dict(sorted(layers.items())) for arm, layers in found.items()}

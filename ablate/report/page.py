@@ -1,0 +1,88 @@
+"""The report as Markdown, and the same text as a page that needs nothing but itself."""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from ablate.words import text
+
+VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
+TEMPLATES = Environment(
+    loader=PackageLoader("ablate.report"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,  # Markdown is escaped by `text`, the page by the parser of Markdown
+)
+TEMPLATES.filters["text"] = text
+
+
+def markdown(content: dict[str, Any]) -> str:
+    """The report, from what `content` gives."""
+    written = TEMPLATES.get_template("report.md.j2").render(content)
+    return re.sub(r"\n{3,}", "\n\n", written).strip() + "\n"
+
+
+def page(title: str, report: str, pictures: dict[str, str]) -> str:
+    """A Markdown report as one HTML page, with its figures inside.
+
+    Args:
+        title: of the window.
+        report: Markdown, whose images are figures/<name>.svg.
+        pictures: the SVG file of each figure by its name.
+    """
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("table_open", _table_open)
+    parser.add_render_rule("table_close", _table_close)
+    tokens = parser.parse(report)
+    _mark(tokens)
+    body = parser.renderer.render(tokens, parser.options, {"pictures": pictures})
+    return TEMPLATES.get_template("report.html.j2").render(title=title, body=body)
+
+
+def _mark(tokens: Sequence[Token]) -> None:
+    """Give verdicts and figures the classes by which the page's style knows them."""
+    for before, token in zip(tokens, tokens[1:], strict=False):
+        children = token.children or []
+        if before.type == "paragraph_open" and children and children[0].type == "image":
+            before.attrSet("class", "figure")
+        for strong, word in zip(children, children[1:], strict=False):
+            if strong.type == "strong_open" and word.content in VERDICTS:
+                strong.attrSet("class", f"verdict {word.content.lower()}")
+
+
+def _image(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+) -> str:
+    token = tokens[index]
+    name = PurePosixPath(str(token.attrGet("src"))).stem
+    alt = renderer.renderInlineAsText(token.children, options, env)
+    return inline(name, alt, env["pictures"][name])
+
+
+def inline(name: str, alt: str, picture: str) -> str:
+    """An SVG file as a part of a page: its ids its own, its ink that of the page's text."""
+    from ablate.report.draw.style import INK  # matplotlib
+
+    drawing = picture[picture.index("<svg") :]
+    drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", drawing)
+    drawing = drawing.replace(INK, "currentColor")
+    label = alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return drawing.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
+
+
+def _table_open(*_: Any) -> str:
+    return '<div class="table" tabindex="0"><table>\n'
+
+
+def _table_close(*_: Any) -> str:
+    return "</table></div>\n"

@@ -1,0 +1,88 @@
+"""What a report picks out of the evidence and the verdict, before it is drawn or told."""
+
+from typing import Any
+
+from ablate.study.evidence import Evidence, Run
+from ablate.study.outcome import STATUSES, UNSTABLE, value
+from ablate.study.table import by_arm
+from ablate.tracking.arm import say
+from ablate.words import measure
+
+Verdict = dict[str, Any]
+Claim = dict[str, Any]
+# the step of its factor that a slope is for; an exponent has none
+PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
+
+
+def claims(evidence: Evidence, verdict: Verdict) -> list[Claim]:
+    """Every claim as the study asks it and as the verdict answers it."""
+    asked = {claim["id"]: claim for claim in evidence.study["claims"]}
+    return [asked[found["id"]] | found for found in verdict["claims"]]
+
+
+def contrast(claim: Claim) -> list[str]:
+    """What is compared, in short lines: `pre_ln`, `- post_ln`, `at no_warmup`.
+
+    Where lower is better the baseline stands first, so that a positive difference is better.
+    """
+    lines = [f"slope over {claim['over']}"] if claim["kind"] == "trend" else []
+    if claim["treatment"]:
+        arms = [say(claim["treatment"]), say(claim["baseline"])]
+        first, second = arms if claim["better"] == "higher" else reversed(arms)
+        lines = [first, f"- {second}"]
+    lines += [f"at {say(claim['where'])}"] if claim["where"] else []
+    return lines + ([f"minus that at {say(claim['minus'])}"] if claim["minus"] else [])
+
+
+def has_effect(claim: Claim) -> bool:
+    """Whether arms were compared and something came of it."""
+    compared = claim["kind"] == "trend" or bool(claim["treatment"])
+    return compared and claim["effect"] is not None
+
+
+def bound(claim: Claim) -> tuple[str, float]:
+    """What an effect is held against: margin or tolerance, 0 where there is none."""
+    which = "tolerance" if claim["kind"] == "exact" else "margin"
+    return which, float(claim[which])
+
+
+def effect_axis(claim: Claim) -> str:
+    """Label of an axis of effects, with the unit."""
+    metric = measure(claim["metric"])
+    if claim["kind"] == "trend":
+        turned = "" if claim["better"] == "higher" else ", sign turned"
+        per = PER[claim["scale"]]
+        if not per:
+            return f"exponent of {metric.name} over {claim['over']}{turned}"
+        return f"slope of {metric.axis} {per} {claim['over']}{turned}"
+    what = "" if claim["metric"].endswith("changed") else "difference in "  # is one by itself
+    return f"{what}{metric.axis}"
+
+
+def outcomes(runs: list[Run]) -> dict[str, dict[str, int]]:
+    """How many runs of every arm ended in which way."""
+    return {
+        arm: {status: sum(run["status"] == status for run in members) for status in STATUSES}
+        for arm, members in by_arm(runs).items()
+    }
+
+
+def measured(run: Run, metric: str) -> float | None:
+    """What a run contributes to a metric; None where it failed or measured no number."""
+    if run["status"] == "failed":
+        return None
+    try:
+        return value(run, metric)
+    except KeyError:
+        return None
+
+
+def shown(evidence: Evidence, verdict: Verdict) -> list[str]:
+    """Metrics of which every run is shown: those of all claims but trends, test BLEU."""
+    asked = [claim["metric"] for claim in verdict["claims"] if claim["kind"] != "trend"]
+    return [
+        metric
+        for metric in dict.fromkeys([*asked, "test/bleu"])
+        if metric not in UNSTABLE
+        and any(run["metrics"].get(metric) is not None for run in evidence.runs)
+    ]

@@ -1,0 +1,185 @@
+"""The tables of a report, as text."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ablate.report.selection import bound, measured, outcomes
+from ablate.study.evidence import Evidence
+from ablate.study.table import by_arm
+from ablate.words import NOTHING, interval, listed, measure, probability, text
+
+Verdict = dict[str, Any]
+Claim = dict[str, Any]
+# Shown where the runs have them, after the metrics of the claims.
+USUAL = ("test/bleu", "test/nll", "test_long/bleu")
+ENDINGS = ("diverged", "collapsed", "failed")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of Markdown; the first column is text, the others are numbers unless said."""
+
+    head: list[str]
+    rows: list[list[str]]
+    words: int = 1  # columns of text, from the left
+
+    @property
+    def rule(self) -> list[str]:
+        """The line below the head, which aligns the columns."""
+        return ["---" if i < self.words else "---:" for i in range(len(self.head))]
+
+
+def arms(evidence: Evidence, verdict: Verdict) -> Table:
+    """One row per arm: mean and standard deviation of its metrics, and what became of its runs."""
+    metrics = _metrics(verdict)
+    counts, runs = outcomes(evidence.runs), by_arm(evidence.runs)
+    head = ["arm", "seeds", *(text(measure(metric).axis) for metric in metrics)]
+    rows = [
+        [
+            text(arm["arm"]),
+            str(arm["seeds"]),
+            *(_spread(arm["metrics"].get(metric), metric) for metric in metrics),
+            " / ".join(str(counts[arm["arm"]][ending]) for ending in ENDINGS),
+            str(sum(run["reused"] for run in runs[arm["arm"]])),
+            _sizes(runs[arm["arm"]]),
+        ]
+        for arm in verdict["arms"]
+    ]
+    return Table([*head, " / ".join(ENDINGS), "reused", "parameters"], rows)
+
+
+def _metrics(verdict: Verdict) -> list[str]:
+    """Metrics of the claims, then the usual ones, that some arm has."""
+    asked = [claim["metric"] for claim in verdict["claims"] if claim["metric"] != "parameters"]
+    known = {metric for arm in verdict["arms"] for metric in arm["metrics"]}
+    return [metric for metric in dict.fromkeys([*asked, *USUAL]) if metric in known]
+
+
+def _spread(found: dict[str, Any] | None, metric: str) -> str:
+    if found is None:
+        return NOTHING
+    return measure(metric).spread(found["mean"], found["sd"] if len(found["values"]) > 1 else None)
+
+
+def _sizes(runs: list[dict[str, Any]]) -> str:
+    sizes = sorted({int(n) for run in runs if (n := run["metrics"].get("parameters"))})
+    return " to ".join(f"{n:,}" for n in dict.fromkeys([*sizes[:1], *sizes[-1:]])) or NOTHING
+
+
+def effects(claims: list[Claim]) -> Table:
+    """One row per claim: what the figure shows, in numbers, and the tests behind the verdict."""
+    columns = {
+        "claim": [text(claim["id"]) for claim in claims],
+        "verdict": [claim["verdict"] for claim in claims],
+        "metric": [text(measure(claim["metric"]).name) for claim in claims],
+        "effect": [_effect(claim) for claim in claims],
+        "interval": [_interval(claim, "interval") for claim in claims],
+        "for equivalence": [_interval(claim, "interval_equivalence") for claim in claims],
+        "margin": [_bound(claim) for claim in claims],
+        "pairs": [str(claim.get("pairs") or NOTHING) for claim in claims],
+        "p supported": [_adjusted(claim, "supported") for claim in claims],
+        "p refuted": [_adjusted(claim, "refuted") for claim in claims],
+        "converged pairs alone": [_among(claim) for claim in claims],
+    }
+    told = {name: cells for name, cells in columns.items() if set(cells) != {NOTHING}}
+    return Table(list(told), [list(row) for row in zip(*told.values(), strict=True)], words=3)
+
+
+def _effect(claim: Claim) -> str:
+    return measure(claim["metric"]).say(claim.get("effect"), sign=claim["kind"] != "exact")
+
+
+def _bound(claim: Claim) -> str:
+    which, size = bound(claim)
+    if not size:
+        return NOTHING
+    return f"{size:g}" if which == "margin" else f"{which} {size:g}"
+
+
+def _interval(claim: Claim, which: str) -> str:
+    return interval(measure(claim["metric"]), claim.get(which))
+
+
+def _adjusted(claim: Claim, side: str) -> str:
+    return probability((claim.get("p_adjusted") or {}).get(side))
+
+
+def _among(claim: Claim) -> str:
+    among = claim.get("among_converged_pairs")
+    if not among or not among["pairs"] or among["pairs"] == claim.get("pairs"):
+        return NOTHING
+    measured = measure(claim["metric"])
+    ends = interval(measured, among["interval"])
+    return f"{measured.say(among['effect'], sign=True)} {ends}, {among['pairs']} pairs"
+
+
+def wrong(evidence: Evidence) -> Table | None:
+    """Every run that did not finish."""
+    runs = [run for run in evidence.runs if run["status"] != "finished"]
+    rows = [
+        [text(r["arm"]), str(r["seed"]), r["status"], _when(r), text(r.get("error", "")) or NOTHING]
+        for r in runs
+    ]
+    return Table(["arm", "seed", "status", "last validation", "error"], rows, 5) if rows else None
+
+
+def _when(run: dict[str, Any]) -> str:
+    steps = run["curve"].get("step", [])
+    return f"step {steps[-1]:,.0f}" if steps else NOTHING
+
+
+def screening(evidence: Evidence) -> Table | None:
+    """The tuned nuisance: its values down, the validation metric of every seed across."""
+    tune = evidence.study.get("tune")
+    if not tune or not evidence.screening:
+        return None
+    chosen = {run["arm"]: run["tuned"]["value"] for run in evidence.runs if "tuned" in run}
+    seeds = sorted({run["seed"] for run in evidence.screening})
+    rows = []
+    for arm, runs in by_arm(evidence.screening).items():
+        for level in dict.fromkeys(run["tuned"]["value"] for run in runs):
+            tried = {run["seed"]: run for run in runs if run["tuned"]["value"] == level}
+            cells = [_tried(tried.get(seed), tune["metric"]) for seed in seeds]
+            mark = ", chosen" if chosen.get(arm) == level else ""
+            rows.append([text(arm), f"{text(level)}{mark}", *cells])
+    head = ["arm", text(tune["key"]), *(f"seed {seed}" for seed in seeds)]
+    return Table(head, rows, words=2)
+
+
+def _tried(run: dict[str, Any] | None, metric: str) -> str:
+    if run is None:
+        return NOTHING
+    if run["status"] == "failed":
+        return "failed"
+    said = measure(metric).say(measured(run, metric))
+    return said if run["status"] == "finished" else f"{said} ({run['status']})"
+
+
+def published(evidence: Evidence, verdict: Verdict) -> Table | None:
+    """Numbers of the literature, and ours for the arm of the same name."""
+    rows = [
+        [
+            text(number["arm"]),
+            text(measure(number["metric"]).axis),
+            text(number["source"]),
+            text(number["regime"]),
+            measure(number["metric"]).say(number["value"]),
+            listed(_ours(verdict, number)) or NOTHING,
+        ]
+        for number in evidence.study.get("published", [])
+    ]
+    head = ["arm", "metric", "source", "regime", "published", "here"]
+    return Table(head, rows, words=4) if rows else None
+
+
+def _ours(verdict: Verdict, number: dict[str, Any]) -> list[str]:
+    """Our arm of this name, or else all arms that have all its words."""
+    by_name = {arm["arm"]: arm for arm in verdict["arms"]}
+    words = set(number["arm"].split())
+    close = [name for name in by_name if words <= set(name.split())]
+    names = [number["arm"]] if number["arm"] in by_name else close
+    return [
+        (f"{text(name)}: " if len(names) > 1 else "")
+        + _spread(by_name[name]["metrics"].get(number["metric"]), number["metric"])
+        for name in names
+    ]

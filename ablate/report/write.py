@@ -1,0 +1,40 @@
+"""From evidence to the files of a report: verdict.json, report.md, report.html, figures/*.svg.
+
+The same evidence gives the same bytes, so a committed report can be checked by building it again.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ablate.report.content import content
+from ablate.report.figures import figures
+from ablate.report.page import markdown, page
+from ablate.study.conclude import conclude
+from ablate.study.evidence import Evidence
+from ablate.tracking.files import finite, write_json, write_text
+
+
+def write_report(evidence: Evidence, folder: Path) -> dict[str, Any]:
+    """Judge the evidence, write the report into the folder, and return the verdict."""
+    verdict = conclude(evidence)
+    write_files(evidence, verdict, folder)
+    return verdict
+
+
+def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> None:
+    """Write verdict, figures, report and page; figures of an earlier report go."""
+    from ablate.report.draw.style import style, svg  # matplotlib
+
+    verdict = finite(verdict)  # what verdict.json holds, and nothing else, is shown
+    with style():
+        drawn = list(figures(evidence, verdict))
+        pictures = {figure.name: svg(figure.picture) for figure in drawn}
+    report = markdown(content(evidence, verdict, drawn))
+    write_json(folder / "verdict.json", verdict)
+    write_text(folder / "report.md", report)
+    write_text(folder / "report.html", page(verdict["experiment"], report, pictures))
+    for name, picture in pictures.items():
+        write_text(folder / "figures" / f"{name}.svg", picture)
+    for path in (folder / "figures").glob("*.svg"):
+        if path.stem not in pictures:
+            path.unlink()

@@ -1,0 +1,106 @@
+"""An arm against itself: every way to split ten of its runs into two fives.
+
+  python -m ablate.study.aa FOLDER [margin=1] [split=test]
+
+FOLDER is that of a sweep, or experiments/NAME; runs that differ in seed and replicate alone are one
+arm. There is nothing to find, so every verdict that one half is better is false. The 126 splits
+share their runs: their rate scatters more around alpha than that of 126 independent sweeps.
+"""
+
+import itertools
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ablate.errors import UserError
+from ablate.study.estimate import estimate
+from ablate.study.evidence import Evidence, Run
+from ablate.study.noise import evidence_of
+from ablate.study.sentences import contributions
+from ablate.study.verdict import (
+    EQUIVALENCE,
+    REFUTED,
+    SUPPORTED,
+    decide,
+    on_scale_of_alpha,
+    one_sided,
+)
+
+RUNS = 10
+ALPHA = 0.05
+REPLICATE = "replicate"  # another set of seeds of the same arm
+Parts = Float[np.ndarray, "runs sentences"]
+
+
+def judge_splits(parts: Parts, margin: float) -> dict[str, Any]:
+    """Share of each verdict over all splits of the runs into halves, paired in their order."""
+    halves = [
+        ([0, *chosen], [run for run in range(1, len(parts)) if run not in chosen])
+        for chosen in itertools.combinations(range(1, len(parts)), len(parts) // 2 - 1)
+    ]
+    found = [parts[first] - parts[second] for first, second in halves]
+    return {
+        "splits": len(halves),
+        "largest difference": round(max(abs(float(one.mean())) for one in found), 3),
+        "superiority, margin 0": _shares(found, {"kind": "superiority", "margin": 0.0}),
+        f"equivalence, margin {margin:g}": _shares(found, {"kind": EQUIVALENCE, "margin": margin}),
+    }
+
+
+def _shares(found: list[Parts], claim: dict[str, Any]) -> dict[str, float]:
+    verdicts = []
+    for one in found:
+        effect = estimate(one.mean(1), one)
+        p = on_scale_of_alpha(claim, one_sided(claim, effect))
+        verdicts.append(decide(claim, effect.effect, p, ALPHA))
+    return {side: round(verdicts.count(side) / len(verdicts), 4) for side in (SUPPORTED, REFUTED)}
+
+
+def ten_runs(evidence: Evidence, split: str) -> tuple[str, Parts]:
+    """The first arm that has ten finished runs, and the contributions of their sentences.
+
+    Raises:
+        UserError: no arm has them.
+    """
+    arms: dict[str, list[Run]] = {}
+    for run in sorted(
+        evidence.runs, key=lambda run: (run["levels"].get(REPLICATE) or 0, run["seed"])
+    ):
+        if run["status"] == "finished" and split in evidence.statistics.get(run["identity"], {}):
+            own = {k: v for k, v in run["levels"].items() if k != REPLICATE}
+            arms.setdefault(json.dumps(own, sort_keys=True), []).append(run)
+    for levels, runs in arms.items():
+        if len(runs) >= RUNS:
+            rows = [evidence.statistics[run["identity"]][split] for run in runs[:RUNS]]
+            return levels, np.array([contributions(one) for one in rows])
+    raise UserError(f"no arm has {RUNS} finished runs with statistics of split {split}")
+
+
+def main(arguments: list[str]) -> None:
+    """Print the shares of a folder.
+
+    Raises:
+        UserError: wrong arguments, or a folder without ten runs of an arm.
+    """
+    options = {"margin": "1", "split": "test"}
+    options |= dict(given.split("=", 1) for given in arguments if "=" in given)
+    folders = [Path(given) for given in arguments if "=" not in given]
+    if len(folders) != 1 or options.keys() - {"margin", "split"}:
+        raise UserError("it takes FOLDER, margin=NUMBER and split=NAME")
+    try:
+        margin = float(options["margin"])
+    except ValueError:
+        raise UserError(f"margin={options['margin']} is no number") from None
+    arm, parts = ten_runs(evidence_of(folders[0]), options["split"])
+    print(json.dumps({"arm": arm, **judge_splits(parts, margin)}, indent=2))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"ablate: {error}")

@@ -1,0 +1,96 @@
+"""How often the engine is wrong: simulated sweeps, judged by the rules that judge real ones.
+
+  python -m ablate.study.calibrate [sweeps=1000] [seeds=3,5,10,20] [to=docs/calibration.md]
+
+Writes a table per question as Markdown. Takes about four minutes of one core, on all cores.
+"""
+
+import os
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from rich.progress import track
+
+from ablate.errors import UserError
+from ablate.study.calibration_tables import Results, document
+from ablate.study.rivals import Weights
+from ablate.study.simulate import KINDS, Design
+from ablate.study.trial import Marks, Trial
+from ablate.tracking.files import write_text
+
+SENTENCES = 1000
+MARGIN = 2.0  # BLEU
+CHUNK = 50  # sweeps of one step of the progress bar
+SEED = 0
+DEFAULTS = {"sweeps": "1000", "seeds": "3,5,10,20", "to": "docs/calibration.md"}
+
+
+def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: bool = True) -> Marks:
+    """Sum of what happened in that many sweeps; `number` tells chunks of one row apart."""
+    rng = np.random.default_rng([SEED, list(KINDS).index(kind), seeds, number])
+    # one set of weights for all sweeps and chunks
+    weights = Weights.draw(seeds, SENTENCES, np.random.default_rng(SEED)) if rivals else None
+    design = Design.with_effects(KINDS[kind], (0.0, 0.0, MARGIN))
+    trial = Trial(design, seeds, SENTENCES, MARGIN, weights)
+    return total(trial.run(rng) for _ in range(sweeps))
+
+
+def total(marks: Iterable[Marks]) -> Marks:
+    """Sums by name."""
+    found: Marks = {}
+    for one in marks:
+        for name, mark in one.items():
+            found[name] = found.get(name, 0.0) + mark
+    return found
+
+
+def calibrate(sweeps: int, seeds: list[int]) -> Results:
+    """Share of sweeps in which each thing happened, for every kind of noise and number of seeds.
+
+    The same for any number of cores: every chunk of sweeps has a generator of its own.
+    """
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that are started now
+    rows = [(kind, n) for kind in KINDS for n in seeds]
+    starts = list(enumerate(range(0, sweeps, CHUNK)))
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        chunks = {
+            row: [pool.submit(simulate, *row, min(CHUNK, sweeps - at), k) for k, at in starts]
+            for row in rows
+        }
+        waiting = [chunk for row in rows for chunk in chunks[row]]
+        for _ in track(as_completed(waiting), "simulated sweeps", total=len(waiting)):
+            pass
+    sums = {row: total(chunk.result() for chunk in chunks[row]) for row in rows}
+    return {row: {name: mark / sweeps for name, mark in sums[row].items()} for row in rows}
+
+
+def main(arguments: list[str]) -> None:
+    """Simulate and write the tables.
+
+    Raises:
+        UserError: an unknown argument, or a number that is none.
+    """
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    if unknown := given.keys() - DEFAULTS.keys():
+        raise UserError(f"{min(unknown)} is no argument; allowed are {', '.join(DEFAULTS)}")
+    options = DEFAULTS | given
+    try:
+        sweeps, seeds = int(options["sweeps"]), [int(n) for n in options["seeds"].split(",")]
+    except ValueError:
+        raise UserError("sweeps takes a number, and seeds numbers with commas") from None
+    if sweeps < 1 or min(seeds) < 2:
+        raise UserError("it takes at least 1 sweep, and at least 2 seeds")
+    text = document(calibrate(sweeps, seeds), sweeps, SENTENCES, MARGIN)
+    write_text(Path(options["to"]), text)
+    print(text)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"ablate: {error}")

@@ -1,0 +1,100 @@
+"""What a reader must know beside the verdicts, as sentences."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ablate.study.estimate import SEEDS
+from ablate.study.evidence import Evidence, Run
+from ablate.study.judge import Finding
+from ablate.study.outcome import WENT_WRONG
+from ablate.words import listed, measure
+
+Entry = dict[str, Any]
+
+
+def caveats(
+    evidence: Evidence, findings: list[Finding], claims: list[Entry], spending: float
+) -> list[str]:
+    """All caveats, those of the study first."""
+    return [
+        *_of_study(evidence),
+        *_of_runs(evidence),
+        *_of_claims(findings, claims),
+        *_of_intervals(claims, spending, evidence.registration.get("looks", 0) + 1),
+    ]
+
+
+def _of_study(evidence: Evidence) -> Iterator[str]:
+    for fixed in evidence.study["fixed"]:
+        yield f"Held fixed: {fixed}."
+    if evidence.registration.get("earlier"):
+        forms = len(evidence.registration["earlier"])
+        yield f"The study had {forms} other form{'s' * (forms > 1)} before this one."
+
+
+def _of_runs(evidence: Evidence) -> Iterator[str]:
+    failed = [run for run in evidence.runs if run["status"] == "failed"]
+    if failed:
+        cells = listed([run["cell"] for run in failed])
+        many = len(failed) > 1
+        verb, cell = ("are", "cells") if many else ("is", "cell")
+        yield f"{_count(failed)} failed and {verb} no part of any number: {cell} {cells}."
+    wrong = [run for run in evidence.runs if run["status"] in WENT_WRONG]
+    if wrong:
+        arms = listed(list(dict.fromkeys(run["arm"] for run in wrong)))
+        yield (
+            f"{_count(wrong)} diverged or collapsed ({arms}); BLEU 0 and the nll of the "
+            "unigram model stand for them. How often that happens is known only as well as the "
+            "number of runs allows, which an interval of means does not show."
+        )
+    seeds = len({run["seed"] for run in evidence.runs if run["status"] != "failed"})
+    if evidence.study["claims"] and seeds < evidence.study["seeds"]:
+        yield f"{evidence.study['seeds']} seeds were planned, {seeds} have ended."
+    versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
+    if len(versions) > 1:
+        yield "Not all runs executed the same versions of everything."
+
+
+def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
+    for finding, entry in zip(findings, claims, strict=True):
+        if finding.paired and finding.paired.unpaired:
+            seeds = listed(finding.paired.unpaired)
+            yield (
+                f"{entry['id']}: seed{'s' * (len(finding.paired.unpaired) > 1)} {seeds} of an arm "
+                "without a partner, or without the metric, do not enter."
+            )
+        among = entry["among_converged_pairs"]
+        if among and entry["pairs"] and not among["pairs"]:
+            yield f"{entry['id']}: no pair has two runs that finished."
+        if entry["method"].startswith("sign test"):
+            yield (
+                f"{entry['id']}: the differences of all {entry['pairs']} seeds are exactly equal, "
+                "so that their number alone is evidence; the interval has no width."
+            )
+        if entry["older_cells"]:
+            yield (
+                f"{entry['id']}: {entry['older_cells']} runs are older than the study"
+                f"{', which makes its verdict exploratory' if entry['exploratory'] else ''}."
+            )
+
+
+def _of_intervals(claims: list[Entry], spending: float, look: int) -> Iterator[str]:
+    tested = [entry for entry in claims if entry["p"]]
+    if len(tested) > 1:
+        yield (
+            f"Verdicts follow p-values that are adjusted for {len(tested)} claims (Holm); "
+            "intervals are not adjusted."
+        )
+    metrics = [e["metric"] for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]
+    if metrics:
+        said = listed([measure(metric).name for metric in dict.fromkeys(metrics)])
+        yield f"Intervals of {said} cover other seeds, but no other test sentences."
+    if spending < 1:
+        yield (
+            f"More seeds than planned: this is look {look} at the study, judged at alpha / "
+            f"{1 / spending:g}; all looks together spend less than 1.5 alpha."
+        )
+
+
+def _count(runs: list[Run]) -> str:
+    return f"{len(runs)} run{'s' * (len(runs) > 1)}"

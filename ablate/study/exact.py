@@ -1,0 +1,104 @@
+"""Claims that must hold in every case: a probe's value, or the difference of two runs.
+
+Rule: supported when no value is further from 0 than the tolerance, refuted when one is. A case
+counts only where the negative control moved, else it could not have failed; with no case that
+counts, inconclusive.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ablate.study.contrast import CHANGED, differ
+from ablate.study.evidence import Evidence, Run
+from ablate.study.sides import has, sides
+from ablate.study.verdict import INCONCLUSIVE, REFUTED, SUPPORTED
+
+MOVED = 1e-3  # what the control must exceed
+Claim = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One value that must be 0; `value` is None where it was not measured."""
+
+    seed: int
+    value: float | None
+    counts: bool  # whether the control moved
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The cases of a claim and its verdict."""
+
+    cases: list[Case]
+    runs: list[Run]  # every run at its levels, failed ones too
+    tolerance: float
+
+    @property
+    def counted(self) -> list[Case]:
+        """Cases that were measured and whose control moved."""
+        return [case for case in self.cases if case.value is not None and case.counts]
+
+    @property
+    def broken(self) -> int:
+        """Cases that violate the claim; a value that is not finite does."""
+        return sum(not abs(case.value or 0.0) <= self.tolerance for case in self.counted)
+
+    @property
+    def worst(self) -> float | None:
+        """Largest deviation from 0."""
+        return max((abs(case.value or 0.0) for case in self.counted), default=None)
+
+    @property
+    def verdict(self) -> str:
+        """The rule."""
+        if not self.counted:
+            return INCONCLUSIVE
+        return REFUTED if self.broken else SUPPORTED
+
+
+def examine(claim: Claim, evidence: Evidence) -> Exact:
+    """Return the cases of an exact claim."""
+    if not claim["treatment"]:
+        runs = [run for run in evidence.runs if has(run, claim["where"])]
+        ended = [run for run in runs if run["status"] != "failed"]
+        cases = [
+            Case(run["seed"], _measured(run, claim["metric"]), _moved(claim, [run]))
+            for run in ended
+        ]
+        return Exact(cases, runs, claim["tolerance"])
+    first, second = sides(claim, evidence)
+    cases = [
+        Case(seed, _difference(claim, pair, evidence), _moved(claim, pair))
+        for seed in sorted(first.runs.keys() & second.runs.keys())
+        for pair in zip(first.runs[seed], second.runs[seed], strict=False)
+        if all(run["status"] != "failed" for run in pair)
+    ]
+    runs = [run for side in (first, second) for found in side.runs.values() for run in found]
+    return Exact(cases, runs, claim["tolerance"])
+
+
+def _measured(run: Run, metric: str) -> float | None:
+    """A run's value; one that was not finite is null in its record."""
+    if metric not in run["metrics"]:
+        return None
+    found = run["metrics"][metric]
+    return math.nan if found is None else float(found)
+
+
+def _difference(claim: Claim, pair: tuple[Run, Run], evidence: Evidence) -> float | None:
+    split, _, name = claim["metric"].rpartition("/")
+    if name == CHANGED:
+        try:
+            return float(differ(pair, split, evidence).mean())
+        except KeyError:
+            return None
+    values = [_measured(run, claim["metric"]) for run in pair]
+    return None if values[0] is None or values[1] is None else values[0] - values[1]
+
+
+def _moved(claim: Claim, runs: tuple[Run, ...] | list[Run]) -> bool:
+    if not claim["control"]:
+        return True
+    return any(abs(_measured(run, claim["control"]) or 0.0) > MOVED for run in runs)

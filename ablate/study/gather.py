@@ -1,0 +1,97 @@
+"""From the records of a sweep's runs to the evidence of its study."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ablate.errors import UserError
+from ablate.study.evidence import Evidence, Rows, Run, read_json
+from ablate.sweep.cell import read_links, swept
+from ablate.tracking.arm import say
+
+LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
+CURVES = ("val/nll", "val/bleu")
+STATISTICS = ".stats.npz"
+SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that of the sweep
+
+
+def gather(sweep: Path) -> Evidence:
+    """Read the cells of a sweep and the records of their runs.
+
+    Raises:
+        UserError: the folder is not that of a sweep that has begun, or a record is damaged.
+    """
+    about = read_json(sweep / "study.json")
+    links = read_links(sweep)
+    if not links:
+        raise UserError(f"{sweep} is not the folder of a sweep with runs")
+    study = about["study"] or {"factors": swept(links), "claims": []}
+    statistics = {link["identity"]: found for link in links if (found := _statistics(link))}
+    sentences = {split: len(rows) for found in statistics.values() for split, rows in found.items()}
+    return Evidence(
+        name=about["name"],
+        study=study,
+        regime={**about["regime"], "test_sentences": sentences},
+        registration=about["registration"],
+        runs=[_run(link, study["factors"], about["name"]) for link in links],
+        screening=[
+            _run(link, study["factors"], about["name"]) for link in read_links(sweep / SCREENING)
+        ],
+        statistics=statistics,
+    )
+
+
+def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
+    levels = {factor: link["levels"].get(factor) for factor in factors}
+    folder = Path(link["folder"]) if "folder" in link else None
+    run = {
+        "cell": link["cell"],
+        "identity": link.get("identity", ""),
+        "levels": levels,
+        "arm": say(levels),
+        "seed": link["seed"],
+        "status": link["status"],
+        "metrics": link.get("metrics", {}),
+        "curve": _curve(folder) if folder else {},
+        "reused": bool(link.get("reused")),
+        "ended": link.get("ended", 0.0),
+        "seconds": link.get("wall_seconds", 0.0),
+        "command": shlex.join(["python", "-m", "ablate", *link["overrides"]]),
+        "versions": _versions(folder) if folder else {},
+    }
+    tuned = {"tuned": link["tuned"]} if "tuned" in link else {}
+    error = {"error": link["error"]} if "error" in link else {}
+    return run | tuned | error
+
+
+def _curve(folder: Path) -> dict[str, list[int | float]]:
+    """Values of every validation by its optimiser step."""
+    by_step: dict[int, dict[str, Any]] = {}
+    path = folder / "metrics.jsonl"
+    for text in path.read_text().splitlines() if path.exists() else []:
+        line = json.loads(text)
+        by_step.setdefault(line["step"], {}).update(line)
+    points = [line for _, line in sorted(by_step.items()) if all(name in line for name in CURVES)]
+    return {name: [line[name] for line in points] for name in ("step", *CURVES)} if points else {}
+
+
+def _versions(folder: Path) -> dict[str, str]:
+    environment = read_json(folder / "environment.json")
+    packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
+    return {"python": environment["python"], **packages}
+
+
+def _statistics(link: dict[str, Any]) -> dict[str, Rows]:
+    if "evaluation" not in link:
+        return {}
+    paths = sorted(Path(link["evaluation"]).glob(f"*{STATISTICS}"))
+    return {path.name.removesuffix(STATISTICS): _rows(path) for path in paths}
+
+
+def _rows(path: Path) -> Rows:
+    with np.load(path, allow_pickle=False) as arrays:
+        rows: Rows = arrays["bleu"]
+    return rows

@@ -1,0 +1,34 @@
+"""Holm's correction over the claims of one file.
+
+Source: Holm 1979, A simple sequentially rejective multiple test procedure.
+Each claim has two tests, behind "supported" and behind "refuted". They are the two directions of
+one question, of which at most one is wrong at a time, and each p-value is already on the scale of
+the claim's alpha; so the family has one member per claim, represented by the smaller of its two
+p-values (Shaffer 1980, Annals of Statistics 8, 1342: Holm's procedure with directional decisions).
+A claim is wrong when the direction that it decides is. The chance that any claim of the file is
+wrong is then at most alpha for independent claims; claims that share an arm are covered by
+simulation (docs/calibration.md).
+"""
+
+from collections.abc import Sequence
+
+Tests = dict[str, float]
+
+
+def adjust(tests: Sequence[Tests], alphas: Sequence[float]) -> list[Tests]:
+    """Return adjusted p-values, to be compared with each claim's own alpha.
+
+    Claims are ranked by the smallest p-value in units of their alpha, so that alphas may differ;
+    the family's error is then at most the largest of them.
+    """
+    ratios = [min(p.values()) / alpha for p, alpha in zip(tests, alphas, strict=True)]
+    order = sorted(range(len(tests)), key=ratios.__getitem__)
+    adjusted: list[Tests] = [{} for _ in tests]
+    reached = 0.0  # in units of alpha: no claim is judged more easily than one before it
+    for rank, k in enumerate(order):
+        left = len(tests) - rank
+        adjusted[k] = {
+            key: min(1.0, max(p * left, reached * alphas[k])) for key, p in tests[k].items()
+        }
+        reached = min(adjusted[k].values()) / alphas[k]
+    return adjusted

@@ -1,0 +1,43 @@
+"""Corpus BLEU as a mean over sentences, so that test sentences can be sampled like seeds.
+
+Equation: for the sums S of the sufficient statistics x_1 .. x_m, BLEU(S) is homogeneous of degree
+0, so that grad BLEU(S) . S = 0 and the contributions c_i = BLEU(S) + m grad BLEU(S) . x_i have the
+mean BLEU(S). Their spread over m is the standard error of BLEU over samples of sentences, to first
+order: the infinitesimal jackknife (Efron 1982, The Jackknife, the Bootstrap, section 6).
+Expect: the bootstrap's standard error within 2 % from 200 sentences on.
+"""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ablate.metric.bleu import bleu_of_resamples
+
+BLEU = "bleu"
+
+
+def bleu(rows: Int[np.ndarray, "sentences 10"]) -> float:
+    """Corpus BLEU of statistics per sentence."""
+    return float(bleu_of_resamples(rows.sum(0, dtype=np.int64)[None])[0])
+
+
+def contributions(rows: Int[np.ndarray, "sentences 10"]) -> Float[np.ndarray, " sentences"]:
+    """Return what each sentence contributes to corpus BLEU; the mean is BLEU, 0 to 100."""
+    score = bleu(rows)
+    if score == 0:
+        return np.zeros(len(rows))
+    influence = len(rows) * (rows @ _gradient(rows.sum(0, dtype=np.float64)))
+    return score * (1 + influence - influence.mean())  # the mean is 0 but for smoothed orders
+
+
+def _gradient(sums: Float[np.ndarray, " 10"]) -> Float[np.ndarray, " 10"]:
+    """Gradient of log BLEU; an order without a match is smoothed and does not move."""
+    sys_len, ref_len = sums[:2]
+    counts, totals = sums[2:6], sums[6:]
+    found = counts > 0
+    gradient = np.zeros(10)
+    gradient[2:6][found] = 0.25 / counts[found]
+    gradient[6:] = -0.25 / totals
+    if sys_len < ref_len:  # the brevity penalty counts
+        gradient[0] = ref_len / sys_len**2
+        gradient[1] = -1 / sys_len
+    return gradient

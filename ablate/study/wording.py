@@ -1,0 +1,127 @@
+"""The one sentence of a verdict: effect, interval, seeds, margin, verdict, and what is missing."""
+
+import math
+from typing import Any
+
+from ablate.study.exact import Exact
+from ablate.study.rates import Rates
+from ablate.study.sides import names
+from ablate.study.verdict import EQUIVALENCE, INCONCLUSIVE, REFUTED, Tested
+from ablate.tracking.arm import say
+from ablate.words import Measure, measure
+
+Claim = dict[str, Any]
+PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
+
+
+def of_cases(claim: Claim, found: Exact) -> str:
+    """The sentence of an exact claim."""
+    counted = len(found.counted)
+    if not counted:
+        still = "its control did not move" if found.cases else "there is none"
+        return f"{_what(claim)}: no case counts, {still}: {found.verdict}."
+    left = len(found.cases) - counted
+    control = f", {left} more do not count (control at rest or not measured)" if left else ""
+    zero = f"within {claim['tolerance']:g} of 0" if claim["tolerance"] else "0"
+    return (
+        f"{_what(claim)} is {zero} in {counted - found.broken} of {counted} cases "
+        f"(largest deviation {found.worst:.3g}{control}): {found.verdict}."
+    )
+
+
+def of_effect(claim: Claim, found: Tested, verdict: str) -> str:
+    """The sentence of a claim about a difference or a slope."""
+    if math.isnan(found.effect):
+        missing = f"no pair of runs with the same seed has ended with {claim['metric']}"
+        return f"{_what(claim)}: {missing}: {verdict}."
+    unit = _unit(claim)
+    what = f"{_what(claim)}: {unit.say(found.effect, sign=True)} {unit.name} {_span(claim, found)}"
+    small = ", there but smaller than the margin" if _too_small(claim, found, verdict) else ""
+    return f"{what} {_over(found)}, margin {claim['margin']:g}: {verdict}{small}."
+
+
+def _too_small(claim: Claim, found: Tested, verdict: str) -> bool:
+    """Whether a claim is refuted although its interval lies above 0: below what it names."""
+    if verdict != REFUTED or claim["kind"] == EQUIVALENCE:
+        return False
+    return found.interval(1 - claim["alpha"])[0] > 0
+
+
+def _span(claim: Claim, found: Tested) -> str:
+    """The interval; for equivalence that of its two one-sided tests too."""
+    ends = found.interval(1 - claim["alpha"])
+    if math.isinf(ends[0]):
+        return "(no interval)"
+    if claim["kind"] != EQUIVALENCE:
+        return _ends(claim, ends)
+    level = 1 - 2 * claim["alpha"]
+    return f"{_ends(claim, ends)} ({level:.0%}: {_ends(claim, found.interval(level))})"
+
+
+def _ends(claim: Claim, ends: tuple[float, float]) -> str:
+    return f"[{', '.join(_unit(claim).say(end, sign=True) for end in ends)}]"
+
+
+def outlook(claim: Claim, detectable: float | None, needed: int | None) -> str:
+    """What an inconclusive design could have seen, and what would decide."""
+    if detectable is None:
+        return "What such a design can see is not known without a spread between seeds."
+    unit = _unit(claim)
+    seen = f"{unit.say(detectable)} {unit.name}".rstrip()
+    if claim["kind"] == EQUIVALENCE:
+        first = f"Equal arms would have been shown to be within {seen} with power .8"
+    else:
+        first = f"A true effect of {seen} would have been seen with power .8"
+    if needed is not None:
+        return f"{first}; about {needed} seeds would decide, if effect and noise are as measured."
+    return (
+        f"{first}; more seeds alone would not decide, if effect and noise are as measured: "
+        "the effect is too near a bound of the rule, or the test sentences are too few."
+    )
+
+
+def sentence(
+    claim: Claim,
+    found: Tested,
+    verdict: str,
+    detectable: float | None,
+    needed: int | None,
+) -> str:
+    """The verdict in words."""
+    said = of_effect(claim, found, verdict)
+    if verdict != INCONCLUSIVE:
+        return said
+    return f"{said} {outlook(claim, detectable, needed)}"
+
+
+def _unit(claim: Claim) -> Measure:
+    known = measure(claim["metric"])
+    if claim["kind"] == "trend" and claim["scale"] == "log_log":
+        return Measure("(exponent)", "", 3)
+    name = known.name if known.unit in ("", "points", "share", "count") else known.axis
+    return Measure(name, known.unit, known.digits)
+
+
+def _what(claim: Claim) -> str:
+    """What is compared, under which levels; the better direction stands first."""
+    where = f"With {say(claim['where'])}, " if claim["where"] else ""
+    arms = names(claim) if claim["kind"] != "trend" else []
+    if claim["kind"] == "trend":
+        what = f"slope {PER[claim['scale']]} {claim['over']}"
+        what += "" if claim["better"] == "higher" else ", sign turned as lower is better"
+    elif not arms:
+        what = measure(claim["metric"]).name
+    else:
+        turned = claim["better"] == "lower" and claim["kind"] != "exact"
+        what = " - ".join(reversed(arms) if turned else arms)
+        what += f" in {measure(claim['metric']).name}" if claim["kind"] == "exact" else ""
+    if claim["minus"]:
+        what = f"({what}) minus the same with {say(claim['minus'])}"
+    return where + what
+
+
+def _over(found: Tested) -> str:
+    if isinstance(found, Rates):
+        return f"({found.first} of {found.of_first} against {found.second} of {found.of_second})"
+    seeds = f"over {found.pairs} seed{'s' * (found.pairs != 1)}"
+    return f"{seeds} and {found.sentences} test sentences" if found.sentences else seeds

@@ -1,0 +1,163 @@
+"""Whether the arms of a sweep are what its study says, checked before any run.
+
+The factors are what is swept, the arms of every claim exist, two arms differ in nothing but the
+factors and the declared nuisances, and they train differently.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+from torch import Tensor
+
+from ablate.data.module import TranslationData
+from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.errors import UserError
+from ablate.loss.chunked import loss_of_states
+from ablate.run import make_model, make_parts
+from ablate.seeding import seed_dropout, seed_of
+from ablate.sweep.cell import SEEDS, Cell
+
+# What two steps on a fixed batch can show; of the rest, each is a difference by itself.
+SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
+LENGTHS = (12, 9, 7, 4, 3, 1)  # of the sentences of the fixed batch
+STEPS = 2
+
+
+def check_arms(cells: list[Cell], study: dict[str, Any], data: dict[int, TranslationData]) -> None:
+    """Raise UserError unless the cells form the study; `data` holds their corpora by number."""
+    _check_swept(cells, study)
+    _check_claims(cells, study)
+    arms = _first_of_each(cells, study["factors"])
+    _check_fixed(arms, study)
+    if study["expect"] == "different" and cells[0].config.probe is None:
+        _check_training(arms, data)
+
+
+def _free(study: dict[str, Any]) -> list[str]:
+    """Keys that may differ between cells."""
+    tuned = [study["tune"]["key"]] if study["tune"] else []
+    return [*study["factors"], *study["nuisance"], *tuned, *SEEDS]
+
+
+def _check_swept(cells: list[Cell], study: dict[str, Any]) -> None:
+    for key in _swept(cells):
+        if key not in _free(study):
+            raise UserError(
+                f"{key} differs between the cells, but is neither a factor nor a nuisance of the "
+                f"study; its factors are {', '.join(study['factors'])}"
+            )
+
+
+def _swept(cells: list[Cell]) -> list[str]:
+    given = [dict(o.lstrip("+").split("=", 1) for o in cell.overrides) for cell in cells]
+    keys = dict.fromkeys(itertools.chain.from_iterable(given))
+    return [key for key in keys if len({levels.get(key) for levels in given}) > 1]
+
+
+def _check_claims(cells: list[Cell], study: dict[str, Any]) -> None:
+    for claim in study["claims"]:
+        wanted = [claim["where"] | claim[part] for part in ("treatment", "baseline")]
+        if claim["minus"]:
+            wanted += [levels | claim["minus"] for levels in wanted]
+        for levels in wanted:
+            if not any(cell.levels.items() >= levels.items() for cell in cells):
+                said = ", ".join(f"{key}={level}" for key, level in levels.items())
+                raise UserError(f"study.claims, {claim['id']}: no cell has {said}")
+
+
+def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
+    """One cell of every arm, all with the same seed."""
+    first: dict[tuple[str, ...], Cell] = {}
+    for cell in cells:
+        first.setdefault(tuple(str(cell.levels[factor]) for factor in factors), cell)
+    return list(first.values())
+
+
+def _check_fixed(arms: list[Cell], study: dict[str, Any]) -> None:
+    """What differs between two arms must lie below a factor or a nuisance."""
+    free = [key.replace("/", ".") for key in _free(study)]
+    leaves = [_leaves(arm.task_config()) for arm in arms]
+    for arm, own in zip(arms[1:], leaves[1:], strict=True):
+        for key in leaves[0].keys() | own.keys():
+            differs = leaves[0].get(key) != own.get(key)
+            if differs and not any(key == f or key.startswith(f"{f}.") for f in free):
+                raise UserError(
+                    f"the arms {arms[0].label} and {arm.label} differ in {key} as well "
+                    f"({leaves[0].get(key)}, {own.get(key)}), which is neither a factor nor a "
+                    "nuisance of the study"
+                )
+
+
+def _leaves(config: DictConfig) -> dict[str, Any]:
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    return dict(_walk(plain, ""))
+
+
+def _walk(node: Any, path: str) -> Iterable[tuple[str, Any]]:
+    if not isinstance(node, dict):
+        yield path, node
+        return
+    for key, value in node.items():
+        yield from _walk(value, f"{path}.{key}" if path else str(key))
+
+
+def _check_training(arms: list[Cell], data: dict[int, TranslationData]) -> None:
+    """Two arms that differ only in what two steps can show must differ after them."""
+    prints: dict[int, str] = {}
+    for one, other in itertools.combinations(arms, 2):
+        if not all(_seen(f) for f in one.levels if one.levels[f] != other.levels[f]):
+            continue
+        for arm in (one, other):
+            if arm.number not in prints:
+                prints[arm.number] = trained_a_little(arm.task_config(), data[arm.number])
+        if prints[one.number] == prints[other.number]:
+            raise UserError(
+                f"the arms {one.label} and {other.label} are the same after {STEPS} training "
+                "steps; say study.expect=identical if that is meant"
+            )
+
+
+def _seen(factor: str) -> bool:
+    return factor.replace("/", ".").startswith(SEEN)
+
+
+def trained_a_little(config: DictConfig, data: TranslationData) -> str:
+    """Hash of all parameters after two optimiser steps on a fixed batch with padding."""
+    model = make_model(config, data)
+    parts = make_parts(config)
+    optimizer = parts["optimizer"](model.parameters())
+    factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: parts["schedule"](d + 1))
+    src, tgt_in, tgt_out = fixed_batch(data.src_vocab, data.tgt_vocab)
+    seed_dropout(seed_of(config), 0)
+    for _ in range(STEPS):
+        keep = tgt_out != PAD
+        states = model.decode(tgt_in, model.encode(src))[keep]
+        weight = model.embedding.output_weight()
+        objective, _ = loss_of_states(parts["loss"], weight, states, tgt_out[keep])
+        optimizer.zero_grad()
+        torch.autograd.backward(objective)
+        optimizer.step()
+        factor.step()
+    values = b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())
+    return hashlib.sha256(values).hexdigest()
+
+
+def fixed_batch(src_vocab: int, tgt_vocab: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Source, target input and target output of some random sentences of unlike lengths."""
+    random = torch.Generator().manual_seed(0)
+    columns = torch.arange(max(LENGTHS) + 1)
+    length = torch.tensor(LENGTHS)[:, None]
+    sides = []
+    for vocabulary, lengths in ((src_vocab, length), (tgt_vocab, length.flip(0))):
+        words = torch.randint(EOS + 2, vocabulary, (len(LENGTHS), len(columns)), generator=random)
+        words = words.where(columns < lengths, torch.where(columns == lengths, EOS, PAD))
+        sides.append(words)
+    src, tgt_out = sides
+    tgt_in = tgt_out.roll(1, 1)
+    tgt_in = tgt_in.where(tgt_in != EOS, PAD)
+    tgt_in[:, 0] = BOS
+    return src, tgt_in, tgt_out

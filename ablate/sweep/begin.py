@@ -1,0 +1,68 @@
+"""The beginning of a sweep: its study is checked and written down before any run."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from ablate.errors import UserError
+from ablate.study.claim import check_study
+from ablate.study.registration import register
+from ablate.sweep.cell import plain_study
+from ablate.tracking.files import write_json
+
+LAUNCHER = "ablate_launcher"
+
+
+def begin(config: DictConfig) -> None:
+    """Check the study of a sweep, register it, and write study.json.
+
+    Raises:
+        UserError: no rule could decide the study, or its launcher cannot tune.
+    """
+    study = None if config.study is None else plain_study(config)
+    about = regime(config)
+    registration: dict[str, Any] = {}
+    if study is not None:
+        check_study(study)
+        if study["tune"] and LAUNCHER not in config.hydra.launcher._target_:
+            raise UserError(
+                "study.tune needs hydra/launcher=ablate; with another one, choose the value of "
+                f"{study['tune']['key']} beforehand and say study.tune=null"
+            )
+        registration = register(Path(config.paths.results), config.name, study, about)
+    registration["command"] = command(config)
+    said = {
+        "name": config.name,
+        "study": study,
+        "regime": about,
+        "registration": registration,
+    }
+    write_json(Path(config.hydra.sweep.dir) / "study.json", said)
+
+
+def regime(config: DictConfig) -> dict[str, Any]:
+    """What a verdict holds for: the data, the size and the budget of its runs."""
+    from ablate.tracking.identity import device_kind  # torch
+
+    choices = config.hydra.runtime.choices
+    model = config.model
+    return {
+        "scale": choices.scale,
+        "data": choices.data,
+        "model": choices.model,
+        "d_model": model.d_model,
+        "n_layers": model.n_layers,
+        "steps": config.budget.steps,
+        "tokens_per_step": config.batch.tokens,
+        "device": device_kind(config),
+        "precision": str(config.trainer.precision),
+        "threads": config.threads,
+    }
+
+
+def command(config: DictConfig) -> str:
+    """The command line of a sweep, as its overrides give it."""
+    task = [word for word in config.hydra.overrides.task if not word.startswith("paths.")]
+    return shlex.join(["python", "-m", "ablate", *task, "-m"])

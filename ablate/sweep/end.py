@@ -1,0 +1,79 @@
+"""The end of a sweep: its table and, where it has a study, its verdicts and its report."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+from rich.console import Console
+
+from ablate.study.evidence import Evidence
+from ablate.study.gather import gather
+from ablate.study.registration import look
+from ablate.study.table import as_markdown, as_rich, rows
+from ablate.tracking.files import write_text
+
+OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
+FILE_WIDTH = 140  # of a table that goes to a file or a pipe
+
+
+def end(config: DictConfig) -> int:
+    """Print the table, and write and print the verdicts; return the number of failed runs."""
+    sweep = Path(config.hydra.sweep.dir)
+    evidence = gather(sweep)
+    console = Console()
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
+    arms = rows(evidence.runs)
+    console.print(as_rich(evidence.name, arms))
+    write_text(sweep / "table.md", as_markdown(arms))
+    if config.study is not None:
+        _judge(config, _counted(config, evidence), console)
+    failed = [run for run in evidence.runs if run["status"] == "failed"]
+    for run in failed:
+        console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", markup=False)
+    console.print(f"table, verdicts and the records of all cells: {sweep}", highlight=False)
+    runs = Path(config.paths.results) / "runs"
+    if config.logger is not None and any(runs.glob(f"*/{OFFLINE}")):
+        console.print(f"W&B was offline; to send its runs: wandb sync {runs / '*' / OFFLINE}")
+    return len(failed)
+
+
+def _counted(config: DictConfig, evidence: Evidence) -> Evidence:
+    """The evidence with this look at its runs counted and written down."""
+    seeds = sorted({run["seed"] for run in evidence.runs if run["status"] != "failed"})
+    begun = dict(evidence.registration)
+    command = begun.pop("command")
+    regime = {k: v for k, v in evidence.regime.items() if k != "test_sentences"}
+    counted = look(Path(config.paths.results), evidence.name, begun, regime, seeds)
+    return replace(evidence, registration={**counted, "command": command})
+
+
+def _judge(config: DictConfig, evidence: Evidence, console: Console) -> None:
+    from ablate.report.content import slice_warning
+    from ablate.report.write import write_report  # matplotlib
+    from ablate.tracking.analysis import log_analysis  # W&B
+
+    sweep = Path(config.hydra.sweep.dir)
+    evidence.save(sweep)
+    verdict = write_report(evidence, sweep)
+    if warning := slice_warning(verdict):
+        console.print(f"\n{warning}", style="bold", markup=False, soft_wrap=True)
+    announce(console, verdict)
+    log_analysis(config, evidence, verdict, sweep)
+    console.print(f"\nreport: {sweep / 'report.md'}", highlight=False)
+
+
+def announce(console: Console, verdict: dict[str, Any]) -> None:
+    """Print the verdict of every claim, in what regime it holds, and what it does not cover."""
+    for claim in verdict["claims"]:
+        exploratory = " (exploratory)" if claim["exploratory"] else ""
+        console.print(
+            f"\n[bold]{claim['verdict'].upper()}[/bold]{exploratory}  {claim['statement']}",
+            soft_wrap=True,
+        )
+        console.print(f"  {claim['sentence']}", highlight=False, markup=False, soft_wrap=True)
+    regime = ", ".join(f"{key} {value}" for key, value in verdict["regime"].items())
+    console.print(f"\nRegime: {regime}.", highlight=False, soft_wrap=True)
+    for caveat in verdict["caveats"]:
+        console.print(f"- {caveat}", highlight=False, markup=False, soft_wrap=True)

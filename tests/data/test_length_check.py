@@ -1,0 +1,73 @@
+"""A table of positions that is too short is found before any work."""
+
+import pytest
+import torch
+
+from ablate.data.vocabulary import EOS
+from ablate.errors import UserError
+from ablate.length_check import check_lengths
+from ablate.run import build_model, make_model, make_parts, prepare_data
+
+
+@pytest.fixture
+def check(compose, small):
+    """Check a run with learned positions, or others; return its data."""
+
+    def checked(*overrides, position="learned"):
+        config = compose(*small, f"model/position={position}", *overrides)
+        data = prepare_data(config)
+        with torch.device("meta"):
+            model = build_model(config, data)
+        check_lengths(config, model, data, make_parts(config))
+        return data
+
+    return checked
+
+
+def rows(n):
+    return f"model.position.max_length={n}"
+
+
+def test_without_a_table_there_is_no_limit(check):
+    check("batch.test_padding=100000", "search.max_extra=100000", position="sinusoidal")
+
+
+def test_the_table_may_be_exactly_as_long_as_asked_for(check):
+    src, tgt = check().longest("test")
+    needed = max(src + 40, tgt)
+    check(rows(needed), "batch.test_padding=40", "search.max_ratio=0", "search.max_extra=5")
+    with pytest.raises(UserError, match=rf"the sources of test with .*at least {needed}, "):
+        check(rows(needed - 1), "batch.test_padding=40", "search.max_ratio=0")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ([rows(3)], r"max_length=3 is too short for the sources of train"),
+        ([rows(40), "search.max_ratio=9.0"], r"translations of test \(search.max_ratio=9.0 and "),
+        (
+            [rows(40), "validation_search.max_extra=40", "search.max_ratio=0"],
+            r"translations of validation \(validation_search.max_ratio=1.5 and .*max_extra=40\)",
+        ),
+        ([rows(30), "search.max_ratio=1.0", "test_splits=[test,test_long]"], "of test_long"),
+    ],
+)
+def test_what_does_not_fit_is_named(check, overrides, message):
+    with pytest.raises(UserError, match=message):
+        check(*overrides)
+
+
+def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
+    config = compose(*small, "model/position=learned", "search.max_extra=3")
+    data = prepare_data(config)
+    needed = int(1.5 * (data.longest("test")[0] - 1) + 3) + 1
+    config.model.position.max_length = needed
+    config.test_splits = ["test"]
+    model, parts = make_model(config, data), make_parts(config)
+    with torch.no_grad():  # nothing ever ends: every translation is as long as the limit
+        model.decoder.layers[-1].residuals[-1].norm.bias.copy_(-model.embedding.tgt.weight[EOS])
+    src = data.first_lines("test", 99).src
+    assert max(map(len, parts["search"](model.eval(), src))) == needed - 1
+    model.decoder.position.table = torch.nn.Parameter(model.decoder.position.table[:-1])
+    with pytest.raises(UserError, match=f"a sequence of {needed} tokens does not fit"):
+        parts["search"](model, src)

@@ -1,0 +1,110 @@
+"""Disks and files that fail: each fault is named, and the next call gets over it."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.tracking import record
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Let the disk be full whenever a file of this name is opened for writing."""
+
+    def no_space(name):
+        real = Path.open
+
+        def opened(path, mode="r", *args, **kwargs):
+            if name in path.name and mode != "r":
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return real(path, mode, *args, **kwargs)
+
+        monkeypatch.setattr(Path, "open", opened)
+
+    return no_space
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("metrics.jsonl", "last.ckpt", "weights.pt", "test.stats.npz"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("config.yaml", "result.json")),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("test.hyp", "best.pt")),
+    ],
+)
+def test_a_full_disk_is_named_and_the_next_call_goes_on(go, full, left, monkeypatch, name):
+    best = "checkpoint.tested=best"
+    with monkeypatch.context():
+        full(name)
+        with pytest.raises(UserError, match=rf"{name} cannot be written: No space left"):
+            go("full", best)
+        monkeypatch.undo()
+    found = go("full", best)
+    assert not found["reused"]
+    assert left(found) == left(go("whole", best))
+
+
+@pytest.fixture
+def finished(go):
+    """A finished run: what it says, and its two folders."""
+    found = go("finished")
+    return found, Path(found["folder"]), Path(found["evaluation"])
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_damaged_results_are_named_and_made_again(go, left, finished, capfd):
+    found, folder, tests = finished
+    whole = left(found)
+    for path, trained in ((tests / "result.json", False), (folder / "result.json", True)):
+        cut(path)
+        capfd.readouterr()
+        again = go("finished")
+        assert f"{path} is damaged" in capfd.readouterr().out
+        assert again["trained"] is trained
+        assert left(again) == whole
+
+
+def test_damaged_weights_are_named_and_trained_again(go, finished, capfd):
+    _, folder, _ = finished
+    cut(folder / "weights.pt")
+    found = go("finished", "search=greedy")
+    (line,) = [line for line in capfd.readouterr().out.splitlines() if "anew" in line]
+    assert "weights.pt is damaged" in line
+    assert found["trained"]
+
+
+def test_a_lost_checkpoint_of_the_best_weights_is_trained_again(go, kill, tmp_path):
+    from ablate.run import Translation
+
+    best = "checkpoint.tested=best"
+    kill("lost", Translation, "training_step", 12, best)
+    for path in (tmp_path / "lost").rglob("best.pt"):
+        path.write_bytes(b"nothing")
+    with pytest.raises(UserError, match=r"best\.pt is damaged"):
+        go("lost", best)
+    assert go("lost", best)["trained"]
+
+
+def test_a_folder_that_takes_nothing_can_still_be_read(go, finished, monkeypatch):
+    def refused(path):
+        raise PermissionError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(record, "acquire", refused)
+    assert go("finished")["reused"]
+    with pytest.raises(UserError, match=r"paths\.results=.*Read-only file system"):
+        go("finished", "seed=2")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("name", "../elsewhere"), ("name", "/tmp/x"), ("test_splits", "../test"), ("name", "..")],
+)
+def test_names_do_not_lead_out_of_the_results(go, key, value):
+    given = f"[{value}]" if key == "test_splits" else value
+    with pytest.raises(UserError, match=f"{key}={value}"):
+        go("named", f"{key}={given}")

@@ -1,0 +1,139 @@
+"""A run that was killed goes on to the numbers of one that was not, bit for bit."""
+
+import os
+import shutil
+import signal
+
+import pytest
+import torch
+
+from ablate.task import Translation
+from ablate.tracking import files
+
+MODES = {
+    "last": ("checkpoint.save_every=2",),
+    "accumulated": ("trainer.accumulate_grad_batches=2", "checkpoint.save_every=1"),
+    "best": ("checkpoint.tested=best",),
+    "average": ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3"),
+    "early_stopping": ("optimizer.lr=0.0", "patience=1", "budget.steps=40"),
+}
+# Lives of one run; each ends where the name is called for the nth time since it was resumed.
+LIVES = (
+    (Translation, "training_step", 5, False),
+    (Translation, "optimizer_step", 2, True),
+    (Translation, "validation_step", 1, False),
+    (files, "write_bytes", 4, True),
+    (Translation, "on_validation_epoch_end", 1, True),
+    (Translation, "test_step", 1, True),
+    (Translation, "on_test_epoch_end", 1, True),
+)
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "mode",
+    ["last", *(pytest.param(mode, marks=SLOW) for mode in MODES if mode != "last")],
+)
+def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(go, kill, left, mode):
+    whole = left(go("whole", *MODES[mode]))
+    for owner, name, nth, after in LIVES:
+        kill("killed", owner, name, nth, *MODES[mode], after=after)
+    found = go("killed", *MODES[mode])
+    assert not found["trained"]
+    assert left(found) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("nth", range(1, 14))
+def test_killed_before_and_after_every_file_is_written(go, kill, left, nth, after):
+    whole = left(go("whole", "checkpoint.save_every=4"))
+    kill("killed", files, "write_bytes", nth, "checkpoint.save_every=4", after=after)
+    assert left(go("killed", "checkpoint.save_every=4")) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("nth", [4, 6, 7, 12])
+def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, every):
+    """An epoch has three batches, so states lie at its begin, its middle and its end."""
+    saving = f"checkpoint.save_every={every}"
+    whole = left(go("whole", saving))
+    kill("killed", Translation, "training_step", nth, saving)
+    assert left(go("killed", saving)) == whole
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, status):
+    whole = left(go("whole"))
+    real, steps = Translation.training_step, []
+
+    def hit(task, *args):
+        steps.append(task.global_step)
+        if len(steps) == 8:
+            os.kill(os.getpid(), number)
+        return real(task, *args)
+
+    monkeypatch.setattr(Translation, "training_step", hit)
+    with pytest.raises(SystemExit) as left_with:
+        go("stopped")
+    assert left_with.value.code == status
+    found = go("stopped")
+    assert resumed_after() == 8
+    assert steps == list(range(12))  # none twice
+    assert left(found) == whole
+
+
+def test_a_signal_while_testing_ends_at_once_and_keeps_the_training(go, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(Translation, "test_step", lambda *args: os.kill(os.getpid(), signal.SIGTERM))
+        go("stopped")
+    assert not go("stopped")["trained"]
+
+
+def test_a_diverged_run_that_was_killed_is_still_diverged(go, kill):
+    wild = ("optimizer.lr=1e30", "schedule=constant")
+    whole = go("whole", *wild)
+    kill("killed", files, "write_bytes", 5, *wild, after=False)
+    found = go("killed", *wild)
+    assert found["status"] == whole["status"] == "diverged"
+    assert found["metrics"] == whole["metrics"]
+    assert "evaluation" not in found
+
+
+@pytest.fixture
+def half(kill, tmp_path):
+    """The folder of a run that was killed after its first state had been saved."""
+    kill("half", Translation, "training_step", 8)
+    (folder,) = (tmp_path / "half" / "runs").iterdir()
+    return folder
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+DAMAGES = {
+    "it is damaged": lambda folder: cut(folder / "checkpoints" / "last.ckpt"),
+    "has lost lines": lambda folder: cut(folder / "metrics.jsonl"),
+    "another run": lambda folder: _rename(folder / "checkpoints" / "last.ckpt"),
+}
+
+
+def _rename(path):
+    state = torch.load(path, weights_only=True)
+    state["ablate"]["identity"] = "other"
+    torch.save(state, path)
+
+
+def test_a_state_of_no_use_is_named_and_the_run_starts_anew(go, left, half, tmp_path, capfd):
+    whole = left(go("whole"))
+    for words, damage in DAMAGES.items():
+        shutil.copytree(half, tmp_path / words / "runs" / half.name)
+        damage(tmp_path / words / "runs" / half.name)
+        capfd.readouterr()
+        found = go(words)
+        (line,) = [line for line in capfd.readouterr().out.splitlines() if "anew" in line]
+        assert words in line
+        assert "last.ckpt" in line
+        assert left(found) == whole

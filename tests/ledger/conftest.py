@@ -1,0 +1,46 @@
+"""Folders with the verdicts of experiments that never ran."""
+
+import json
+
+import pytest
+
+REGIME = {"scale": "cpu", "data": "toy", "model": "micro"}
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """An empty project to stand in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "results" / "sweeps").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.fixture
+def verdict(folders):
+    """Write the verdict.json of an experiment: `verdict(folder, {claim: verdict}, ...)`."""
+
+    def write(folder, verdicts, time=100.0, report="report.md", kind="superiority", **regime):
+        path = folders / folder
+        path.mkdir(parents=True, exist_ok=True)
+        claims = [
+            {
+                "id": claim,
+                "statement": f"It is said that {claim}.",
+                "source": "a person",
+                "kind": kind,
+                "verdict": given,
+                "sentence": f"{claim} is {given} <by> 5 & 6 seeds.",
+                "exploratory": regime.get("exploratory", False),
+                "primary": True,
+            }
+            for claim, given in verdicts.items()
+        ]
+        known = {key: regime.get(key, value) for key, value in REGIME.items()}
+        name = regime.get("experiment", path.name)
+        whole = {"experiment": name, "regime": known, "claims": claims}
+        whole |= {"registered": time, "looks": regime.get("looks", 1)}
+        (path / "verdict.json").write_text(json.dumps(whole))
+        (path / report).touch()
+
+    return write

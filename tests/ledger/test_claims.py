@@ -1,0 +1,117 @@
+"""The data of the ledger, and that the studies of conf/experiment keep to it."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ablate.ledger.claims import KINDS, read_claims, read_documents
+
+CONF = Path(__file__).parents[2] / "conf" / "experiment"
+# Claims that studies add to those of the documents. An id that is neither here nor in the ledger
+# is a slip of the pen.
+ADDED = {
+    "aa_equivalence",
+    "aa_superiority",
+    "bleu_grows_with_heads",
+    "column_mask_sufficient_decoder",
+    "columns_make_padding_invisible",
+    "depth_parts_preln_and_postln",
+    "mha_params_at_fixed_d_head",
+    "outputs_with_rows_masked",
+    "outputs_without_mask",
+    "parameters_of_heads",
+    "preln_better_in_deep_stack",
+    "preln_more_stable",
+    "rows_filled_with_a_large_number_are_finite",
+    "rows_filled_with_minus_inf_are_finite",
+    "rows_instead_of_columns",
+    "sinusoidal_better_beyond_training",
+    "sinusoids_have_no_parameters",
+    "smoothing_calibrates",
+    "smoothing_costs_nll",
+    "smoothing_variants_alike",
+    "step_time_grows_with_heads",
+    "warmup_matters_more_to_postln",
+}
+
+CLAIMS = read_claims()
+DOCUMENTS = {document.title: document for document in read_documents()}
+STUDIED = [
+    (path.stem, claim)
+    for path in sorted(CONF.glob("*.yaml"))
+    for claim in (yaml.safe_load(path.read_text()).get("study") or {}).get("claims", [])
+]
+
+
+def known_section(title, section):
+    """Whether a document has the section, or the section that a detail is added to."""
+    known = DOCUMENTS[title].sections
+    return any(section == name or section.startswith(f"{name}, ") for name in known)
+
+
+def test_all_claims_are_there_once():
+    assert len(CLAIMS) == 213
+    assert len({claim.id for claim in CLAIMS}) == 213
+    assert len({claim.statement for claim in CLAIMS}) == 213
+
+
+def test_kinds():
+    counts = [sum(claim.kind == kind for claim in CLAIMS) for kind in KINDS]
+    assert counts == [113, 88, 12]
+
+
+def test_every_claim_is_whole():
+    may_be_empty = {"also_in", "factors"}
+    for claim in CLAIMS:
+        for name, text in dataclasses.asdict(claim).items():
+            assert text == text.strip() and "  " not in text, claim.id
+            assert text or name in may_be_empty, (claim.id, name)
+        assert re.fullmatch(r"[a-z0-9_]+", claim.id)
+        assert claim.statement.endswith("."), claim.id
+        assert all(claim.factor_names), claim.id
+
+
+def test_every_claim_says_where_it_stands():
+    for claim in CLAIMS:
+        for section in claim.section.split("; "):
+            assert known_section(claim.document, section), (claim.id, section)
+        for place in filter(None, claim.also_in.split("; ")):
+            title = next(title for title in DOCUMENTS if place.startswith(f"{title}, "))
+            assert known_section(title, place.removeprefix(f"{title}, ")), (claim.id, place)
+
+
+def test_no_abbreviations_of_the_collection_are_left():
+    codes = re.compile(r"(?<![\d.,])00[0-4]\b|\b(EX|SUP|EQ|INT|TREND|SLOPE|RATE|T\d)\b|n/a|§")
+    for claim in CLAIMS:
+        for text in dataclasses.astuple(claim):
+            assert not codes.search(text), (claim.id, text)
+
+
+def test_every_section_of_the_documents_has_a_claim_or_is_cited():
+    said = " | ".join(f"{c.document}, {c.section}; {c.also_in}" for c in CLAIMS)
+    for title, document in DOCUMENTS.items():
+        assert document.original and title in said
+        for section, heading in document.sections.items():
+            assert heading and section in said, section
+
+
+@pytest.mark.parametrize(("study", "claim"), STUDIED, ids=lambda part: str(part)[:40])
+def test_studies_test_claims_of_the_ledger_or_claims_listed_here(study, claim):
+    assert claim["id"] in {known.id for known in CLAIMS} | ADDED, study
+
+
+def test_nothing_is_listed_that_no_study_has():
+    studied = {claim["id"] for _, claim in STUDIED}
+    assert studied >= ADDED
+    assert not ADDED & {claim.id for claim in CLAIMS}
+
+
+@pytest.mark.parametrize(("study", "claim"), STUDIED, ids=lambda part: str(part)[:40])
+def test_studies_name_documents_as_the_ledger_does(study, claim):
+    for source in claim["source"].split("; "):
+        for title in (title for title in DOCUMENTS if source.startswith(title)):
+            section = re.sub(r" \(.*\)$", "", source.removeprefix(title).lstrip(", "))
+            assert known_section(title, section), f"{study}: {source}"

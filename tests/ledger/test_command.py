@@ -1,0 +1,139 @@
+"""`python -m ablate.ledger` as a person types it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ablate.ledger.__main__ import main
+
+CLAIM = "preln_solves_gradient_problem"
+
+
+@pytest.fixture
+def ask(folders, monkeypatch, capsys):
+    """Call the command; return exit status, output and errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["ledger", *arguments])
+        status = 0
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+        return status, *capsys.readouterr()
+
+    return call
+
+
+def ids(output):
+    """The claims of a table: its lines that begin with an id."""
+    lines = output.splitlines()[1:-1]
+    return [line.split()[0] for line in lines if line[:1].islower() and "_" in line.split()[0]]
+
+
+def test_all_claims_with_their_count(ask, verdict):
+    verdict("experiments/a", {CLAIM: "supported", "pe_unique": "refuted", "mine": "supported"})
+    status, output, errors = ask()
+    assert status == 0 and not errors
+    assert len([line for line in output.splitlines() if "not tested" in line]) == 212
+    assert output.splitlines()[-1] == (
+        "213 claims: 1 supported, 1 refuted, 0 inconclusive, 211 not tested; 1 outside the ledger"
+    )
+    assert "Outside the ledger" in output
+
+
+def test_statements_end_where_the_line_does(ask, monkeypatch):
+    _, output, _ = ask()
+    assert max(map(len, output.splitlines())) <= 160 and "…" in output
+    monkeypatch.setattr("ablate.ledger.__main__.PIPE_WIDTH", 80)
+    _, output, _ = ask()
+    assert max(map(len, output.splitlines())) <= 80
+
+
+def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
+    verdict("experiments/a", {CLAIM: "supported"}, time=200, exploratory=True)
+    verdict("experiments/b", {CLAIM: "refuted"}, time=100, data="multi30k")
+    _, output, _ = ask("verdict=tested")
+    assert "a, toy (exploratory); refuted: multi30k" in " ".join(output.split())
+
+
+@pytest.mark.parametrize(
+    ("filters", "amount"),
+    [
+        (("kind=cost",), 12),
+        (("group=mask",), 24),
+        (("group=Masks", "kind=cost"), 1),
+        (("document=paper explained",), None),
+        (("factor=model/residual",), 15),
+        (("factor=model.n_heads",), 12),
+        (("factor=n_heads",), 12),
+        (("text=LINFORMER",), 1),
+        (("verdict=tested",), 1),
+        (("verdict=supp",), 1),
+        (("verdict=refuted",), 0),
+        (("verdict=not tested",), 212),
+    ],
+)
+def test_filters(ask, verdict, filters, amount):
+    verdict("experiments/a", {CLAIM: "supported"})
+    status, output, _ = ask(*filters)
+    assert status == 0
+    shown = int(output.splitlines()[-1].split()[0])
+    assert shown == amount or (amount is None and 0 < shown < 213)
+
+
+def test_a_document_is_found_where_it_only_repeats_a_claim(ask):
+    _, output, _ = ask("document=all attention", "text=no_pe_bag_of_words")
+    assert ids(output) == ["no_pe_bag_of_words"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["docum=notes"], "unknown key docum: did you mean document? allowed here is"),
+        (["preln"], "unknown key preln: allowed here is"),
+        (["verdict"], "verdict has no value; give one"),
+        (["verdict="], "verdict has no value; give one"),
+        (["verdict=superted"], "did you mean supported? allowed is"),
+        (["factor=residul"], "factor=residul: no claim has it; did you mean residual?"),
+        (["kind=exactly"], "did you mean exact? allowed is cost, empirical, exact"),
+        (["document=bible"], "allowed is Illustrated Transformer"),
+        (["experiments=nowhere"], "experiments=nowhere: there is no such folder"),
+        (["page=results"], "results cannot be written"),
+    ],
+)
+def test_mistakes_are_said_in_one_sentence(ask, arguments, sentence):
+    status, output, errors = ask(*arguments)
+    assert status == 2 and not output
+    assert errors.startswith("ablate.ledger: ") and len(errors.splitlines()) == 1
+    assert sentence in errors
+
+
+def test_damage_is_a_warning(ask, verdict, folders):
+    verdict("experiments/bad", {CLAIM: "supported"})
+    (folders / "experiments" / "bad" / "verdict.json").write_text("{")
+    status, output, errors = ask("verdict=tested")
+    assert status == 0 and output.splitlines()[-1].startswith("0 of 213 claims")
+    assert len(errors.splitlines()) == 1 and "verdict.json is damaged" in errors
+
+
+def test_other_folders(ask, verdict):
+    verdict("elsewhere/a", {CLAIM: "supported"})
+    verdict("results2/sweeps/b/1", {"pe_unique": "refuted"})
+    _, output, _ = ask("experiments=elsewhere", "results=results2", "verdict=tested")
+    assert ids(output) == ["pe_unique", CLAIM]
+
+
+def test_help(ask):
+    status, output, _ = ask("--help")
+    assert status == 0 and "document=" in output and "page=" in output
+
+
+def test_it_starts_without_torch(tmp_path):
+    code = (
+        "import sys; sys.argv = ['ledger']; from ablate.ledger.__main__ import main; main(); "
+        "sys.exit(bool({'torch', 'numpy', 'hydra', 'jinja2'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr

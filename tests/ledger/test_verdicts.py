@@ -1,0 +1,141 @@
+"""Which verdicts count, of all that experiments left behind."""
+
+from pathlib import Path
+
+import pytest
+
+from ablate.ledger.claims import read_claims
+from ablate.ledger.entries import OUTSIDE, count, join
+from ablate.ledger.verdicts import collect, latest
+
+CLAIM = "preln_solves_gradient_problem"
+
+
+@pytest.fixture
+def ledger(folders):
+    """The ledger over what is in the folders, by claim id."""
+
+    def read():
+        found, warnings = collect(folders / "experiments", folders / "results")
+        return {entry.claim.id: entry for entry in join(read_claims(), latest(found))}, warnings
+
+    return read
+
+
+def said(entry):
+    return [(finding.verdict, finding.data) for finding in entry.findings]
+
+
+def test_without_a_study_a_claim_is_not_tested(ledger):
+    entries, warnings = ledger()
+    assert len(entries) == 213 and not warnings
+    assert {entry.verdict for entry in entries.values()} == {"not tested"}
+
+
+def test_folders_that_are_not_there_hold_no_verdicts(tmp_path):
+    assert collect(tmp_path / "no", tmp_path / "none") == ([], [])
+
+
+def test_the_newest_verdict_of_an_experiment_counts(ledger, verdict):
+    verdict("results/sweeps/study/1", {CLAIM: "refuted"}, time=300, experiment="study")
+    verdict("results/sweeps/study/2", {CLAIM: "inconclusive"}, time=200, experiment="study")
+    verdict("experiments/study", {CLAIM: "supported"}, time=100)
+    entries, _ = ledger()
+    assert said(entries[CLAIM]) == [("refuted", "toy")]
+
+
+def test_of_one_study_the_last_look_counts(ledger, verdict):
+    verdict("results/sweeps/study/1", {CLAIM: "refuted"}, experiment="study", looks=2)
+    verdict("experiments/study", {CLAIM: "inconclusive"}, looks=1)
+    assert said(ledger()[0][CLAIM]) == [("refuted", "toy")]
+
+
+def test_at_equal_times_what_was_kept_counts(ledger, verdict):
+    verdict("experiments/study", {CLAIM: "supported"}, time=100)
+    verdict("results/sweeps/study/1", {CLAIM: "supported"}, time=100, experiment="study")
+    entries, _ = ledger()
+    assert entries[CLAIM].findings[0].report == Path.cwd() / "experiments" / "study" / "report.md"
+
+
+def test_every_regime_and_experiment_is_kept_the_newest_first(ledger, verdict):
+    verdict("experiments/study", {CLAIM: "supported"}, time=100)
+    verdict("experiments/real", {CLAIM: "refuted"}, time=300, experiment="study", data="multi30k")
+    verdict("experiments/depth", {CLAIM: "inconclusive"}, time=200)
+    entries, _ = ledger()
+    assert entries[CLAIM].verdict == "refuted"
+    assert said(entries[CLAIM]) == [
+        ("refuted", "multi30k"),
+        ("inconclusive", "toy"),
+        ("supported", "toy"),
+    ]
+
+
+def test_two_contrasts_of_one_claim_in_one_file_are_both_kept(ledger, verdict, folders):
+    verdict("experiments/study", {CLAIM: "supported", "other": "refuted"})
+    path = folders / "experiments" / "study" / "verdict.json"
+    path.write_text(path.read_text().replace('"other"', f'"{CLAIM}"'))
+    entries, _ = ledger()
+    assert [finding.verdict for finding in entries[CLAIM].findings] == ["supported", "refuted"]
+
+
+def test_smoke_loses_to_every_other_scale_and_is_marked_when_alone(ledger, verdict):
+    verdict("results/sweeps/a/1", {CLAIM: "refuted", "pe_unique": "supported"}, 900, scale="smoke")
+    verdict("experiments/a", {CLAIM: "supported"}, time=100)
+    entries, _ = ledger()
+    assert said(entries[CLAIM]) == [("supported", "toy")] and not entries[CLAIM].smoke
+    assert entries["pe_unique"].smoke
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"claims": 3}', '{"claims": [{"id": "a"}]}', '{"claims": [{}], "regime": 1}'],
+)
+def test_a_damaged_verdict_is_named_and_passed_over(ledger, verdict, folders, content):
+    verdict("experiments/good", {CLAIM: "supported"})
+    verdict("experiments/bad", {CLAIM: "refuted"}, time=900)
+    (folders / "experiments" / "bad" / "verdict.json").write_text(content)
+    entries, warnings = ledger()
+    assert entries[CLAIM].verdict == "supported"
+    assert len(warnings) == 1 and str(Path("experiments", "bad", "verdict.json")) in warnings[0]
+
+
+def test_a_verdict_that_does_not_exist_is_damage(ledger, verdict):
+    verdict("experiments/bad", {CLAIM: "proven"})
+    entries, warnings = ledger()
+    assert entries[CLAIM].verdict == "not tested" and len(warnings) == 1
+
+
+def test_bytes_that_are_no_text_are_damage(ledger, verdict, folders):
+    verdict("experiments/bad", {CLAIM: "supported"})
+    (folders / "experiments" / "bad" / "verdict.json").write_bytes(b"\xff\xfe\x00")
+    assert len(ledger()[1]) == 1
+
+
+def test_a_claim_of_no_document_stands_outside(ledger, verdict):
+    verdict("experiments/own", {"my_claim": "supported", CLAIM: "refuted"})
+    entries, _ = ledger()
+    mine = entries["my_claim"]
+    assert mine.outside and mine.claim.group == OUTSIDE and list(entries)[-1] == "my_claim"
+    assert mine.claim.document == "a person"
+    counted = {"supported": 0, "refuted": 1, "inconclusive": 0, "not tested": 212}
+    assert count(entries.values()) == counted
+
+
+@pytest.mark.parametrize(
+    ("there", "shown"),
+    [
+        (("report.html", "report.md"), "report.html"),
+        (("report.md",), "report.md"),
+        ((), "verdict.json"),
+    ],
+)
+def test_the_best_report_is_linked(ledger, verdict, folders, there, shown):
+    verdict("experiments/a", {CLAIM: "supported"}, report="verdict.json")
+    for name in there:
+        (folders / "experiments" / "a" / name).touch()
+    assert ledger()[0][CLAIM].findings[0].report.name == shown
+
+
+def test_a_verdict_of_a_study_that_changed_is_exploratory(ledger, verdict):
+    verdict("experiments/a", {CLAIM: "supported"}, exploratory=True)
+    assert ledger()[0][CLAIM].findings[0].exploratory

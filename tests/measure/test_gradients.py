@@ -1,0 +1,110 @@
+"""Gradient norms per layer at the first and the last step."""
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from ablate.measure.gradients import LayerGradients, layer_norms
+
+# Lightning's advice and its own use of torch
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*does not have many workers"),
+    pytest.mark.filterwarnings("ignore:.*LeafSpec"),
+]
+
+
+class Tiny(pl.LightningModule):
+    """Two stacks of linear layers whose gradients are easy to take once more."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.encoder, self.decoder = nn.Module(), nn.Module()
+        self.encoder.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+        self.decoder.layers = nn.ModuleList([nn.Linear(3, 1)])
+        self.embedding = nn.Linear(3, 3)
+        self.seen = []
+
+    def training_step(self, batch, batch_idx):
+        x = self.embedding(batch)
+        for layer in self.encoder.layers:
+            x = layer(x).tanh()
+        return self.decoder.layers[0](x).square().mean()
+
+    def on_before_optimizer_step(self, optimizer):
+        self.seen.append({layer: float(norm) for layer, norm in layer_norms(self).items()})
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+@pytest.fixture
+def fit(tmp_path):
+    data = torch.randn(1, 2, 3, generator=torch.Generator().manual_seed(1))
+
+    def fitted(steps, resume=None, **keys):
+        model, gradients = Tiny(), LayerGradients()
+        trainer = pl.Trainer(
+            accelerator="cpu",
+            max_steps=steps,
+            callbacks=[gradients],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=tmp_path,
+            **keys,
+        )
+        loader = DataLoader(data, batch_size=None, num_workers=0)
+        trainer.fit(model, loader, ckpt_path=resume, weights_only=True)
+        trainer.save_checkpoint(tmp_path / f"{steps}.ckpt")
+        return model, gradients, tmp_path / f"{steps}.ckpt"
+
+    return fitted
+
+
+def test_first_and_last_step_of_every_layer(fit):
+    model, gradients, _ = fit(4)
+    found = gradients.metrics()
+    layers = ("encoder.0", "encoder.1", "decoder.0")
+    for when, seen in (("first", model.seen[0]), ("last", model.seen[-1])):
+        assert list(seen) == list(layers)
+        for layer in layers:
+            assert found[f"gradient/{when}/{layer}"] == seen[layer]
+        own = [seen["encoder.0"], seen["encoder.1"]]
+        assert found[f"gradient/{when}/encoder_ratio"] == pytest.approx(max(own) / min(own))
+        assert found[f"gradient/{when}/decoder_ratio"] == 1
+    assert found["gradient/first/encoder.0"] != found["gradient/last/encoder.0"]
+    assert len(found) == 2 * (3 + 2)
+
+
+def test_a_norm_is_over_all_parameters_of_a_layer():
+    model = Tiny()
+    model.training_step(torch.ones(2, 3), 0).backward()
+    layer = model.encoder.layers[1]
+    whole = torch.cat([layer.weight.grad.flatten(), layer.bias.grad]).norm()
+    torch.testing.assert_close(layer_norms(model)["encoder.1"], whole)
+
+
+def test_before_clipping(fit):
+    _, free, _ = fit(1)
+    _, clipped, _ = fit(1, gradient_clip_val=1e-6)
+    assert clipped.metrics() == free.metrics()
+
+
+def test_a_resumed_run_has_the_values_of_an_undisturbed_one(fit):
+    _, whole, _ = fit(4)
+    _, half, checkpoint = fit(2)
+    _, resumed, _ = fit(4, resume=checkpoint)
+    assert half.metrics() != whole.metrics()
+    assert resumed.metrics() == whole.metrics()
+
+
+def test_what_is_not_finite_is_left_out():
+    gradients = LayerGradients()
+    assert gradients.metrics() == {}
+    gradients.first = {"encoder.0": torch.tensor(2.0), "encoder.1": torch.tensor(0.0)}
+    gradients.last = {"encoder.0": torch.tensor(torch.inf), "encoder.1": torch.tensor(torch.nan)}
+    assert gradients.metrics() == {"gradient/first/encoder.0": 2.0, "gradient/first/encoder.1": 0.0}

@@ -1,0 +1,25 @@
+"""What a test measures beyond what validation does."""
+
+import pytest
+import torch
+
+from ablate.metric.calibration import Predictions
+from ablate.metric.evaluation import Evaluation
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_names_of_the_scores(thorough):
+    evaluation = Evaluation("de", thorough=thorough)
+    nll, confidence = torch.tensor(1.5), torch.tensor([0.25, 0.75])
+    evaluation.read(Predictions(nll, confidence, torch.tensor([True, False])))
+    evaluation.update(torch.tensor([0]), ["a b c d e"], ["a b c d f g"])
+    found = evaluation.compute()
+    more = {"bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy"}
+    assert set(found) == {"nll", "bleu"} | (more if thorough else set())
+    assert found["nll"] == 1.5
+    if thorough:
+        assert found["accuracy"] == 0.5
+        assert found["calibration_error"] == 0.75
+        assert found["length_ratio"] == 5 / 6
+    evaluation.reset()
+    assert evaluation.nll.count == evaluation.calibration.count.sum() == 0

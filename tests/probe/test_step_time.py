@@ -1,0 +1,43 @@
+"""Times of a training step and its parts."""
+
+import pytest
+
+from ablate.errors import UserError
+
+SMALL = dict(batch_size=4, src_length=5, tgt_length=6, repeats=9)
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_seconds_and_parameters(measure, finite, precision):
+    found = measure("step_time", **SMALL, precision=precision)
+    assert set(found) == {"step", "forward", "attention", "parameters"}
+    assert finite(found)
+    assert found["step"] > found["forward"] > 0
+    assert found["step"] > found["attention"] > 0
+    assert found["parameters"] > 1000
+
+
+def test_longer_sentences_take_longer(measure):
+    short = measure("step_time", **SMALL)
+    long = measure("step_time", **SMALL | dict(src_length=200, tgt_length=200))
+    assert long["step"] > 2 * short["step"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (dict(batch_size=0), r"probe\.batch_size is 0: it must be at least 1"),
+        (dict(repeats=0), r"probe\.repeats is 0"),
+        (dict(precision="8-true"), r"probe\.precision is 8-true: allowed is 32-true, bf16-mixed"),
+        (dict(accelerator="tpu"), r"probe\.accelerator is tpu: allowed is cpu, gpu"),
+    ],
+)
+def test_bad_arguments(measure, bad, message):
+    with pytest.raises(UserError, match=message):
+        measure("step_time", **SMALL | bad)
+
+
+def test_a_gpu_that_is_not_there(measure, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(UserError, match="finds no GPU"):
+        measure("step_time", **SMALL, accelerator="gpu")

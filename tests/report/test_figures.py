@@ -1,0 +1,165 @@
+"""Figures: named axes, readable letters, nothing on top of each other, right numbers."""
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+from ablate.report.draw.curves import table
+from ablate.report.draw.effects import draw_effects
+from ablate.report.draw.style import ARMS, folded, looks, panels, style, svg
+from ablate.report.draw.trend import line
+from ablate.report.figures import figures
+from ablate.study.conclude import conclude
+from ablate.study.evidence import Evidence
+from ablate.tracking.files import finite
+
+
+def drawn(evidence):
+    with style():
+        return {f.name: f for f in figures(evidence, finite(conclude(evidence)))}
+
+
+@pytest.fixture(scope="module")
+def every_figure(every):
+    return drawn(Evidence.load(every))
+
+
+def all_axes(figure):
+    return figure.picture.get_axes()
+
+
+def test_names_and_sizes(every_figure):
+    assert every_figure
+    for figure in every_figure.values():
+        assert figure.picture.get_size_inches()[0] <= 7
+        assert figure.alt
+        assert figure.caption.endswith(".")
+        for axes in all_axes(figure):
+            assert axes.get_xlabel()
+            assert axes.get_ylabel()
+        written = [t for t in figure.picture.findobj(Text) if t.get_text()]
+        assert min(t.get_fontsize() for t in written) >= 8
+        assert not any("$" in t.get_text() for t in written)
+
+
+def test_labels_of_an_axis_do_not_overlap(every_figure):
+    for figure in every_figure.values():
+        with style():
+            canvas = FigureCanvasAgg(figure.picture)
+            canvas.draw()
+        for axes in all_axes(figure):
+            for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
+                boxes = [t.get_window_extent() for t in labels if t.get_text() and t.get_visible()]
+                assert not any(one.overlaps(b) for i, one in enumerate(boxes) for b in boxes[:i])
+
+
+def test_at_most_six_arms_in_a_panel_and_each_looks_different():
+    names = [f"arm {i}" for i in range(8)]
+    assert [len(group) for group in panels(names)] == [4, 4]
+    assert [len(group) for group in panels(names[:6])] == [6]
+    assert panels([]) == []
+    seen = looks(names[:ARMS]).values()
+    for part in ("colour", "marker", "line"):
+        assert len({getattr(look, part) for look in seen}) == ARMS
+
+
+def test_which_figures_a_study_has(evidence):
+    assert list(drawn(evidence())) == ["effects", "runs-test-bleu", "curves"]
+    assert list(drawn(evidence("exact"))) == ["runs-probe-block_excess"]
+    assert "trend-1" in drawn(evidence("trend"))
+    assert {"outcomes", "layers-first"} < drawn(evidence("stability")).keys()
+
+
+def test_effects_show_interval_margin_and_every_seed(evidence):
+    made = evidence()
+    claim = conclude(made)["claims"][0]
+    (axes,) = all_axes(drawn(made)["effects"])
+    points = [line.get_xdata() for line in axes.get_lines()]
+    for expected in (claim["interval"], claim["differences"], [claim["effect"]], [1.0, 1.0]):
+        assert any(np.array_equal(found, expected) for found in points)
+    assert claim["verdict"] in [text.get_text() for text in axes.texts]
+
+
+def test_exact_claims_show_every_case_within_the_tolerance(evidence):
+    axes = all_axes(drawn(evidence("equivalence"))["effects"])[-1]
+    points = [line.get_xdata() for line in axes.get_lines()]
+    for expected in ([256.0] * 5, [256.0], [-300.0] * 2, [300.0] * 2):
+        assert any(np.array_equal(found, expected) for found in points)
+    assert axes.get_xlabel() == "difference in parameters (count); dashed: tolerance 300"
+
+
+def test_effects_of_another_size_get_an_axis_of_their_own(evidence):
+    made = evidence(claims=[{}, {"id": "more"}, {"id": "small"}])
+    claims = [
+        {**asked, **found, "effect": effect, "interval": [effect - 1, effect + 1]}
+        for asked, found, effect in zip(
+            made.study["claims"], conclude(made)["claims"], (50.0, 40.0, 2.0), strict=True
+        )
+    ]
+    with style():
+        axes = draw_effects(claims).get_axes()
+    assert [len(panel.get_yticks()) for panel in axes] == [2, 1]
+
+
+def test_where_lower_is_better_the_baseline_stands_first(evidence):
+    claim = {"metric": "test/nll", "better": "lower"}
+    (axes,) = all_axes(drawn(evidence(claims=[claim]))["effects"])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["post_ln\n- pre_ln"]
+    assert "nats per token" in axes.get_xlabel()
+
+
+def test_every_run_is_a_dot(evidence):
+    made = evidence("stability")
+    (axes,) = all_axes(drawn(made)["runs-test-bleu"])
+    dots = [line for line in axes.get_lines() if len(line.get_xdata()) == 1]
+    assert len(dots) == 9  # of ten runs one failed
+    assert sorted(line.get_marker() for line in dots).count("x") == 1
+    assert [line.get_xdata()[0] for line in dots if line.get_marker() == "x"] == [0.0]
+
+
+def test_outcomes_show_every_run(evidence):
+    (axes,) = all_axes(drawn(evidence("stability"))["outcomes"])
+    assert len(axes.get_lines()) == 10
+    assert {line.get_label() for line in axes.get_lines() if line.get_label()[0] != "_"} == {
+        "finished",
+        "diverged",
+        "collapsed",
+        "failed",
+    }
+
+
+def test_curves_take_runs_that_end_early():
+    curves = [
+        {"step": [1, 2, 3], "val/nll": [3.0, 2.0, 1.0]},
+        {"step": [1, 2], "val/nll": [5.0, None]},
+        {"step": [2], "val/bleu": [9.0]},
+    ]
+    steps, values = table(curves, "val/nll")
+    assert steps.tolist() == [1, 2, 3]
+    np.testing.assert_equal(values, [[3, 2, 1], [5, np.nan, np.nan]])
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "log_log"])
+def test_line_of_a_trend_is_that_of_least_squares(scale):
+    levels = np.array([1.0, 2, 4, 8])
+    values = np.array([1.0, 3, 4, 9])
+    x = levels if scale == "linear" else np.log2(levels)
+    y = np.log2(values) if scale == "log_log" else values
+    slope, intercept = np.polyfit(x, y, 1)
+    found = line(scale, levels, values, float(slope), levels)[1]
+    fitted = slope * x + intercept
+    np.testing.assert_allclose(found, 2**fitted if scale == "log_log" else fitted)
+
+
+def test_letters_stay_letters_and_bytes_stay_the_same(evidence):
+    one, other = (svg(drawn(evidence())["effects"].picture) for _ in range(2))
+    assert one == other
+    assert "difference in test BLEU (points)" in one
+    assert "<metadata" not in one
+
+
+def test_long_names_are_folded():
+    assert folded("pre_ln no_warmup") == "pre_ln no_warmup"
+    assert all(len(part) <= 30 for part in folded("many words " * 8).splitlines())
+    assert max(map(len, folded("x" * 80).splitlines())) <= 30

@@ -1,0 +1,189 @@
+"""report.md and report.html: what every report says, and that it says the same each time."""
+
+import json
+import re
+
+import pytest
+
+from ablate.report.page import page
+from ablate.report.write import write_report
+from ablate.study.evidence import Evidence
+from ablate.tracking.files import finite
+
+ALWAYS = (
+    "What was asked",
+    "Arms",
+    "Effects",
+    "Every run",
+    "Runs that went wrong",
+    "Caveats",
+    "How it was analysed",
+    "To run it again",
+)
+SOMETIMES = ("Learning curves", "Gradients", "Tuning", "Beside the published numbers")
+NUMBER = {"metric": "test/bleu", "regime": "WMT14", "source": "arXiv:1706.03762, table 3"}
+
+
+def sections(report):
+    return re.findall(r"^## (.*)$", report, re.MULTILINE)
+
+
+def files(folder):
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def read(folder):
+    return (folder / "report.md").read_text()
+
+
+def test_the_same_evidence_gives_the_same_bytes(every, tmp_path):
+    evidence = Evidence.load(every)
+    evidence.save(tmp_path)
+    verdict = write_report(evidence, tmp_path)
+    assert files(tmp_path) == files(every)
+    assert json.loads((every / "verdict.json").read_text()) == finite(verdict)
+
+
+def test_every_report_has_all_sections_and_all_verdicts(every):
+    report = read(every)
+    assert [s for s in sections(report) if s not in SOMETIMES] == list(ALWAYS)
+    assert report.startswith("# made_up\n")
+    for claim in json.loads((every / "verdict.json").read_text())["claims"]:
+        primary = " (primary)" if claim["primary"] else ""
+        assert f"- **{claim['verdict'].upper()}**{primary}" in report
+        assert claim["statement"] in report
+    assert "python -m ablate +experiment=made_up -m" in report
+    assert "torch 2.9.0" in report
+    assert not re.search(r"\b(nan|None|inf)\b(?!:)", report)
+
+
+def test_figures_of_the_report_are_the_files_that_are_there(every):
+    linked = re.findall(r"\]\((figures/.*?\.svg)\)", read(every))
+    assert sorted(linked) == sorted(name for name in files(every) if name.startswith("figures"))
+
+
+def test_no_date_of_today_and_no_path_of_this_machine(every):
+    everything = b"".join(f for name, f in files(every).items() if "npz" not in name).decode()
+    assert str(every) not in everything
+    assert set(re.findall(r"20\d\d-\d\d-\d\d", everything)) <= {"2026-11-21"}
+
+
+def test_folder_stays_small(every):
+    assert sum(map(len, files(every).values())) < 600_000
+
+
+def test_page_is_well_formed_and_asks_nothing_of_a_network(every, parsed):
+    text = (every / "report.html").read_text()
+    tree = parsed(text)
+    assert not {e.tag for e in tree.iter()} & {"script", "link", "iframe", "object", "img"}
+    links = [(e.tag, value) for e in tree.iter() for k, value in e.items() if k[-4:] == "href"]
+    for tag, target in links:
+        assert target.startswith("https://arxiv.org/abs/" if tag == "a" else "#")
+    assert not any({"src", "srcset", "data"} & e.attrib.keys() for e in tree.iter())
+    assert all(target.startswith("#") for target in re.findall(r"url\((.*?)\)", text))
+    assert "@import" not in text
+
+
+def test_page_has_every_figure_with_ids_of_its_own(every, parsed):
+    tree = parsed((every / "report.html").read_text())
+    pictures = list(tree.iter("svg"))
+    assert len(pictures) == len(list((every / "figures").iterdir()))
+    assert all(picture.get("aria-label") for picture in pictures)
+    for picture in pictures:  # readable on dark paper too
+        assert any("currentColor" in element.get("style", "") for element in picture.iter())
+    ids = [element.get("id") for element in tree.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    targets = [e.get("{http://www.w3.org/1999/xlink}href") for e in tree.iter("use")]
+    assert {target.removeprefix("#") for target in targets} <= set(ids)
+
+
+def test_page_marks_verdicts_and_lets_tables_scroll(report, parsed):
+    tree = parsed(page("made_up", report("stability"), {}))
+    marked = [e.get("class") for e in tree.iter("strong") if e.get("class")]
+    assert marked == ["verdict inconclusive"] * 2
+    scrolling = [e[0].tag for e in tree.iter("div") if e.get("class") == "table"]
+    assert scrolling == ["table"] * len(list(tree.iter("table")))
+    assert len(scrolling) == 3
+
+
+def test_text_of_a_study_cannot_become_markup(report, parsed):
+    said = "<script>alert(1)</script> *so* [it](x) | said & done, d_k_ = `k` $x$ &amp; ~~no~~"
+    text = report(literature=said)
+    tree = parsed(page("made_up", text, {}))
+    assert not list(tree.iter("script"))
+    assert f"What others found: {said}" in "".join(tree.itertext())
+
+
+@pytest.mark.parametrize(
+    ("data", "share", "warned"),
+    [("multi30k", 0.1, True), ("multi30k", 1.0, False), ("toy", 0.1, False)],
+)
+def test_real_text_below_8_bleu_opens_with_a_warning(report, evidence, data, share, warned):
+    runs = evidence().runs
+    for run in runs:
+        run["metrics"]["test/bleu"] *= share
+    first = report(runs=runs, regime={"data": data}).splitlines()[0]
+    assert ("decides nothing: the better arm, pre_ln, reaches 5." in first) == warned
+    assert (first == "# made_up") != warned
+
+
+def test_runs_that_went_wrong_are_named(report):
+    text = report("stability")
+    assert "| post_ln | 0 | diverged | step 320 | - |" in text
+    assert "| post_ln | 1 | collapsed | step 480 | - |" in text
+    assert "| post_ln | 2 | failed | - | MemoryError: no memory \\| left |" in text
+    assert "| 1 / 1 / 1 |" in text
+    assert "None: all" not in text
+    assert "None: all 10 runs finished." in report()
+
+
+def test_tuned_values_are_shown_with_the_one_that_was_chosen(report):
+    text = report("tuned")
+    assert "`optimizer.lr` was chosen for every arm by val/nll (lower is better)" in text
+    assert "| pre_ln | 0.001, chosen | 0.999 |" in text
+    assert "| pre_ln | 0.003 | 0.997 |" in text
+    assert "Tuning" not in sections(report())
+
+
+def test_exploratory_is_said(report):
+    assert re.search(r"- \*\*[A-Z]+\*\* \(primary\) \(exploratory\) Pre-LN", report("exploratory"))
+    assert "(exploratory)" not in report()
+
+
+def test_published_numbers_stand_beside_ours(report):
+    numbers = [NUMBER | {"arm": "pre_ln", "value": 27.3}, NUMBER | {"arm": "rotary", "value": 28.0}]
+    text = report(published=numbers)
+    row = next(line for line in text.splitlines() if "27.30" in line)
+    assert "[arXiv:1706.03762](https://arxiv.org/abs/1706.03762), table 3 | WMT14" in row
+    assert re.search(r"\| 27\.30 \| 5\d\.\d\d ± \d\.\d\d \|$", row)
+    assert "| 28.00 | - |" in text
+    assert "The published regimes are others" in text
+    assert "Beside the published numbers" not in sections(report())
+
+
+def test_published_arm_of_few_words_meets_all_arms_that_have_them(report):
+    text = report("long names", published=[NUMBER | {"arm": "rows_and_columns", "value": 27.3}])
+    assert text.count("variant=0: ") == text.count("variant=7: ") == 1
+
+
+def test_arms_show_size_and_reuse(report):
+    text = report()
+    assert "2 of 10 runs were there before this sweep" in text
+    assert re.search(r"\| pre_ln \| 5 \| 5\d\.\d\d ± .* \| 0 / 0 / 0 \| 1 \| 278,528 \|", text)
+
+
+def test_intervals_and_adjusted_p_values_are_shown(report):
+    text = report("equivalence")
+    assert "| claim | verdict | metric | effect | interval | for equivalence | margin |" in text
+    assert "adjusted for the number of claims (Holm)" in text
+    assert "Equivalence claims: supported when the 1 - 2 alpha interval" in text
+    assert "Trend claims" not in text
+    assert "| same_size | supported | parameters | 256 | - | - | tolerance 300 | 5 |" in text
+
+
+def test_exact_claims_have_no_intervals_and_no_p_values(report):
+    text = report("exact")
+    assert "| claim | verdict | metric | effect | pairs |" in text
+    assert "Holm" not in text
+    assert "tolerance 0" in text

@@ -1,0 +1,66 @@
+"""How numbers, metrics and text are said."""
+
+import pytest
+
+from ablate.words import interval, listed, measure, probability, text
+
+
+@pytest.mark.parametrize(
+    ("metric", "axis"),
+    [
+        ("test/bleu", "test BLEU (points)"),
+        ("test_long/bleu", "long test BLEU (points)"),
+        ("val/nll", "validation nll (nats per token)"),
+        ("test_2017/bleu", "test_2017 BLEU (points)"),
+        ("parameters", "parameters (count)"),
+        ("gradient/first/encoder_ratio", "first-step ratio of gradient norms in the encoder"),
+        ("probe/something_new", "probe/something new"),
+    ],
+)
+def test_metrics_have_names_and_units(metric, axis):
+    assert measure(metric).axis.startswith(axis)
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "said"),
+    [
+        ("test/bleu", 53.156, "53.16"),
+        ("test/nll", 0.5364, "0.536"),
+        ("test/nll", 1.2e-5, "1.2e-05"),
+        ("parameters", 278272.0, "278,272"),
+        ("parameters", 65_000_000.0, "65,000,000"),
+        ("test/bleu", 0.0, "0.00"),
+        ("test/bleu", None, "-"),
+    ],
+)
+def test_numbers_have_the_digits_that_are_worth_printing(metric, value, said):
+    assert measure(metric).say(value) == said
+
+
+def test_differences_have_a_sign():
+    assert measure("test/bleu").say(2.5, sign=True) == "+2.50"
+    assert interval(measure("test/bleu"), [-1.0, 2.0]) == "[-1.00, +2.00]"
+    assert interval(measure("test/bleu"), None) == "-"
+
+
+def test_probabilities():
+    assert [probability(p) for p in (0.0001, 0.0312, 1.0, None)] == [
+        "< 0.001",
+        "0.031",
+        "1.000",
+        "-",
+    ]
+
+
+def test_lists():
+    assert listed([]) == ""
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert listed([1, 2], "or") == "1 or 2"
+
+
+def test_what_is_no_markup_stays_readable():
+    assert text("d_model / n_heads, 2 * 3") == "d_model / n_heads, 2 \\* 3"
+    assert text("- one\n- two") == "\\- one - two"
+    assert text("2. point") == "2\\. point"
+    assert text("arXiv:1706.03762.") == "[arXiv:1706.03762](https://arxiv.org/abs/1706.03762)."

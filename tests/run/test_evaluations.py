@@ -1,0 +1,111 @@
+"""What acts only in testing never trains again."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from ablate.task import Translation
+from ablate.tracking.identity import digest, evaluation_parts, parts
+
+TESTING = ("search=greedy", "search.size=2", "test_splits=[test,test_long]", "batch.test_padding=3")
+
+
+@pytest.fixture
+def identities(compose):
+    def both(*overrides):
+        config = compose("logger=none", *overrides)
+        training = digest(parts(config, "text"))
+        return training, digest(evaluation_parts(config, training))
+
+    return both
+
+
+@pytest.mark.parametrize("override", [*TESTING, "batch.test_bucket=false"])
+def test_a_key_of_testing_makes_another_evaluation_of_the_same_training(identities, override):
+    training, evaluation = identities(override)
+    assert training == identities()[0]
+    assert evaluation != identities()[1]
+
+
+def test_a_key_of_training_makes_another_evaluation_too(identities):
+    assert identities("seed=2")[1] != identities()[1]
+
+
+def test_the_modules_of_a_search_count_where_it_runs(compose):
+    config = compose("logger=none", "search=beam")
+    assert "ablate.search.beam" not in parts(config, "text")["modules"]
+    assert "ablate.search.greedy" in parts(config, "text")["modules"]
+    assert "ablate.search.beam" in evaluation_parts(config, "training")["modules"]
+
+
+@pytest.fixture
+def go(small, compose):
+    from ablate.run import run
+
+    return lambda *overrides: run(compose(*small, *overrides))
+
+
+def test_another_search_tests_the_kept_weights(go, monkeypatch):
+    first = go()
+    monkeypatch.setattr(Translation, "training_step", None)  # would raise
+    second = go("search=greedy", "test_splits=[test,test_long]")
+    assert (second["trained"], second["reused"]) == (False, False)
+    assert second["training"] == first["training"]
+    assert second["identity"] != first["identity"]
+    assert second["metrics"]["val/nll"] == first["metrics"]["val/nll"]
+    assert "test_long/bleu" in second["metrics"]
+    assert second["ended"] > first["ended"]
+    assert go()["reused"]
+    assert go("search=greedy", "test_splits=[test,test_long]")["reused"]
+
+
+def test_kept_weights_give_what_those_just_trained_gave(go):
+    first = go()
+    folder = Path(first["evaluation"])
+    names = ("test.hyp", "test.stats.npz")
+    before = [(folder / name).read_bytes() for name in names]
+    (folder / "result.json").unlink()
+    second = go()
+    assert not second["trained"]
+    assert second["metrics"] == first["metrics"]
+    assert [(folder / name).read_bytes() for name in names] == before
+
+
+def test_an_evaluation_of_weights_that_are_gone_is_made_again(go):
+    first = go()
+    path = Path(first["folder"], "result.json")
+    trained = json.loads(path.read_text())
+    path.write_text(json.dumps({**trained, "ended": first["ended"] + 1}))
+    assert not go()["reused"]
+
+
+def test_validation_has_a_search_of_its_own(go):
+    found = go("search@validation_search=beam", "validation_search.size=2", "search=greedy")
+    assert found["training"] != go("search=greedy")["training"]
+
+
+def test_a_refused_evaluation_leaves_the_training_as_it_was(go, monkeypatch):
+    first = go()
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(Translation, "test_step", broken)
+        go("search=greedy")
+    assert go()["reused"]
+    assert not go("search=greedy")["trained"]
+    assert go("search=greedy")["training"] == first["training"]
+
+
+def broken(*args):
+    raise RuntimeError("no luck")
+
+
+def test_another_set_of_seeds_shares_nothing(go):
+    first, second = go(), go("replicate=1")
+    one, two = (
+        torch.load(Path(found["folder"], "weights.pt"), weights_only=True)
+        for found in (first, second)
+    )
+    name = "embedding.tgt.weight"
+    assert first["seed"] == second["seed"]
+    assert not torch.equal(one[name], two[name])

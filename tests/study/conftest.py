@@ -1,0 +1,111 @@
+"""Made-up evidence: a claim, runs and their statistics, of which a test changes what it needs."""
+
+import numpy as np
+import pytest
+
+CLAIM = {
+    "id": "c",
+    "statement": "Pre-LN beats Post-LN.",
+    "source": "a document",
+    "kind": "superiority",
+    "metric": "test/nll",
+    "where": {},
+    "treatment": {"model/residual": "pre_ln"},
+    "baseline": {"model/residual": "post_ln"},
+    "minus": {},
+    "over": "",
+    "scale": "log",
+    "better": "higher",
+    "margin": 1.0,
+    "margin_reason": "smaller ones are not worth a change",
+    "alpha": 0.05,
+    "tolerance": 0.0,
+    "control": "",
+}
+SENTENCES = 200
+
+
+@pytest.fixture
+def claim():
+    """A superiority claim about nll, better: higher, so that effects read like differences."""
+
+    def make(**changes):
+        return {**CLAIM, **changes}
+
+    return make
+
+
+@pytest.fixture
+def run():
+    """A run; `levels` are all its levels, `metrics` join the usual ones."""
+
+    def make(levels, seed, status="finished", **metrics):
+        known = {"unigram_nll": 6.0, "parameters": 1000}
+        name = " ".join(str(level) for level in levels.values())
+        return {
+            "cell": 0,
+            "identity": f"{name} {seed}" if status != "failed" else "",
+            "levels": dict(levels),
+            "arm": name,
+            "seed": seed,
+            "status": status,
+            "metrics": {} if status == "failed" else {**known, **metrics},
+            "curve": {},
+            "reused": False,
+            "ended": 100.0,
+            "seconds": 10.0,
+            "command": "python -m ablate",
+            "versions": {"torch": "2.0"},
+        }
+
+    return make
+
+
+@pytest.fixture
+def evidence():
+    """Evidence of runs and claims, registered at time 50, before the runs ended."""
+    from ablate.study.evidence import Evidence
+
+    def make(runs, *claims, statistics=None, registration=None, **study):
+        known = {"factors": ["model/residual"], "seeds": 3, "fixed": [], "nuisance": []}
+        known |= {"claims": list(claims)} | study
+        registered = {"hash": "abc", "time": 50.0, "earlier": [], "looks": 0, "command": ""}
+        registered |= registration or {}
+        return Evidence("made_up", known, {}, registered, runs, [], statistics or {})
+
+    return make
+
+
+@pytest.fixture
+def arms(run):
+    """Runs of pre_ln and post_ln by their values of test/nll, in the order of the seeds."""
+
+    def make(pre, post, metric="test/nll"):
+        named = (("pre_ln", pre), ("post_ln", post))
+        return [
+            run({"model/residual": arm}, seed, **{metric: value})
+            for arm, values in named
+            for seed, value in enumerate(values)
+        ]
+
+    return make
+
+
+@pytest.fixture
+def translated(run):
+    """Runs of two arms with their BLEU and statistics per sentence: simulated, with an effect."""
+    from ablate.study.sentences import bleu
+    from ablate.study.simulate import Design, Noise
+
+    def make(seeds=5, lift=0.3, sentences=SENTENCES, numbers=0):
+        design = Design((1.6, 1.6 + lift), Noise((0.07, 0.07), 1.5, 0.5))
+        rows = design.draw(seeds, sentences, np.random.default_rng(numbers))
+        runs, statistics = [], {}
+        for arm, of_arm in zip(("post_ln", "pre_ln"), rows, strict=True):
+            for seed, of_run in enumerate(of_arm):
+                one = run({"model/residual": arm}, seed, **{"test/bleu": bleu(of_run)})
+                runs.append(one)
+                statistics[one["identity"]] = {"test": of_run}
+        return runs, statistics
+
+    return make

@@ -1,0 +1,105 @@
+"""The engine on simulated sweeps: a short form of docs/calibration.md."""
+
+import numpy as np
+import pytest
+
+from ablate.errors import UserError
+from ablate.study import calibrate
+from ablate.study.calibration_tables import document
+from ablate.study.estimate import estimate
+from ablate.study.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
+from ablate.study.sentences import bleu, contributions
+from ablate.study.simulate import KINDS, Design
+from ablate.study.trial import OURS, Trial
+
+SWEEPS = 150
+
+
+@pytest.fixture(scope="module")
+def shares():
+    """What happened in sweeps of 5 seeds and 200 sentences whose arms differ on sentences."""
+    design = Design.with_effects(KINDS["distinct arms"], (0.0, 0.0, 2.0))
+    trial, rng = Trial(design, 5, 200, 2.0, None), np.random.default_rng(1)
+    marks = calibrate.total(trial.run(rng) for _ in range(SWEEPS))
+    return {name: mark / SWEEPS for name, mark in marks.items()}
+
+
+def at_most(alpha):
+    """A bound that a rate of alpha exceeds once in a thousand times."""
+    return alpha + 3.1 * (alpha * (1 - alpha) / SWEEPS) ** 0.5
+
+
+def test_false_verdicts_are_as_rare_as_alpha(shares):
+    sides = ("supported", "refuted")
+    for name in ("superiority at effect 0", "trend at slope 0"):
+        assert sum(shares[f"{name}: {side}"] for side in sides) <= at_most(0.05)
+    for name in ("equivalence at +margin", "equivalence at -margin"):
+        assert shares[f"{name}: supported"] <= at_most(0.05)
+        assert shares[f"{name}: refuted"] <= at_most(0.025)
+    assert shares["superiority at the margin: refuted"] <= at_most(0.025)
+    assert shares["family"] <= at_most(0.05)
+    assert shares[OURS] <= at_most(0.05)
+
+
+def test_the_same_sweeps_for_any_number_of_chunks():
+    one = calibrate.simulate("similar arms", 3, 2, rivals=False)
+    assert calibrate.simulate("similar arms", 3, 2, rivals=False) == one
+
+
+def test_the_true_effect_is_what_was_asked_for():
+    design = Design.with_effects(KINDS["unequal variances"], (0.0, 0.0, 2.0))
+    truths = [design.truth(arm) for arm in range(4)]
+    assert np.array(truths) - truths[0] == pytest.approx([0.0, 0.0, 0.0, 2.0], abs=1e-6)
+
+
+def test_the_true_bleu_is_that_of_endless_runs():
+    design = Design.with_effects(KINDS["similar arms"], (0.0, 0.0, 2.0))
+    rng = np.random.default_rng(0)
+    sweeps = [[bleu(run) for run in design.draw(3, 2000, rng)[3]] for _ in range(20)]
+    assert np.mean(sweeps) == pytest.approx(design.truth(3), abs=0.8)
+
+
+@pytest.fixture
+def parts():
+    design = Design.with_effects(KINDS["distinct arms"], (1.0, 1.0, 1.0))
+    rows = design.draw(8, 300, np.random.default_rng(3))[:2]
+    arms = np.array([[contributions(run) for run in arm] for arm in rows])
+    return arms[1] - arms[0]
+
+
+def test_resampling_by_matrix_products_is_resampling(parts):
+    rng = np.random.default_rng(4)
+    weights = Weights.draw(8, 300, rng)
+    (low, high), (t_low, t_high) = bootstraps(parts, 0.95, weights)
+    seeds, sentences = rng.integers(0, 8, (2000, 8)), rng.integers(0, 300, (2000, 300))
+    means = [parts[np.ix_(s, i)].mean() for s, i in zip(seeds, sentences, strict=True)]
+    assert (low, high) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=1.2)
+    ours = estimate(parts.mean(1), parts).interval(0.95)
+    assert (t_low, t_high) == pytest.approx(ours, abs=1.5)
+
+
+def test_intervals_that_know_the_sentences_are_longer(parts):
+    def length(ends):
+        return ends[1] - ends[0]
+
+    assert length(t_over_seeds(parts, 0.95)) < length(satterthwaite(parts, 0.95))
+
+
+def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
+    results = {(kind, 3): calibrate.simulate(kind, 3, 1) for kind in KINDS}
+    text = document(results, 1, 1000, 2.0)
+    assert "## False verdicts" in text
+    assert all(text.count(f"| {kind}, 3 |") == 3 for kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sweep=3"], "sweep is no argument; allowed are sweeps, seeds, to"),
+        (["sweeps=many"], "sweeps takes a number"),
+        (["seeds=1"], "at least 2 seeds"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, words):
+    with pytest.raises(UserError, match=words):
+        calibrate.main(arguments)

@@ -1,0 +1,34 @@
+"""The committed evidence belongs to the studies as they stand in conf/experiment."""
+
+from pathlib import Path
+
+import pytest
+
+from ablate.study.evidence import Evidence
+from ablate.study.registration import study_hash
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = sorted(path.parent for path in (ROOT / "experiments").glob("*/study.json"))
+
+
+def test_there_is_evidence():
+    assert len(FOLDERS) >= 5
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_claim_is_not_changed_after_its_runs(folder, compose):
+    from ablate.sweep.cell import plain_study
+
+    evidence = Evidence.load(folder)
+    study = plain_study(compose(f"+experiment={folder.name}"))
+    assert study_hash(study) == study_hash(evidence.study) == evidence.registration["hash"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_evidence_is_small_and_speaks_of_no_machine(folder):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 1_000_000
+    text = "".join(path.read_text() for path in files if path.suffix in (".json", ".jsonl", ".md"))
+    assert "/root" not in text
+    assert "/tmp" not in text
+    assert "/home" not in text

@@ -1,0 +1,209 @@
+"""From evidence to the verdicts of a whole file."""
+
+import json
+
+import numpy as np
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from ablate.study.conclude import conclude
+
+CLOSE = ([30.0, 31.2, 32.1, 33.0], [29.8, 31.0, 32.2, 32.4])  # differences .2, .2, -.1, .6
+
+
+def only(evidence):
+    (found,) = conclude(evidence)["claims"]
+    return found
+
+
+def test_a_clear_effect_is_supported_and_says_so(claim, arms, evidence):
+    runs = arms([30.0, 31.2, 32.1], [20.0, 20.5, 22.0])
+    found = only(evidence(runs, [], **{"claims": [claim(where={}, margin=1.0)]}))
+    assert found["verdict"] == "supported"
+    assert found["effect"] == pytest.approx(10.2667, abs=1e-3)
+    assert found["sentence"].startswith("pre_ln - post_ln: +10.267 test nll (nats per token) [+9.")
+    assert found["sentence"].endswith("over 3 seeds, margin 1: supported.")
+    assert (found["primary"], found["pairs"], found["seeds"]) == (True, 3, [0, 1, 2])
+
+
+def test_bleu_is_judged_over_seeds_and_sentences(claim, translated, evidence):
+    runs, statistics = translated(6, lift=1.0)
+    found = only(evidence(runs, claim(metric="test/bleu"), statistics=statistics))
+    assert found["levels_of_noise"] == "seeds and test sentences"
+    assert "over 6 seeds and 200 test sentences, margin 1: supported." in found["sentence"]
+    assert found["sign_flip"] == pytest.approx(2 / 2**6)
+
+
+def test_every_inconclusive_says_what_it_could_have_seen(claim, arms, evidence):
+    found = only(evidence(arms(*CLOSE), claim(margin=0.0)))
+    assert found["verdict"] == "inconclusive"
+    assert found["detectable"] > 0.4
+    assert found["seeds_needed"] > 4
+    assert f"about {found['seeds_needed']} seeds would decide" in found["sentence"]
+    assert "would have been seen with power .8" in found["sentence"]
+
+
+def test_where_seeds_cannot_decide_it_says_so(claim, arms, evidence):
+    found = only(evidence(arms(*CLOSE), claim(margin=0.225)))
+    assert (found["verdict"], found["seeds_needed"]) == ("inconclusive", None)
+    assert "more seeds alone would not decide" in found["sentence"]
+
+
+def test_one_pair_decides_nothing(claim, arms, evidence):
+    found = only(evidence(arms([90.0], [1.0]), claim()))
+    assert (found["verdict"], found["interval"], found["effect"]) == ("inconclusive", None, 89.0)
+    assert "(no interval) over 1 seed" in found["sentence"]
+    assert "not known without a spread" in found["sentence"]
+
+
+def test_no_pair_at_all_is_inconclusive(claim, arms, evidence):
+    found = only(evidence(arms([90.0], []), claim()))
+    assert (found["verdict"], found["effect"], found["pairs"]) == ("inconclusive", None, 0)
+    assert "no pair of runs with the same seed has ended" in found["sentence"]
+
+
+def test_a_trend_without_levels_is_inconclusive(claim, arms, evidence):
+    asked = claim(kind="trend", over="model/residual", treatment={}, baseline={})
+    found = only(evidence(arms([1.0], [2.0]), asked))
+    assert found["verdict"] == "inconclusive"
+    assert "fewer than two levels that are numbers" in found["sentence"]
+
+
+def test_two_equal_differences_are_no_certainty(claim, arms, evidence):
+    found = conclude(evidence(arms([2.0, 3.0], [1.0, 2.0]), claim(margin=0.0)))
+    (entry,) = found["claims"]
+    assert (entry["verdict"], entry["interval"]) == ("inconclusive", None)
+    assert any("exactly equal" in caveat for caveat in found["caveats"])
+
+
+def test_ten_equal_differences_are_evidence(claim, arms, evidence):
+    same = [float(i) for i in range(10)]
+    asked = claim(kind="equivalence", margin=0.5)
+    assert only(evidence(arms(same, same), asked))["verdict"] == "supported"
+
+
+def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
+    claims = [claim(id=str(margin), margin=margin) for margin in (0.0, 0.4, 0.9, 1.0)]
+    found = conclude(evidence(arms(*CLOSE), *claims))["claims"]
+    p = [min(1.0, 2 * min(entry["p"].values())) for entry in found]
+    adjusted = [min(entry["p_adjusted"].values()) for entry in found]
+    assert adjusted == pytest.approx(multipletests(p, method="holm")[1])
+    alone = [only(evidence(arms(*CLOSE), one))["verdict"] for one in claims]
+    assert alone[2:] == ["refuted", "refuted"]
+    for entry, before in zip(found, alone, strict=True):
+        told = f"Uncorrected for the file's other claims and for earlier looks it is {before}."
+        assert entry["sentence"].endswith(told) == (entry["verdict"] != before)
+    assert [entry["verdict"] for entry in found] == [
+        "refuted" if p <= 0.05 else "inconclusive" for p in adjusted
+    ]
+
+
+def test_stability_counts_runs(claim, run, evidence):
+    runs = [
+        run({"model/residual": arm}, seed, status, **{"test/nll": 1.0})
+        for arm, wrong in (("pre_ln", 0), ("post_ln", 7))
+        for seed in range(10)
+        for status in ["diverged" if seed < wrong else "finished"]
+    ]
+    asked = claim(kind="stability", metric="diverged", better="lower", margin=0.2)
+    found = conclude(evidence(runs, asked))
+    (entry,) = found["claims"]
+    assert entry["verdict"] == "supported"
+    assert entry["effect"] == pytest.approx(0.7)
+    assert "(7 of 10 against 0 of 10)" in entry["sentence"]
+    assert any("7 runs diverged or collapsed (post_ln)" in caveat for caveat in found["caveats"])
+
+
+def test_equivalence_has_both_intervals(claim, arms, evidence):
+    found = only(evidence(arms(*CLOSE), claim(kind="equivalence", margin=1.0)))
+    assert found["verdict"] == "supported"
+    wide, narrow = found["interval"], found["interval_equivalence"]
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    assert f"] (90%: [{narrow[0]:+.3f}, {narrow[1]:+.3f}]) over 4 seeds" in found["sentence"]
+
+
+def test_pairs_that_converged_stand_beside_all(claim, arms, run, evidence):
+    runs = arms([30.0, 31.0, 32.0], [29.5, 30.4, 31.6], metric="test/bleu")
+    runs[-1] = run({"model/residual": "post_ln"}, 2, "collapsed")
+    found = only(evidence(runs, claim(metric="test/bleu")))
+    assert found["effect"] == pytest.approx((0.5 + 0.6 + 32.0) / 3)
+    assert found["among_converged_pairs"]["pairs"] == 2
+    assert found["among_converged_pairs"]["effect"] == pytest.approx(0.55)
+
+
+@pytest.mark.parametrize(
+    ("times", "earlier", "older", "exploratory"),
+    [
+        ((100.0, 100.0), [], 0, False),
+        ((10.0, 100.0), [], 3, False),
+        ((10.0, 10.0), [], 6, True),
+        ((10.0, 100.0), ["other"], 3, True),
+        ((100.0, 100.0), ["other"], 0, False),
+    ],
+)
+def test_what_makes_a_verdict_exploratory(
+    claim, arms, evidence, times, earlier, older, exploratory
+):
+    runs = arms([3.0, 4.1, 5.0], [1.0, 2.0, 3.0])
+    for one in runs:
+        one["ended"] = times[one["arm"] == "post_ln"]
+    found = conclude(evidence(runs, claim(), registration={"earlier": earlier}))
+    assert found["claims"][0]["older_cells"] == older
+    assert found["claims"][0]["exploratory"] == found["exploratory"] == exploratory
+
+
+@pytest.mark.parametrize(
+    ("looks", "planned", "verdict", "spent"),
+    [
+        (0, 3, "supported", 0.05),  # the first look, on however many seeds
+        (1, 5, "supported", 0.05),  # the same plan once more
+        (1, 3, "inconclusive", 0.0625),
+        (4, 3, "inconclusive", 0.05 * (1.5 - 1 / 32)),
+    ],
+)
+def test_looks_beyond_the_plan_spend_alpha(claim, arms, evidence, looks, planned, verdict, spent):
+    runs = arms([2.1, 2.4, 2.6, 3.1, 2.9], [1.0, 2.0, 1.8, 2.1, 2.0])  # p = .003
+    runs = [dict(one) for one in runs]
+    for one, shift in zip(runs[5:], (0.4, -0.6, 0.7, 0.0, 0.5), strict=True):
+        one["metrics"] = {**one["metrics"], "test/nll": one["metrics"]["test/nll"] - shift}
+    asked = claim(margin=0.0)
+    found = conclude(evidence(runs, asked, registration={"looks": looks}, seeds=planned))
+    assert 0.0125 < 2 * found["claims"][0]["p"]["supported"] < 0.05
+    assert found["claims"][0]["verdict"] == verdict
+    assert found["alpha_spent"] == pytest.approx(spent)
+    assert any("look" in caveat for caveat in found["caveats"]) == (spent > 0.05)
+
+
+def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evidence):
+    runs, statistics = translated(3)
+    runs = [*runs, {**run({"model/residual": "pre_ln"}, 3, "failed"), "cell": 8, "error": "E"}]
+    of = evidence(
+        runs,
+        claim(metric="test/bleu"),
+        claim(id="e", kind="exact", metric="parameters", treatment={}, baseline={}),
+        statistics=statistics,
+        fixed=["data", "optimizer.lr"],
+        seeds=5,
+    )
+    found = conclude(of)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found == conclude(of)
+    assert (found["runs"], found["failed_runs"], found["reused_runs"]) == (7, 1, 0)
+    assert found["caveats"][:4] == [
+        "Held fixed: data.",
+        "Held fixed: optimizer.lr.",
+        "1 run failed and is no part of any number: cell 8.",
+        "5 seeds were planned, 3 have ended.",
+    ]
+    arm = {one["arm"]: one for one in found["arms"]}["pre_ln"]
+    assert (arm["seeds"], arm["finished"], arm["failed"]) == (3, 3, 1)
+    scores = [one["metrics"]["test/bleu"] for one in runs[3:6]]
+    assert arm["metrics"]["test/bleu"]["mean"] == pytest.approx(np.mean(scores))
+    assert arm["metrics"]["test/bleu"]["sd"] == pytest.approx(np.std(scores, ddof=1))
+
+
+def test_versions_that_differ_are_listed(claim, arms, evidence):
+    runs = arms([1.0, 2.0], [1.5, 2.0])
+    runs[0]["versions"] = {"torch": "2.1"}
+    found = conclude(evidence(runs, claim()))
+    assert found["versions"] == {"torch": ["2.0", "2.1"]}
+    assert "Not all runs executed the same versions of everything." in found["caveats"]

@@ -1,0 +1,104 @@
+"""Intervals and p-values of a mean: scipy's and statsmodels' on the same numbers, and odd cases."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.weightstats import ttost_paired
+
+from ablate.study.estimate import BOTH, SEEDS, components, estimate
+from ablate.study.signs import sign_flip
+
+PAIRS = np.random.default_rng(0).normal([3.0, 2.0], 1.0, (8, 2))
+DIFFERENCES = PAIRS[:, 0] - PAIRS[:, 1]
+
+
+def crossed(seeds, sentences, seed, sentence, rest, rng):
+    """Contributions with these standard deviations, of the mean over the sentences."""
+    parts = rng.normal(0, seed, (seeds, 1)) + rng.normal(0, sentence, sentences) * sentences**0.5
+    return parts + rng.normal(0, rest, (seeds, sentences)) * sentences**0.5
+
+
+def test_over_seeds_alone_it_is_the_paired_t_test():
+    found = estimate(DIFFERENCES)
+    scipys = stats.ttest_rel(PAIRS[:, 0], PAIRS[:, 1])
+    expected = scipys.confidence_interval(0.9)
+    assert found.interval(0.9) == pytest.approx((expected.low, expected.high))
+    assert 2 * min(found.p_at_most(0.0), found.p_at_least(0.0)) == pytest.approx(scipys.pvalue)
+    greater = stats.ttest_rel(PAIRS[:, 0], PAIRS[:, 1], alternative="greater").pvalue
+    assert found.p_at_most(0.0) == pytest.approx(greater)
+    assert found.levels_of_noise == SEEDS
+
+
+def test_two_one_sided_tests_are_those_of_statsmodels():
+    found = estimate(DIFFERENCES)
+    p, *_ = ttost_paired(PAIRS[:, 0], PAIRS[:, 1], -2.0, 2.0)
+    assert max(found.p_at_most(-2.0), found.p_at_least(2.0)) == pytest.approx(p)
+
+
+def test_sentences_that_no_arm_shares_change_nothing():
+    rng = np.random.default_rng(1)
+    parts = crossed(6, 400, 1.0, 0.0, 1.0, rng)
+    both, seeds = estimate(parts.mean(1), parts), estimate(parts.mean(1))
+    assert seeds.error <= both.error < 1.15 * seeds.error
+
+
+def test_the_components_are_those_that_went_in():
+    rng = np.random.default_rng(2)
+    found = np.mean([components(crossed(10, 300, 1.2, 0.5, 0.8, rng)) for _ in range(200)], 0)
+    assert np.sqrt(found) == pytest.approx([1.2, 0.5, 0.8], rel=0.07)
+
+
+def test_shared_sentences_make_the_interval_longer_and_more_seeds_do_not_help():
+    rng = np.random.default_rng(3)
+    parts = crossed(40, 500, 0.2, 1.0, 0.3, rng)
+    found = estimate(parts.mean(1), parts)
+    assert found.levels_of_noise == BOTH
+    assert found.error == pytest.approx(1.0, rel=0.1)
+    assert estimate(parts.mean(1)).error < 0.1
+
+
+def test_interval_and_p_value_say_the_same():
+    rng = np.random.default_rng(4)
+    parts = crossed(4, 100, 1.0, 0.5, 0.5, rng) + 1.0
+    found = estimate(parts.mean(1), parts)
+    low, high = found.interval(0.95)
+    assert found.p_at_most(low) == pytest.approx(0.025)
+    assert found.p_at_least(high) == pytest.approx(0.025)
+    assert found.p_at_most(found.effect) == 0.5
+    assert found.p_at_most(high) == pytest.approx(0.975)
+
+
+def test_a_huge_effect_has_a_tiny_p_value():
+    assert 0 < estimate(np.array([1e9, 1e9 + 1, 1e9 - 1])).p_at_most(0.0) < 1e-15
+    spread = np.random.default_rng(0).normal(0, 1e-6, 40)
+    assert estimate(1e9 + spread).p_at_most(0.0) == pytest.approx(1e-100)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_pairs_say_nothing(n):
+    found = estimate(np.full(n, 7.0))
+    assert found.interval(0.95) == (-math.inf, math.inf)
+    assert (found.p_at_most(0.0), found.p_at_least(0.0)) == (1.0, 1.0)
+    assert "none" in found.method
+
+
+@pytest.mark.parametrize(("n", "bounded"), [(2, False), (5, False), (6, True)])
+def test_equal_differences_count_as_in_a_sign_test(n, bounded):
+    found = estimate(np.full(n, 0.1) * 3)
+    assert (found.interval(0.95) == pytest.approx((0.3, 0.3))) is bounded
+    assert found.p_at_most(0.0) == stats.binomtest(n, n, alternative="greater").pvalue
+    assert found.p_at_most(0.4) == 1.0
+    assert "sign test" in found.method
+
+
+def test_equal_differences_on_unequal_sentences_are_still_tied():
+    parts = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    assert estimate(parts.mean(1), parts).error == 0
+
+
+@pytest.mark.parametrize("n", [5, 6, 12])
+def test_sign_flips_are_all_tried(n):
+    assert sign_flip(np.arange(1.0, n + 1)) == pytest.approx(2 / 2**n)
+    assert sign_flip(np.ones(1)) is None

@@ -1,0 +1,80 @@
+"""Claims that must hold in every case."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ablate.study.exact import examine
+
+ALONE = {"kind": "exact", "metric": "probe/excess", "treatment": {}, "baseline": {}}
+
+
+@pytest.fixture
+def probed(run):
+    def make(*values, level="post_ln"):
+        return [
+            run({"model/residual": level}, i, **{"probe/excess": v}) for i, v in enumerate(values)
+        ]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("values", "tolerance", "verdict"),
+    [
+        ((0.0, 0.0), 0.0, "supported"),
+        ((0.0, -3.0), 0.0, "refuted"),
+        ((1e-9, -1e-9), 1e-8, "supported"),
+        ((0.0, math.nan), 0.0, "refuted"),
+        ((0.0, None), 0.0, "refuted"),  # what a file makes of NaN
+        ((), 0.0, "inconclusive"),
+    ],
+)
+def test_all_cases_or_not_at_all(claim, probed, evidence, values, tolerance, verdict):
+    found = examine(claim(**ALONE, tolerance=tolerance), evidence(probed(*values)))
+    assert found.verdict == verdict
+
+
+def test_runs_that_were_not_measured_do_not_count(claim, probed, run, evidence):
+    runs = [
+        *probed(0.0),
+        run({"model/residual": "a"}, 1, "diverged"),
+        run({"model/residual": "a"}, 2, "failed"),
+    ]
+    found = examine(claim(**ALONE), evidence(runs))
+    assert (found.verdict, len(found.counted), len(found.cases)) == ("supported", 1, 2)
+
+
+def test_null_is_a_level(claim, run, evidence):
+    values = {None: 0.0, 16: 5.0}
+    runs = [run({"model.d_head": d}, 0, **{"probe/excess": v}) for d, v in values.items()]
+    of = {
+        d: examine(claim(**ALONE, where={"model.d_head": d}), evidence(runs)).verdict
+        for d in values
+    }
+    assert of == {None: "supported", 16: "refuted"}
+
+
+@pytest.mark.parametrize(("moved", "verdict"), [(0.5, "supported"), (0.0005, "inconclusive")])
+def test_a_control_at_rest_proves_nothing(claim, run, evidence, moved, verdict):
+    runs = [run({"a": 1}, 0, **{"probe/excess": 0.0, "probe/control": moved})]
+    found = examine(claim(**ALONE, control="probe/control"), evidence(runs))
+    assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(("gap", "verdict"), [(0.0, "supported"), (0.1, "refuted")])
+def test_two_arms_must_agree_on_every_seed(claim, arms, evidence, gap, verdict):
+    runs = arms([1.0, 2.0, 3.0], [1.0, 2.0, 3.0 + gap])
+    found = examine(claim(kind="exact", tolerance=0.05), evidence(runs))
+    assert found.verdict == verdict
+    assert found.worst == pytest.approx(gap)
+
+
+def test_translations_must_be_the_same(claim, translated, evidence):
+    runs, statistics = translated(2)
+    asked = claim(kind="exact", metric="test/changed")
+    assert examine(asked, evidence(runs, statistics=statistics)).verdict == "refuted"
+    for seed in range(2):
+        statistics[f"pre_ln {seed}"] = {"test": np.array(statistics[f"post_ln {seed}"]["test"])}
+    assert examine(asked, evidence(runs, statistics=statistics)).verdict == "supported"

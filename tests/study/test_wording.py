@@ -1,0 +1,71 @@
+"""What a verdict says."""
+
+import pytest
+
+from ablate.study.conclude import conclude
+
+
+@pytest.fixture
+def said(evidence):
+    def sentence(runs, claim, **study):
+        (found,) = conclude(evidence(runs, claim, **study))["claims"]
+        return found["sentence"]
+
+    return sentence
+
+
+def test_the_arm_that_is_better_stands_first(said, claim, arms):
+    sentence = said(arms([1.0, 1.1, 1.3], [3.0, 3.2, 3.1]), claim(better="lower", margin=0.0))
+    assert sentence.startswith("post_ln - pre_ln: +1.967 test nll (nats per token) [")
+
+
+def test_an_interaction_names_both_levels(said, claim, run):
+    runs = [
+        run(
+            {"model/residual": arm, "schedule": s}, seed, **{"test/bleu": value + seed**0.5 * value}
+        )
+        for arm, s, value in (
+            ("pre_ln", "noam", 31.0),
+            ("post_ln", "noam", 30.0),
+            ("pre_ln", "no_warmup", 25.0),
+            ("post_ln", "no_warmup", 5.0),
+        )
+        for seed in range(4)
+    ]
+    asked = claim(metric="test/bleu", where={"schedule": "no_warmup"}, minus={"schedule": "noam"})
+    sentence = said(runs, asked, factors=["model/residual", "schedule"])
+    assert sentence.startswith(
+        "With no_warmup, (pre_ln - post_ln) minus the same with noam: +38.69 test BLEU ["
+    )
+
+
+def test_a_trend_says_per_what(said, claim, run):
+    runs = [
+        run({"model.n_heads": h}, seed, **{"test/bleu": 20.0 + h * (1 + seed / 10)})
+        for h in (1, 2, 4)
+        for seed in range(4)
+    ]
+    asked = claim(
+        kind="trend",
+        over="model.n_heads",
+        metric="test/bleu",
+        treatment={},
+        baseline={},
+        margin=0.5,
+    )
+    sentence = said(runs, asked, factors=["model.n_heads"])
+    assert sentence.startswith(
+        "slope per doubling of model.n_heads: +1.72 test BLEU [+1.42, +2.03]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "words"),
+    [(0.0, "is 0 in 2 of 3 cases"), (1e-6, "is within 1e-06 of 0 in 2 of 3 cases")],
+)
+def test_an_exact_claim_counts_its_cases(said, claim, run, tolerance, words):
+    runs = [run({"a": 1}, i, **{"probe/x": v}) for i, v in enumerate((0.0, 0.0, 0.25))]
+    asked = claim(kind="exact", metric="probe/x", treatment={}, baseline={}, tolerance=tolerance)
+    sentence = said(runs, asked)
+    assert words in sentence
+    assert sentence.endswith("(largest deviation 0.25): refuted.")

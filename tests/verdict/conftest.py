@@ -1,0 +1,151 @@
+"""A real sweep, offline, and W&B's reader played by what that sweep would upload."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from wandb.apis.public import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = "team/ablate"
+# Small, but learning more than how frequent the words are: a collapsed run has no BLEU.
+TINY = (
+    *("scale=smoke", "data.n_train=400", "data.n_validation=20", "data.n_test=40"),
+    *("data.n_test_long=20", "budget.steps=60", "budget.warmup=10", "budget.validate_every=30"),
+    *("model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"),
+    *("optimizer.lr=0.02", "search=greedy", "logger=wandb", "logger.mode=offline"),
+    *("logger.samples=0", "+experiment=sinusoidal_vs_learned"),
+)
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch, tmp_path):
+    """A machine on which nobody uses W&B."""
+    for name in [name for name in os.environ if name.startswith("WANDB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NETRC", str(tmp_path / "home" / ".netrc"))
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory, cache_folder):
+    """Results of a sweep from the command line."""
+    folder = tmp_path_factory.mktemp("sweep")
+    known = {k: v for k, v in os.environ.items() if not k.startswith("WANDB_")}
+    env = {**known, "HOME": str(folder), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    paths = (f"paths.results={folder / 'results'}", f"paths.cache={cache_folder}")
+    levels = ("seed=0,1", "model/position=sinusoidal,learned")
+    command = [sys.executable, "-m", "ablate", *TINY, *paths, *levels, "-m"]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "results"
+
+
+@pytest.fixture(scope="session")
+def swept(results):
+    """The folder of the sweep."""
+    (folder,) = (results / "sweeps" / "sinusoidal_vs_learned").iterdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def offline(results):
+    """What W&B's own reader says of every offline run."""
+    return [_read(path) for path in sorted(results.glob("**/offline-run-*"))]
+
+
+@pytest.fixture
+def uploaded(offline, monkeypatch, tmp_path):
+    """W&B after all of it is uploaded; a test may change what it has."""
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    return Api([StandIn(records) for records in offline])
+
+
+@pytest.fixture
+def analysis(uploaded):
+    """The analysis run of the sweep."""
+    (found,) = (run for run in uploaded.all if run.job_type == "analysis")
+    return found
+
+
+def _read(folder):
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", folder]
+    lines = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()
+    found = {"folder": folder}
+    for record in map(json.loads, lines):
+        found.setdefault(record["type"], []).append(record[record["type"]])
+    return found
+
+
+class StandIn(Run):
+    """A run as `wandb.Api` shows it, of what an offline run has written."""
+
+    def __init__(self, records):
+        (started,) = records["run"]
+        config = started["config"]["update"]
+        for more in records.get("config", []):
+            config = {**config, **more["update"]}
+        summary = {k: v for part in records["summary"] for k, v in part["update"].items()}
+        shown = {
+            "name": started["run_id"],
+            "displayName": started["display_name"],
+            "group": started["run_group"],
+            "jobType": started["job_type"],
+            "tags": started["tags"],
+            "state": "finished",
+            "config": json.dumps({key: {"value": value} for key, value in config.items()}),
+            "summaryMetrics": json.dumps(summary),
+        }
+        team, project = PROJECT.split("/")
+        super().__init__(None, team, project, started["run_id"], attrs=shown, lazy=False)
+        self.records = records
+        self.media = records["folder"] / "files"
+        self.history_rows = [dict(row["item"]) for row in records.get("history", [])]
+        self.artifacts = [Artifact(made) for made in records.get("artifact", [])]
+
+    def scan_history(self, keys):
+        return [{k: row[k] for k in keys} for row in self.history_rows if set(keys) <= row.keys()]
+
+    def logged_artifacts(self):
+        return iter(self.artifacts)
+
+
+@dataclass
+class Artifact:
+    """An artifact of a run."""
+
+    made: dict
+    created_at: str = "2026-01-01T00:00:00"
+    contents: list = field(init=False)
+
+    def __post_init__(self):
+        self.name, self.type = f"{self.made['name']}:v0", self.made["type"]
+        self.contents = self.made["manifest"]["contents"]
+
+    def download(self, root):
+        for file in self.contents:
+            shutil.copyfile(file["local_path"], Path(root) / file["path"])
+
+
+@dataclass
+class Api:
+    """`wandb.Api` with one project."""
+
+    all: list
+
+    def runs(self, path, filters, lazy):
+        if path != PROJECT:
+            raise ValueError(f"Could not find project {path.rpartition('/')[2]}")
+        return (run for run in self.all if run.group == filters["group"])
+
+    def run(self, path):
+        project, _, identity = path.rpartition("/")
+        for run in self.all:
+            if (project, identity) == (PROJECT, run.id):
+                return run
+        raise ValueError(f"Could not find run {path}")

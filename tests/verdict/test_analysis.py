@@ -1,0 +1,119 @@
+"""The run by which W&B shows the end of a sweep."""
+
+import json
+import shutil
+
+import pytest
+from omegaconf import OmegaConf
+from PIL import Image
+
+from ablate.study.evidence import Evidence
+from ablate.tracking import analysis as logged
+from ablate.tracking.analysis import log_analysis, runs_table
+
+LOGGER = {"project": "ablate", "entity": None, "mode": "offline", "_target_": logged.LOGGER}
+
+
+@pytest.fixture
+def log(swept, tmp_path, monkeypatch):
+    """Log the analysis of a copy of the sweep; return its folder."""
+    monkeypatch.setattr(logged, "pictures", lambda *_: ())
+    folder = tmp_path / swept.name
+    shutil.copytree(swept, folder, ignore=shutil.ignore_patterns("wandb"))
+
+    def went(**logger):
+        config = OmegaConf.create({"logger": {**LOGGER, **logger} if logger else None})
+        verdict = json.loads((folder / "verdict.json").read_text())
+        log_analysis(config, Evidence.load(folder), verdict, folder)
+        return folder
+
+    return went
+
+
+def table(run, name):
+    """The rows of a table, as W&B has them."""
+    found = json.loads((run.media / run.summary_metrics[f"{name}.path"]).read_text())
+    return [dict(zip(found["columns"], row, strict=True)) for row in found["data"]]
+
+
+def test_it_is_a_run_of_the_group_that_says_the_verdict(analysis, swept):
+    verdict = json.loads((swept / "verdict.json").read_text())
+    claims = {claim["id"]: claim for claim in verdict["claims"]}
+    assert (analysis.group, analysis.name) == (
+        "sinusoidal_vs_learned",
+        "sinusoidal_vs_learned: analysis",
+    )
+    assert set(analysis.tags) == set(claims)
+    assert analysis.records["exit"][0]["exit_code"] == 0
+    assert analysis.config["regime"]["data"] == "toy"
+    for name, claim in claims.items():
+        assert analysis.summary_metrics[f"verdict/{name}"] == claim["verdict"]
+        assert analysis.summary_metrics[f"effect/{name}"] == claim["effect"]
+        low, high = claim["interval"]
+        assert analysis.summary_metrics[f"low/{name}"] == low
+        assert analysis.summary_metrics[f"high/{name}"] == high
+
+
+def test_its_tables(analysis, uploaded, swept):
+    verdict = json.loads((swept / "verdict.json").read_text())
+    said = [(row["id"], row["verdict"], row["sentence"]) for row in table(analysis, "claims")]
+    assert said == [(c["id"], c["verdict"], c["sentence"]) for c in verdict["claims"]]
+    means = {row["arm"]: row["test/bleu mean"] for row in table(analysis, "arms")}
+    assert means == {arm["arm"]: arm["metrics"]["test/bleu"]["mean"] for arm in verdict["arms"]}
+    rows = table(analysis, "runs")
+    assert {row["made"] for row in rows} == {"run here"}
+    ids = {run.id for run in uploaded.all if run.job_type != "analysis"}
+    assert {row["W&B run"] for row in rows} == ids  # no address before they are uploaded
+
+
+def test_its_figures_report_and_evidence(analysis, swept):
+    shown = {path.stem for path in (swept / "figures").glob("*.svg")}
+    for name in shown:
+        path = analysis.media / analysis.summary_metrics[f"figures/{name}.path"]
+        assert Image.open(path).convert("RGB").getpixel((0, 0)) == (255, 255, 255)
+    page = analysis.media / analysis.summary_metrics["report.path"]
+    assert page.read_text() == (swept / "report.html").read_text()
+    (made,) = (made for made in analysis.artifacts if made.type == "evidence")
+    assert made.name == "sinusoidal_vs_learned-evidence:v0"
+    files = {file["path"] for file in made.contents}
+    assert files == {"study.json", "runs.jsonl", "statistics.npz", "verdict.json"}
+
+
+def test_repeated_it_is_the_same_run(log, capsys):
+    folder = log(mode="offline")
+    (first,) = (folder / "wandb").glob("offline-run-*")
+    assert f"wandb sync {first}" in capsys.readouterr().out
+    log(mode="offline")
+    (second,) = (folder / "wandb").glob("offline-run-*")
+    assert first.name.rpartition("-")[2] == second.name.rpartition("-")[2]
+
+
+def test_online_the_table_has_addresses_also_of_runs_of_other_groups(swept):
+    verdict = json.loads((swept / "verdict.json").read_text())
+    evidence = Evidence.load(swept)
+    evidence.runs[0]["reused"] = True
+    links = {0: {"id": "abc", "url": "https://host/team/ablate/runs/abc"}}
+    found = runs_table(evidence, verdict, links)
+    where = [found.columns.index(column) for column in ("made", "W&B run")]
+    first, second, *_ = ([row[column] for column in where] for row in found.data)
+    assert first == ["reused", links[0]["url"]]
+    assert second == ["run here", ""]
+
+
+def test_where_runs_are_not_logged_nothing_is(log):
+    assert not (log() / "wandb").exists()
+    assert not (log(_target_="pytorch_lightning.loggers.CSVLogger") / "wandb").exists()
+
+
+def test_a_failure_of_wandb_costs_one_line(log, capsys, monkeypatch):
+    folder = log(mode="online")  # nobody is logged in
+    assert capsys.readouterr().out.count("W&B has no analysis of this sweep") == 1
+
+    def broken(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(logged, "bundle", broken)
+    log(mode="offline")
+    said = capsys.readouterr().out
+    assert "W&B has no analysis of this sweep: OSError: no space left" in said
+    assert (folder / "verdict.json").exists()

@@ -1,0 +1,117 @@
+"""The verdict from W&B is that of the local records."""
+
+import json
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.study.conclude import conclude
+from ablate.study.evidence import Evidence
+from ablate.tracking.fetch import connect, fetch
+from ablate.verdict import main
+
+PROJECT, GROUP = "team/ablate", "sinusoidal_vs_learned"
+
+
+@pytest.fixture
+def ask(monkeypatch, uploaded):
+    """Call the command line with W&B played by `uploaded`."""
+
+    def asked(*arguments):
+        monkeypatch.setattr("sys.argv", ["verdict", *arguments])
+        main()
+
+    monkeypatch.setattr("ablate.tracking.fetch.connect", lambda: uploaded)
+    return asked
+
+
+def cell(uploaded, evidence, number):
+    """The W&B run of a cell."""
+    identity = evidence.runs[number]["identity"]
+    return next(run for run in uploaded.all if run.id == identity)
+
+
+def test_wandb_and_the_local_records_give_the_same_files(ask, swept, tmp_path, capsys):
+    ask("from=wandb", f"project={PROJECT}", f"group={GROUP}", f"to={tmp_path / 'a'}")
+    said = capsys.readouterr().out
+    assert "4 of 4 results are from the W&B runs themselves" in said
+    verdict = json.loads((swept / "verdict.json").read_text())
+    assert any(claim["effect"] for claim in verdict["claims"])  # there is something to compare
+    for claim in verdict["claims"]:
+        assert claim["sentence"] in said
+    ask(f"from={swept}", f"to={tmp_path / 'b'}")
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        assert json.loads((folder / "verdict.json").read_text()) == verdict
+        assert Evidence.load(folder).runs == Evidence.load(swept).runs
+        assert (folder / "report.md").read_bytes() == (swept / "report.md").read_bytes()
+
+
+def test_a_run_that_another_sweep_made_is_found_there(uploaded, swept):
+    cell(uploaded, Evidence.load(swept), 1).group = "earlier"
+    assert fetch(uploaded, PROJECT, GROUP).own == 4
+
+
+def test_results_are_those_of_the_runs(uploaded, swept):
+    evidence = Evidence.load(swept)
+    run = cell(uploaded, evidence, 1)
+    run.summary_metrics["result/test_long/nll"] = 1.5
+    run.history_rows[0]["val/nll"] = 7.25
+    changed = fetch(uploaded, PROJECT, GROUP).evidence.runs[1]
+    assert changed["metrics"]["test_long/nll"] == 1.5
+    assert changed["curve"]["val/nll"][0] == 7.25
+    assert changed["metrics"]["test/bleu"] == evidence.runs[1]["metrics"]["test/bleu"]
+
+
+@pytest.mark.parametrize("what", ["deleted", "repeated since", "still running"])
+def test_without_its_run_a_cell_has_the_result_that_the_artifact_has(uploaded, swept, what):
+    evidence = Evidence.load(swept)
+    run = cell(uploaded, evidence, 1)
+    if what == "deleted":
+        uploaded.all.remove(run)
+    elif what == "repeated since":
+        ended = run.summary_metrics["ended"] + 60
+        run.summary_metrics.update({"ended": ended, "result/test/bleu": 9.0})
+    else:
+        run.summary_metrics.clear()
+    found = fetch(uploaded, PROJECT, GROUP)
+    assert found.own == 3
+    assert found.evidence.runs == evidence.runs
+    assert conclude(found.evidence) == conclude(evidence)
+
+
+def test_the_latest_analysis_of_a_group_counts(uploaded, analysis):
+    for place, logged in ((0, 0.0), (len(uploaded.all), -1.0)):
+        older = type(analysis)(analysis.records)
+        older.config["logged"] = logged
+        older.artifacts = []
+        uploaded.all.insert(place, older)
+    assert fetch(uploaded, PROJECT, GROUP).own == 4
+
+
+def test_what_wandb_does_not_have_is_named(uploaded, analysis):
+    with pytest.raises(UserError, match="project=team/other.*Could not find project other"):
+        fetch(uploaded, "team/other", GROUP)
+    with pytest.raises(UserError, match="group=nobody: no run of team/ablate"):
+        fetch(uploaded, PROJECT, "nobody")
+    analysis.artifacts.clear()
+    with pytest.raises(UserError, match="no artifact of type evidence"):
+        fetch(uploaded, PROJECT, GROUP)
+    uploaded.all.remove(analysis)
+    with pytest.raises(UserError, match="none of its 4 runs is the analysis"):
+        fetch(uploaded, PROJECT, GROUP)
+
+
+def test_an_artifact_without_its_files_is_named(uploaded, analysis):
+    (evidence,) = (made for made in analysis.artifacts if made.type == "evidence")
+    evidence.contents = [file for file in evidence.contents if file["path"] != "statistics.npz"]
+    with pytest.raises(UserError, match=r"statistics\.npz is missing"):
+        fetch(uploaded, PROJECT, GROUP)
+
+
+def test_without_key_or_network_nothing_waits(monkeypatch):
+    with pytest.raises(UserError, match="key"):
+        connect()
+    monkeypatch.setattr("ablate.tracking.fetch.has_key", lambda: True)
+    monkeypatch.setattr("ablate.tracking.fetch.reachable", lambda url: False)
+    with pytest.raises(UserError, match="not reached at http"):
+        connect()
