@@ -10,8 +10,8 @@ MULTI30K ?= null
 RUN ?= null
 
 # what make experiments runs, in an order in which each reuses the runs of those before
-EXPERIMENTS ?= heads_param_count aa_null preln_vs_postln sinusoidal_vs_learned head_count \
-  label_smoothing padding_mask preln_vs_postln_depth
+EXPERIMENTS ?= heads_param_count position_formula padding_outputs aa_null preln_vs_postln \
+  sinusoidal_vs_learned head_count label_smoothing padding_mask preln_vs_postln_depth head_cost
 
 .PHONY: help setup ablate multi30k experiments ledger calibrate test test-slow lint type format \
   bench clean
@@ -43,7 +43,8 @@ calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (
 	$(BIN)/python -m ablate.study.calibrate
 
 multi30k: $(READY) ## the same on Multi30k (half an hour); without network: MULTI30K=folder
-	$(BIN)/python -m ablate +experiment=preln_vs_postln data=multi30k data.root=$(MULTI30K) \
+	$(BIN)/python -m ablate +experiment=preln_vs_postln study.tune=null data=multi30k \
+	  data.root=$(MULTI30K) \
 	  tokenizer.vocab_size=4000 trainer.precision=bf16-mixed batch.tokens=1024 budget.steps=1500 \
 	  budget.warmup=300 budget.validate_every=1500 budget.seeds=3 -m
 

@@ -35,7 +35,7 @@ def job(config: DictConfig) -> None:
 
 
 def main() -> None:
-    """Command line: exit status 0 done, 1 a run failed, 2 the user's mistake."""
+    """Command line: exit status 0 done, 1 a run failed, 2 the user's mistake, 130 Ctrl-C."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
     # argparse refuses overrides on both sides of a flag, which is how people type -m
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))
@@ -45,6 +45,8 @@ def main() -> None:
         sys.exit(_complain(str(error)))
     except (hydra.errors.HydraException, OmegaConfBaseException) as error:
         sys.exit(_complain(explain(error)))
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def _say_what_is_not_run(config: DictConfig) -> None:

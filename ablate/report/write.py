@@ -13,6 +13,8 @@ from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
 from ablate.tracking.files import finite, write_json, write_text
 
+DIGITS = 10
+
 
 def write_report(evidence: Evidence, folder: Path) -> dict[str, Any]:
     """Judge the evidence, write the report into the folder, and return the verdict."""
@@ -25,7 +27,7 @@ def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> No
     """Write verdict, figures, report and page; figures of an earlier report go."""
     from ablate.report.draw.style import style, svg  # matplotlib
 
-    verdict = finite(verdict)  # what verdict.json holds, and nothing else, is shown
+    verdict = _rounded(finite(verdict))  # what verdict.json holds, and nothing else, is shown
     with style():
         drawn = list(figures(evidence, verdict))
         pictures = {figure.name: svg(figure.picture) for figure in drawn}
@@ -38,3 +40,12 @@ def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> No
     for path in (folder / "figures").glob("*.svg"):
         if path.stem not in pictures:
             path.unlink()
+
+
+def _rounded(value: Any) -> Any:
+    """Plain data with the last digits of numbers left out: these differ between processors."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

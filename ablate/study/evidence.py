@@ -7,6 +7,7 @@ experiments/<name>/, and the folder of every sweep that has a study:
 """
 
 import json
+import lzma
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from ablate.tracking.files import finite, write_arrays, write_json, write_text
 
 Run = dict[str, Any]
 Rows = Int[np.ndarray, "sentences 10"]
+RUNS = " of runs"  # of the arrays that say whose rows they are
 PARTS = ("name", "study", "regime", "registration")
 
 
@@ -99,12 +101,16 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _write_statistics(path: Path, statistics: dict[str, dict[str, Rows]]) -> None:
-    """Columns lie together and are as narrow as they can be: a tenth of the size."""
-    arrays = {
-        f"{identity}/{split}": np.ascontiguousarray(rows.T.astype(np.min_scalar_type(rows.max())))
-        for identity, splits in sorted(statistics.items())
-        for split, rows in sorted(splits.items())
-    }
+    """One array per split; its columns lie together, as narrow as they can be.
+
+    LZMA sees that most columns of two runs are alike: a tenth of the size of plain integers.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    for split in sorted({split for splits in statistics.values() for split in splits}):
+        runs = {one: splits[split] for one, splits in sorted(statistics.items()) if split in splits}
+        stacked = np.stack(list(runs.values())).transpose(0, 2, 1)
+        narrow = stacked.astype(np.min_scalar_type(stacked.max(initial=0)))
+        arrays |= {split: np.ascontiguousarray(narrow), f"{split}{RUNS}": np.array(list(runs))}
     write_arrays(path, arrays)
 
 
@@ -112,11 +118,12 @@ def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
     found: dict[str, dict[str, Rows]] = {}
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            for key in arrays:
-                identity, _, split = key.partition("/")
-                found.setdefault(identity, {})[split] = arrays[key].T.astype(np.int64)
+            for split in (name for name in arrays if not name.endswith(RUNS)):
+                rows = arrays[split].transpose(0, 2, 1).astype(np.int64)
+                for identity, one in zip(arrays[f"{split}{RUNS}"], rows, strict=True):
+                    found.setdefault(str(identity), {})[split] = one
     except FileNotFoundError:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     return found

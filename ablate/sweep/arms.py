@@ -93,7 +93,8 @@ def _check_fixed(arms: list[Cell], study: dict[str, Any]) -> None:
 
 
 def _leaves(config: DictConfig) -> dict[str, Any]:
-    plain: Any = OmegaConf.to_container(config, resolve=True)
+    # not resolved: what follows from another key is no difference of its own
+    plain: Any = OmegaConf.to_container(config, resolve=False)
     return dict(_walk(plain, ""))
 
 

@@ -10,7 +10,7 @@ from ablate.errors import UserError
 from ablate.study.claim import check_study
 from ablate.study.registration import register
 from ablate.sweep.cell import plain_study
-from ablate.tracking.files import write_json
+from ablate.tracking.files import check_name, write_json
 
 LAUNCHER = "ablate_launcher"
 
@@ -21,6 +21,7 @@ def begin(config: DictConfig) -> None:
     Raises:
         UserError: no rule could decide the study, or its launcher cannot tune.
     """
+    check_name("name", config.name)
     study = None if config.study is None else plain_study(config)
     about = regime(config)
     registration: dict[str, Any] = {}

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,9 +46,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write named arrays as a compressed .npz, atomically."""
+    """Write named arrays as an .npz that `np.load` reads, atomically; twice the same bytes."""
     packed = io.BytesIO()
-    np.savez_compressed(packed, allow_pickle=False, **arrays)
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, array, allow_pickle=False)
+            member = zipfile.ZipInfo(f"{name}.npy")  # without a date
+            file.writestr(member, content.getvalue(), zipfile.ZIP_LZMA)
     write_bytes(path, packed.getvalue())
 
 
