@@ -18,13 +18,14 @@ DIGITS = 10
 
 def write_report(evidence: Evidence, folder: Path) -> dict[str, Any]:
     """Judge the evidence, write the report into the folder, and return the verdict."""
-    verdict = conclude(evidence)
-    write_files(evidence, verdict, folder)
-    return verdict
+    return write_files(evidence, conclude(evidence), folder)
 
 
-def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> None:
-    """Write verdict, figures, report and page; figures of an earlier report go."""
+def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Write verdict, figures, report and page, and return what verdict.json holds.
+
+    Figures of an earlier report go.
+    """
     from ablate.report.draw.style import style, svg  # matplotlib
 
     verdict = _rounded(finite(verdict))  # what verdict.json holds, and nothing else, is shown
@@ -40,6 +41,7 @@ def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> No
     for path in (folder / "figures").glob("*.svg"):
         if path.stem not in pictures:
             path.unlink()
+    return dict(verdict)
 
 
 def _rounded(value: Any) -> Any:

@@ -29,9 +29,12 @@ def full(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        *("metrics.jsonl", "last.ckpt", "weights.pt", "test.stats.npz"),
+        *("metrics.jsonl", "last.ckpt", "test.stats.npz"),
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("config.yaml", "result.json")),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("test.hyp", "best.pt")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("test.hyp", "best.pt", "weights.pt")
+        ),
     ],
 )
 def test_a_full_disk_is_named_and_the_next_call_goes_on(go, full, left, monkeypatch, name):

@@ -63,7 +63,9 @@ def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, ev
     assert left(go("killed", saving)) == whole
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=SLOW)]
+)
 def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, status):
     whole = left(go("whole"))
     real, steps = Translation.training_step, []

@@ -53,6 +53,7 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     assert list((tmp_path / "work").iterdir()) == []  # nothing outside paths.results
 
 
+@pytest.mark.slow
 def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(ablate, tmp_path):
     arguments = (
         "+experiment=preln_vs_postln",
