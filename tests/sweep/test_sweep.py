@@ -111,6 +111,7 @@ def test_one_bad_cell_ends_the_sweep_before_the_first_run(ablate, tmp_path):
     assert not (tmp_path / "results" / "runs").exists()
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_changes_no_number(ablate, tmp_path):
     ablate("seed=0,1", "n_jobs=1", "name=one", "-m")
     one = [link["metrics"] for link in links(tmp_path)]
