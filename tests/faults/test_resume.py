@@ -128,6 +128,7 @@ def _rename(path):
     torch.save(state, path)
 
 
+@pytest.mark.slow
 def test_a_state_of_no_use_is_named_and_the_run_starts_anew(go, left, half, tmp_path, capfd):
     whole = left(go("whole"))
     for words, damage in DAMAGES.items():

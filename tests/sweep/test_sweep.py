@@ -130,6 +130,7 @@ def test_without_m_the_command_says_what_it_is_not(ablate):
     assert "-m" in done.stdout
 
 
+@pytest.mark.slow
 def test_heads_do_not_change_the_number_of_parameters(ablate, tmp_path):
     done = ablate(
         "+experiment=heads_param_count", "model.d_model=64", "model.n_heads=1,2,4,8,16", "-m"
@@ -141,6 +142,7 @@ def test_heads_do_not_change_the_number_of_parameters(ablate, tmp_path):
     assert fixed["verdict"] == "refuted"
 
 
+@pytest.mark.slow
 def test_two_cells_on_two_devices_each(ablate, tmp_path):
     # without a step the weights are those of the seed, whatever trains them
     still = ("optimizer.lr=0.0", "batch.eval_tokens=64")
