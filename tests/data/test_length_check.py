@@ -29,7 +29,8 @@ def rows(n):
 
 
 def test_without_a_table_there_is_no_limit(check):
-    check("batch.test_padding=100000", "search.max_extra=100000", position="sinusoidal")
+    data = check("batch.test_padding=100000", "search.max_extra=100000", position="sinusoidal")
+    assert data.longest("test")  # nothing was refused
 
 
 def test_the_table_may_be_exactly_as_long_as_asked_for(check):
