@@ -9,6 +9,7 @@ from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 from torch.nn.utils.rnn import pad_sequence
 
+from ablate.allocator import keep_memory
 from ablate.config_check import unknown
 from ablate.construct import construct
 from ablate.data.tokenizer import Tokenizers
@@ -58,6 +59,7 @@ def restore(
     """
     config = read_config(folder, settings, trust)
     torch.set_num_threads(threads)
+    keep_memory()
     tokenizers = read_tokenizers(folder / "tokenizer")
     try:
         search = construct(config.search)

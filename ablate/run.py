@@ -11,6 +11,7 @@ from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback, EarlyStopping
 
+from ablate.allocator import keep_memory
 from ablate.config_check import check
 from ablate.construct import construct
 from ablate.data.module import TranslationData
@@ -49,6 +50,7 @@ def run(config: DictConfig) -> dict[str, Any]:
         check_name(key, name)
     hush_lightning()
     torch.set_num_threads(config.threads)
+    keep_memory()
     data = prepare_data(config)
     check_splits(list(config.test_splits), data)
     record = Record(config, data.fingerprint)

@@ -20,6 +20,7 @@ from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
 
 from ablate.__main__ import CONF
+from ablate.allocator import keep_memory
 from ablate.construct import construct
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import EOS, PAD
@@ -116,6 +117,7 @@ def main() -> None:
     mode, seconds, weights, *overrides = sys.argv[1:]
     config = compose(overrides)
     torch.set_num_threads(config.threads)
+    keep_memory()
     if mode == "train":
         found = train(config, float(seconds))
     else:

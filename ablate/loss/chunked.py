@@ -16,7 +16,8 @@ from torch.nn import functional as F
 
 from ablate.loss.base import Loss
 
-LOGITS_AT_ONCE = 1 << 22  # 16 MB in float32, about what a cache holds
+AT_ONCE = 1 << 22  # bytes of logits, about what the cache of a CPU core holds
+AT_ONCE_ON_GPU = 1 << 28
 
 
 def loss_of_states(
@@ -33,29 +34,29 @@ def loss_of_states(
         states: hidden states at real target positions.
         targets: the token that follows each of them.
     """
-    if len(targets) * len(weight) <= LOGITS_AT_ONCE:
-        return _scored(loss, weight, states, targets)
     if torch.is_grad_enabled():
         objective, nll = _Chunked.apply(loss, targets, states, weight)  # type: ignore[no-untyped-call]
         return objective, nll
     parts = [
-        torch.stack(_scored(loss, weight, states[chunk], targets[chunk])) * share
-        for chunk, share in chunks(len(targets), len(weight))
+        torch.stack(loss(F.linear(states[chunk], weight), targets[chunk])) * len(targets[chunk])
+        for chunk in chunks(len(targets), weight)
     ]
-    objective, nll = torch.stack(parts).sum(0)
+    objective, nll = torch.stack(parts).sum(0) / len(targets)
     return objective, nll
 
 
-def _scored(loss: Loss, weight: Tensor, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    objective, nll = loss(F.linear(states, weight), targets)
-    return objective, nll
-
-
-def chunks(n: int, vocab: int) -> Iterator[tuple[slice, float]]:
-    """Yield slices of the rows, each with its share of them."""
-    rows = max(1, LOGITS_AT_ONCE // vocab)
+def chunks(n: int, weight: Float[Tensor, "V D"]) -> Iterator[slice]:
+    """Yield slices of n rows, each with logits of at most AT_ONCE bytes."""
+    at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
+    rows = max(1, at_once // (len(weight) * weight.itemsize))
     for start in range(0, n, rows):
-        yield slice(start, start + rows), min(rows, n - start) / n
+        yield slice(start, start + rows)
+
+
+def product_dtype(x: Tensor) -> torch.dtype:
+    """Return the type in which autocast, where it is on, would multiply x."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 class _Chunked(torch.autograd.Function):
@@ -65,22 +66,24 @@ class _Chunked(torch.autograd.Function):
     def forward(
         ctx: Any, loss: Loss, targets: Tensor, states: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        to_states, to_weight = torch.empty_like(states), torch.zeros_like(weight)
+        dtype = product_dtype(states)
+        rows, columns = states.to(dtype), weight.to(dtype)
+        to_states, to_weight = torch.empty_like(rows), torch.zeros_like(weight)
         total = torch.zeros(2, device=states.device)
-        for chunk, share in chunks(len(targets), len(weight)):
-            with torch.enable_grad():
-                part = states[chunk].detach().requires_grad_()
-                objective, nll = _scored(loss, weight, part, targets[chunk])
-                grads = torch.autograd.grad(objective * share, [part, weight])
-            to_states[chunk] = grads[0]
-            to_weight += grads[1]
-            total += torch.stack([objective.detach(), nll]) * share
-        ctx.save_for_backward(to_states, to_weight)
-        objective, nll = total[0].clone(), total[1].clone()
+        for chunk in chunks(len(targets), columns):
+            objective, nll, gradient = loss.gradient(rows[chunk] @ columns.T, targets[chunk])
+            gradient = gradient.to(dtype)
+            torch.mm(gradient, columns, out=to_states[chunk])
+            to_weight += gradient.T @ rows[chunk]
+            total += torch.stack([objective, nll])
+        ctx.save_for_backward(to_states.to(states.dtype), to_weight)
+        ctx.n = len(targets)
+        objective, nll = (total / ctx.n).unbind()
         ctx.mark_non_differentiable(nll)
         return objective, nll
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[None, None, Tensor, Tensor]:
         to_states, to_weight = ctx.saved_tensors
-        return None, None, to_states * upstream[0], to_weight * upstream[0]
+        mean = upstream[0] / ctx.n
+        return None, None, to_states * mean, to_weight * mean

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.loss.base import Loss
+from ablate.loss.closed_form import Target, cross_entropy
 
 
 class CrossEntropy(Loss):
@@ -22,3 +23,9 @@ class CrossEntropy(Loss):
         """Return the nll twice."""
         nll = F.cross_entropy(logits, targets)
         return nll, nll.detach()
+
+    def gradient(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, "N V"]]:
+        """Return the summed nll twice, and its gradient by the logits."""
+        return cross_entropy(logits, targets, Target(true=1.0, pad=0.0, other=0.0))

@@ -36,7 +36,7 @@ def predictions(
 ) -> Predictions:
     """Return the predictions of the logits `states weight^T`, which never exist all at once."""
     parts = []
-    for chunk, _ in chunks(len(targets), len(weight)):
+    for chunk in chunks(len(targets), weight):
         log_p = F.linear(states[chunk], weight).float().log_softmax(-1)
         true = log_p.gather(1, targets[chunk, None])[:, 0]
         best, token = log_p.max(-1)

@@ -46,7 +46,8 @@ class _Masked(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, cut: int) -> Tensor:
         numbers = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         decisions = numbers.view(torch.int16)[: x.numel()].view(x.shape)
-        mask = (decisions >= cut - LEVELS // 2).to(x.dtype).mul_(LEVELS / (LEVELS - cut))
+        mask = torch.ge(decisions, cut - LEVELS // 2, out=torch.empty_like(x))
+        mask.mul_(LEVELS / (LEVELS - cut))
         ctx.save_for_backward(mask)
         return x * mask
 

@@ -5,33 +5,71 @@ import torch
 from torch.nn import functional as F
 
 from ablate.loss import chunked
+from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
-from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
 from ablate.model.dropout import Dropout
 
-LOSSES = [CrossEntropy(), LabelSmoothing(epsilon=0.1, target="not_true_nor_pad")]
+
+class Focal(Loss):
+    """A loss of which no gradient is known: the nll of unsure rows counts more."""
+
+    def forward(self, logits, targets):
+        nll = F.cross_entropy(logits, targets, reduction="none")
+        return ((1 - (-nll).exp()) * nll).mean(), nll.mean().detach()
 
 
-def scored(loss, *, with_gradient=True):
+LOSSES = [
+    CrossEntropy(),
+    Focal(),
+    *(LabelSmoothing(epsilon=0.1, target=target) for target in TARGETS),
+]
+
+
+def task():
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(11, 6, generator=generator).requires_grad_()
     states = torch.randn(23, 6, generator=generator).requires_grad_()
-    targets = torch.randint(0, 11, (23,), generator=generator)
-    with torch.set_grad_enabled(with_gradient):
-        objective, nll = chunked.loss_of_states(loss, weight, states, targets)
-    if with_gradient:
-        (objective * 3).backward()
-    return objective, nll, states.grad, weight.grad
+    return weight, states, torch.randint(1, 11, (23,), generator=generator)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-@pytest.mark.parametrize("with_gradient", [True, False])
-def test_chunks_give_what_the_whole_gives(loss, with_gradient, monkeypatch):
-    whole = scored(loss, with_gradient=with_gradient)
-    monkeypatch.setattr(chunked, "LOGITS_AT_ONCE", 5 * 11)  # five rows, the last chunk shorter
-    parts = scored(loss, with_gradient=with_gradient)
-    for part, expected in zip(parts, whole, strict=True):
-        torch.testing.assert_close(part, expected)
+def gradients(objective, weight, states):
+    (objective * 3).backward()
+    return states.grad, weight.grad
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "target", type(loss)))
+def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
+    monkeypatch.setattr(chunked, "AT_ONCE", 4 * 5 * 11)  # five rows, the last chunk shorter
+    weight, states, targets = task()
+    plain = loss(F.linear(states, weight), targets)
+    found = chunked.loss_of_states(loss, *task())
+    torch.testing.assert_close(found, plain)
+    one, other = task(), task()
+    of_chunks = gradients(chunked.loss_of_states(loss, *one)[0], *one[:2])
+    of_whole = gradients(loss(F.linear(other[1], other[0]), other[2])[0], *other[:2])
+    torch.testing.assert_close(of_chunks, of_whole)
+    with torch.no_grad():
+        torch.testing.assert_close(chunked.loss_of_states(loss, *task()), found)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "target", type(loss)))
+def test_bfloat16_is_that_of_autocast(loss):
+    one, other = task(), task()
+    with torch.autocast("cpu", torch.bfloat16):
+        of_chunks = gradients(chunked.loss_of_states(loss, *one)[0], *one[:2])
+        logits = F.linear(other[1], other[0]).float()
+    of_whole = gradients(loss(logits, other[2])[0], *other[:2])
+    for part, expected in zip(of_chunks, of_whole, strict=True):
+        assert part.dtype == torch.float32
+        torch.testing.assert_close(part, expected, atol=0.01, rtol=0.02)
+
+
+def test_a_token_of_no_probability_has_its_true_nll():
+    logits = torch.tensor([[0.0, 0.0, 300.0, 0.0], [0.0, 0.0, 70.0, 0.0]])
+    _, nll, gradient = CrossEntropy().gradient(logits, torch.tensor([1, 3]))
+    assert nll.item() == pytest.approx(370.0)
+    assert gradient.isfinite().all()
 
 
 def test_dropout_zeroes_its_share_and_keeps_the_mean():

@@ -50,15 +50,16 @@ class Explicit(Kernel):
         keep: Bool[Tensor, "#B 1 #Q #K"] | None,
     ) -> tuple[Float[Tensor, "B H Q W"], Float[Tensor, "B H Q K"]]:
         """Return the mixed values and the weights (before dropout)."""
-        scores = (q * self.scale) @ k.transpose(-2, -1)
+        scores = (q @ k.transpose(-2, -1)).float()  # exponentials of bfloat16 are slow and coarse
         if keep is None:
-            weights = softmax(scores)
+            weights = softmax(scores * self.scale)
         else:
             lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(scores.dtype).min
-            weights = softmax(scores.masked_fill(~keep, lowest))
-            if self.fill == "zero_output":
+            blocked = torch.zeros_like(keep, dtype=scores.dtype).masked_fill_(~keep, lowest)
+            weights = softmax(torch.add(blocked, scores, alpha=self.scale))
+            if self.fill == "zero_output" and not keep.any(-1).all():
                 weights = weights.masked_fill(~keep, 0.0)
-        return self.dropout(weights) @ v, weights
+        return self.dropout(weights).to(v.dtype) @ v, weights
 
 
 def softmax(scores: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K"]:

@@ -1,7 +1,9 @@
 """Multi-head attention: projections, heads and a kernel (arXiv:1706.03762, section 3.2.2)."""
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ablate.model.attention.base import Kernel
 
@@ -32,13 +34,16 @@ class MultiHeadAttention(nn.Module):
         keep: Bool[Tensor, "#B 1 #Q #K"] | None,
     ) -> Float[Tensor, "B Q D"]:
         """Return what each x reads from memory; self-attention has memory = x."""
+        if memory is x:
+            return self.read(*self.project(x, self.query, self.key, self.value), keep)
         return self.attend(x, *self.keys_values(memory), keep)
 
     def keys_values(
         self, memory: Float[Tensor, "B K D"]
     ) -> tuple[Float[Tensor, "B H K E"], Float[Tensor, "B H K E"]]:
         """Return keys and values; decoding keeps them."""
-        return self.split(self.key(memory)), self.split(self.value(memory))
+        keys, values = self.project(memory, self.key, self.value)
+        return keys, values
 
     def attend(
         self,
@@ -48,8 +53,27 @@ class MultiHeadAttention(nn.Module):
         keep: Bool[Tensor, "#B 1 #Q #K"] | None,
     ) -> Float[Tensor, "B Q D"]:
         """Return what each x reads from given keys and values."""
-        heads, _ = self.kernel(self.split(self.query(x)), keys, values, keep)
+        return self.read(self.split(self.query(x)), keys, values, keep)
+
+    def read(
+        self,
+        queries: Float[Tensor, "B H Q E"],
+        keys: Float[Tensor, "B H K E"],
+        values: Float[Tensor, "B H K E"],
+        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
+    ) -> Float[Tensor, "B Q D"]:
+        """Return what each query reads from given keys and values."""
+        heads, _ = self.kernel(queries, keys, values, keep)
         return self.output(heads.transpose(1, 2).flatten(2))
+
+    def project(
+        self, x: Float[Tensor, "B L D"], *linears: nn.Linear
+    ) -> tuple[Float[Tensor, "B H L E"], ...]:
+        """Return what each linear map makes of x, as heads; one product serves them all."""
+        weight = torch.cat([linear.weight for linear in linears])
+        bias = torch.cat([linear.bias for linear in linears])
+        parts = F.linear(x, weight, bias).chunk(len(linears), -1)
+        return tuple(self.split(part) for part in parts)
 
     def split(self, x: Float[Tensor, "B L HE"]) -> Float[Tensor, "B H L E"]:
         """Return each head's part of the width."""
