@@ -35,7 +35,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B Q D"]:
         """Return what each x reads from memory; self-attention has memory = x."""
         if memory is x:
-            return self.read(*self.project(x, self.query, self.key, self.value), keep)
+            queries, keys, values = self.project(x, self.query, self.key, self.value)
+            return self.read(queries, keys, values, keep)
         return self.attend(x, *self.keys_values(memory), keep)
 
     def keys_values(
