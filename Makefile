@@ -6,15 +6,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 # set to the folder of the Multi30k text where there is no network
 MULTI30K ?= null
-# of a finished run of model=tiny on Multi30k, for make bench
+# of a finished run of model=tiny on Multi30k, for make bench; without it a short one is trained
 RUN ?= null
 
 # what make experiments runs, in an order in which each reuses the runs of those before
 EXPERIMENTS ?= heads_param_count position_formula padding_outputs aa_null preln_vs_postln \
-  sinusoidal_vs_learned head_count label_smoothing padding_mask preln_vs_postln_depth head_cost
+  sinusoidal_vs_learned head_count label_smoothing padding_mask batch_mates precision \
+  preln_vs_postln_depth head_cost
 
 .PHONY: help setup ablate multi30k experiments ledger calibrate test test-slow lint type format \
-  bench clean
+  bench bench-peers bench-growth clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,8 +68,14 @@ format: $(READY) ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## throughput beside a hand-written loop; with RUN=folder of a run decoding too
+bench: $(READY) ## speed, memory and overhead beside a hand-written loop (an hour and more)
 	$(BIN)/python -m bench.compare data.root=$(MULTI30K) run=$(RUN)
+
+bench-peers: $(READY) ## the same beside JoeyNMT, HF and CTranslate2, each installed in cache/peers
+	$(BIN)/python -m bench.peers data.root=$(MULTI30K) run=$(RUN)
+
+bench-growth: $(READY) ## speed and memory against each size, as a figure
+	$(BIN)/python -m bench.growth
 
 clean: ## remove the virtual environment and all caches, but no results
 	rm -rf $(VENV) cache .mypy_cache .ruff_cache .pytest_cache

@@ -100,7 +100,9 @@ class Claim:
     over: str = ""  # of a trend: the factor whose levels are numbers
     scale: str = "log"  # of a trend: linear | log (of the level) | log_log (of the metric too)
     better: str = "higher"  # higher | lower
-    margin: float = 0.0  # smallest difference worth naming, in units of the metric
+    # smallest difference worth naming, in units of the metric; of an exact claim: what every case
+    # must differ from 0 by, at least
+    margin: float = 0.0
     margin_reason: str = ""
     alpha: float = 0.05
     tolerance: float = 0.0  # of an exact claim: largest absolute value, or difference of the arms

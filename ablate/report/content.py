@@ -13,7 +13,10 @@ Verdict = dict[str, Any]
 READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
 BUILT_IN = "toy"
 RULES = {
-    "exact": "supported when every case is within the tolerance, refuted by a single other one",
+    "exact": (
+        "supported when every case is within the tolerance (where the claim has a margin: at least "
+        "that far from 0), refuted by a single other one"
+    ),
     "superiority": (
         "supported when the interval lies above 0 and the mean is at least the margin, refuted "
         "when the whole interval lies below the margin"
@@ -98,13 +101,18 @@ def _tested(sentences: Any) -> str:
 def asked(claim: dict[str, Any]) -> list[str]:
     """How a claim is tested, and where it comes from, as sentences."""
     metric = measure(claim["metric"])
-    exact = claim["kind"] == "exact"
-    rule = f"tolerance {claim['tolerance']:g}" if exact else f"{claim['better']} is better"
-    said = [f"{claim['kind'].capitalize()}, by {metric.axis}; {rule}."]
+    said = [f"{claim['kind'].capitalize()}, by {metric.axis}; {_better(claim)}."]
     if claim.get("margin"):
         reason = f", because {claim['margin_reason']}" if claim.get("margin_reason") else ""
         said.append(f"Margin {claim['margin']:g}{reason}.")
     return [*said, f"Source: {claim['source']}."]
+
+
+def _better(claim: dict[str, Any]) -> str:
+    if claim["kind"] != "exact":
+        return f"{claim['better']} is better"
+    away = "at least the margin away from 0"
+    return away if claim["margin"] else f"tolerance {claim['tolerance']:g}"
 
 
 def analysis(claim: dict[str, Any]) -> list[str]:

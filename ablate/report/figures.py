@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ablate.report.selection import claims, has_effect, measured, shown
+from ablate.report.selection import bound, claims, has_effect, measured, shown
 from ablate.study.evidence import Evidence
 from ablate.study.table import by_arm
 from ablate.words import listed, measure
@@ -54,8 +54,10 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     caption += f"mean and two-sided {levels} interval, not adjusted for the number of claims"
     if any(claim.get("interval_equivalence") for claim in told):
         caption += "; thick: the narrower interval that decides equivalence"
-    if any(claim["kind"] == "exact" for claim in told):
-        caption += "; of an exact claim the largest deviation alone"
+    exact = {bound(claim)[0] for claim in told if claim["kind"] == "exact"}
+    if exact:
+        which = "largest" if exact == {"tolerance"} else "decisive"
+        caption += f"; of an exact claim the {which} deviation alone"
     caption += ". Open circles: one seed each, the lowest seed on top. Dashed: as the axis says."
     yield Figure("effects", "effects", caption, draw_effects(told))
 

@@ -42,7 +42,7 @@ def has_effect(claim: Claim) -> bool:
 
 def bound(claim: Claim) -> tuple[str, float]:
     """What an effect is held against: margin or tolerance, 0 where there is none."""
-    which = "tolerance" if claim["kind"] == "exact" else "margin"
+    which = "tolerance" if claim["kind"] == "exact" and not claim["margin"] else "margin"
     return which, float(claim[which])
 
 

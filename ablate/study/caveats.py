@@ -7,9 +7,11 @@ from ablate.study.estimate import SEEDS
 from ablate.study.evidence import Evidence, Run
 from ablate.study.judge import Finding
 from ablate.study.outcome import WENT_WRONG
+from ablate.study.sides import sides
 from ablate.words import listed, measure
 
 Entry = dict[str, Any]
+ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
 
 
 def caveats(
@@ -18,6 +20,8 @@ def caveats(
     """All caveats, those of the study first."""
     return [
         *_of_study(evidence),
+        *_of_tuning(evidence),
+        *_of_sizes(evidence, findings),
         *_of_runs(evidence),
         *_of_claims(findings, claims),
         *_of_intervals(claims, spending, evidence.registration.get("looks", 0) + 1),
@@ -30,6 +34,55 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
     if evidence.registration.get("earlier"):
         forms = len(evidence.registration["earlier"])
         yield f"The study had {forms} other form{'s' * (forms > 1)} before this one."
+
+
+def _of_tuning(evidence: Evidence) -> Iterator[str]:
+    """Arms whose tuned value is the largest or the smallest of those tried."""
+    tune = evidence.study.get("tune")
+    if not tune or not all(isinstance(x, int | float) for x in tune["values"]):
+        return
+    tried = tune["values"]
+    chosen = {run["arm"]: run["tuned"]["value"] for run in evidence.runs if "tuned" in run}
+    ends = {"largest": max(tried), "smallest": min(tried)}
+    at = {end: [arm for arm in chosen if chosen[arm] == x] for end, x in ends.items()}
+    said = [f"the {end} for {listed(arms)}" for end, arms in at.items() if arms]
+    if said:
+        yield (
+            f"The best {tune['key']} of {listed(tried)} is {listed(said)}; "
+            "a better one may lie beyond."
+        )
+
+
+def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
+    """Arms that a claim compares although their numbers of trained parameters are apart."""
+    claims = [finding.claim for finding in findings if not finding.problem]
+    pairs = (sorted(pair, key=_size) for claim in claims for pair in _compared(claim, evidence))
+    apart = dict.fromkeys(said for pair in pairs if (said := _apart(*pair)))
+    if apart:
+        yield f"Arms that are compared differ in trained parameters: {'; '.join(apart)}."
+
+
+def _apart(small: Run, large: Run) -> str:
+    more = _size(large) / _size(small) - 1 if _size(small) else 0.0
+    if more <= ALIKE:
+        return ""
+    return (
+        f"{large['arm']} has {_size(large):,} and {small['arm']} {_size(small):,} ({more:.0%} more)"
+    )
+
+
+def _compared(claim: Entry, evidence: Evidence) -> Iterator[tuple[Run, Run]]:
+    """Runs of one seed that a claim sets against each other; a trend: those of two next levels."""
+    arms = sides(claim, evidence)
+    trend = claim["kind"] == "trend"
+    pairs = zip(arms, arms[1:], strict=False) if trend else zip(arms[::2], arms[1::2], strict=True)
+    for first, second in pairs:
+        for seed in sorted(first.runs.keys() & second.runs.keys()):
+            yield from zip(first.runs[seed], second.runs[seed], strict=False)
+
+
+def _size(run: Run) -> int:
+    return int(run["metrics"].get("parameters") or 0)
 
 
 def _of_runs(evidence: Evidence) -> Iterator[str]:

@@ -58,6 +58,11 @@ def _check_exact(name: str, claim: Claim, factors: list[str]) -> None:
         raise UserError(f"{name}: an exact claim has both a treatment and a baseline, or neither")
     if claim["treatment"]:
         _check_arms(name, claim, factors)
+    if claim["margin"] and claim["tolerance"]:
+        raise UserError(
+            f"{name}: tolerance={claim['tolerance']} and margin={claim['margin']}; an exact claim "
+            "has a tolerance, to be near 0, or a margin, to be away from it"
+        )
 
 
 def _check_arms(name: str, claim: Claim, factors: list[str]) -> None:

@@ -1,8 +1,9 @@
 """Claims that must hold in every case: a probe's value, or the difference of two runs.
 
-Rule: supported when no value is further from 0 than the tolerance, refuted when one is. A case
-counts only where the negative control moved, else it could not have failed; with no case that
-counts, inconclusive.
+Rule: supported when no value is further from 0 than the tolerance, refuted when one is. With a
+margin it is the other way round: no value may be closer to 0 than that, for a claim that something
+is there. A case counts only where the negative control moved, else it could not have failed; with
+no case that counts, inconclusive.
 """
 
 import math
@@ -20,7 +21,7 @@ Claim = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One value that must be 0; `value` is None where it was not measured."""
+    """One value that must be 0, or must not; `value` is None where it was not measured."""
 
     seed: int
     value: float | None
@@ -34,6 +35,7 @@ class Exact:
     cases: list[Case]
     runs: list[Run]  # every run at its levels, failed ones too
     tolerance: float
+    margin: float  # 0: none
 
     @property
     def counted(self) -> list[Case]:
@@ -43,12 +45,18 @@ class Exact:
     @property
     def broken(self) -> int:
         """Cases that violate the claim; a value that is not finite does."""
-        return sum(not abs(case.value or 0.0) <= self.tolerance for case in self.counted)
+        return sum(not self._holds(abs(case.value or 0.0)) for case in self.counted)
+
+    def _holds(self, distance: float) -> bool:
+        if self.margin:
+            return self.margin <= distance < math.inf
+        return distance <= self.tolerance
 
     @property
     def worst(self) -> float | None:
-        """Largest deviation from 0."""
-        return max((abs(case.value or 0.0) for case in self.counted), default=None)
+        """Largest deviation from 0; with a margin the smallest."""
+        pick = min if self.margin else max
+        return pick((abs(case.value or 0.0) for case in self.counted), default=None)
 
     @property
     def verdict(self) -> str:
@@ -67,7 +75,7 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
             Case(run["seed"], _measured(run, claim["metric"]), _moved(claim, [run]))
             for run in ended
         ]
-        return Exact(cases, runs, claim["tolerance"])
+        return Exact(cases, runs, claim["tolerance"], claim["margin"])
     first, second = sides(claim, evidence)
     cases = [
         Case(seed, _difference(claim, pair, evidence), _moved(claim, pair))
@@ -76,7 +84,7 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
         if all(run["status"] != "failed" for run in pair)
     ]
     runs = [run for side in (first, second) for found in side.runs.values() for run in found]
-    return Exact(cases, runs, claim["tolerance"])
+    return Exact(cases, runs, claim["tolerance"], claim["margin"])
 
 
 def _measured(run: Run, metric: str) -> float | None:

@@ -1,6 +1,7 @@
 """Runs -> one row per arm: the table that every sweep ends with."""
 
 import statistics
+from collections.abc import Collection
 from typing import Any
 
 from rich.table import Table
@@ -20,6 +21,7 @@ COLUMNS = (
 IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
 DIGITS = {"test/nll": 3, "test/length_ratio": 3, "test/calibration_error": 3}
 PROBE = "probe/"
+COUNTS = (*STATUSES[1:], "reused")  # worth a column of the terminal where one is not 0
 Run = dict[str, Any]
 Row = dict[str, str]
 
@@ -74,15 +76,27 @@ def _spread(scores: list[float], digits: int) -> str:
     return f"{mean} ± {statistics.stdev(scores):.{digits}f}"
 
 
-def as_rich(title: str, table_rows: list[Row]) -> Table:
-    """The table for a terminal; the file has more columns."""
+def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> Table:
+    """The table for a terminal; the file has more columns.
+
+    `asked` are the metrics of the claims: of a probe's many numbers only these are shown, where
+    there are any.
+    """
     table = Table(title=title, title_justify="left")
-    names = [name for name in (table_rows[0] if table_rows else ()) if name not in IN_FILE_ONLY]
+    names = [name for name in (table_rows[0] if table_rows else ()) if _shown(name, asked)]
+    names = [
+        name for name in names if name not in COUNTS or any(r[name] != "0" for r in table_rows)
+    ]
     for name in names:
         table.add_column(name, justify="left" if name == "arm" else "right", no_wrap=True)
     for row in table_rows:
         table.add_row(*(row[name] for name in names))
     return table
+
+
+def _shown(name: str, asked: Collection[str]) -> bool:
+    probed = name.startswith(PROBE) and bool(asked)
+    return name in asked or not (probed or name in IN_FILE_ONLY)
 
 
 def as_markdown(table_rows: list[Row]) -> str:

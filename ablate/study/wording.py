@@ -22,11 +22,18 @@ def of_cases(claim: Claim, found: Exact) -> str:
         return f"{_what(claim)}: no case counts, {still}: {found.verdict}."
     left = len(found.cases) - counted
     control = f", {left} more do not count (control at rest or not measured)" if left else ""
-    zero = f"within {claim['tolerance']:g} of 0" if claim["tolerance"] else "0"
+    worst = f"{'smallest' if claim['margin'] else 'largest'} deviation {found.worst:.3g}"
     return (
-        f"{_what(claim)} is {zero} in {counted - found.broken} of {counted} cases "
-        f"(largest deviation {found.worst:.3g}{control}): {found.verdict}."
+        f"{_what(claim)} is {_place(claim)} in {counted - found.broken} of {counted} cases "
+        f"({worst}{control}): {found.verdict}."
     )
+
+
+def _place(claim: Claim) -> str:
+    """Where every value of an exact claim must lie."""
+    if claim["margin"]:
+        return f"at least {claim['margin']:g} from 0"
+    return f"within {claim['tolerance']:g} of 0" if claim["tolerance"] else "0"
 
 
 def of_effect(claim: Claim, found: Tested, verdict: str) -> str:

@@ -25,7 +25,8 @@ def end(config: DictConfig) -> int:
     if not console.is_terminal:
         console.width = FILE_WIDTH
     arms = rows(evidence.runs)
-    console.print(as_rich(evidence.name, arms))
+    asked = {claim["metric"] for claim in evidence.study["claims"]}
+    console.print(as_rich(evidence.name, arms, asked))
     write_text(sweep / "table.md", as_markdown(arms))
     if config.study is not None:
         _judge(config, _counted(config, evidence), console)

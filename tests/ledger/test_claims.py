@@ -15,6 +15,8 @@ CONF = Path(__file__).parents[2] / "conf" / "experiment"
 ADDED = {
     "aa_equivalence",
     "aa_superiority",
+    "bfloat16_same_bleu",
+    "bfloat16_same_nll",
     "bleu_grows_with_heads",
     "column_mask_sufficient_decoder",
     "columns_hide_batch_mates",

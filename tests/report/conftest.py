@@ -148,7 +148,7 @@ KINDS = {
     "superiority": {},
     "equivalence": {"claims": [{"kind": "equivalence"}, {"id": "lower", "metric": "test/nll",
                     "better": "lower"}, {"id": "same_size", "kind": "exact",
-                    "metric": "parameters", "tolerance": 300.0}]},
+                    "metric": "parameters", "tolerance": 300.0, "margin": 0.0}]},
     "trend": {"runs": _heads(), "claims": [TREND], "factors": ["model.n_heads"]},
     "exact": {"runs": _heads("probe/block_excess"), "factors": ["model.n_heads"],
               "claims": [{**EXACT, "metric": "probe/block_excess"}]},

@@ -18,6 +18,7 @@ CLAIM = {
     "better": "higher",
     "alpha": 0.05,
     "margin": 0.0,
+    "tolerance": 0.0,
     "margin_reason": "",
 }
 TUNE = {
@@ -40,6 +41,7 @@ def study(tune=None, expect="different", **changes):
         {},
         {"kind": "equivalence", "margin": 1.0, "margin_reason": "why not"},
         {"kind": "exact", "treatment": {}, "baseline": {}},
+        {"kind": "exact", "margin": 0.1, "margin_reason": "why not"},
         {"kind": "stability", "metric": "unstable", "better": "lower"},
         {"kind": "trend", "over": "n", "treatment": {}, "baseline": {}},
         {"where": {"n": 1}, "minus": {"n": 2}},
@@ -67,6 +69,10 @@ def test_a_sound_study_is_accepted(changes):
         ({"kind": "exact", "minus": {"n": 2}}, "minus has no meaning for kind=exact"),
         ({"kind": "trend"}, "over=nothing; a trend runs over a factor"),
         ({"kind": "trend", "over": "n", "scale": "cube"}, "scale=cube; allowed is linear or log"),
+        (
+            {"kind": "exact", "margin": 0.1, "margin_reason": "x", "tolerance": 0.2},
+            "mine: tolerance=0.2 and margin=0.1; an exact claim has a tolerance",
+        ),
         ({"kind": "exact", "treatment": {}}, "both a treatment and a baseline, or neither"),
         ({"expect": "nothing"}, "study.expect=nothing: allowed is different or identical"),
         ({"tune": {**TUNE, "values": []}}, "values and seeds must not be empty"),

@@ -180,7 +180,7 @@ def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evid
     of = evidence(
         runs,
         claim(metric="test/bleu"),
-        claim(id="e", kind="exact", metric="parameters", treatment={}, baseline={}),
+        claim(id="e", kind="exact", metric="parameters", treatment={}, baseline={}, margin=0.0),
         statistics=statistics,
         fixed=["data", "optimizer.lr"],
         seeds=5,
@@ -207,3 +207,52 @@ def test_versions_that_differ_are_listed(claim, arms, evidence):
     found = conclude(evidence(runs, claim()))
     assert found["versions"] == {"torch": ["2.0", "2.1"]}
     assert "Not all runs executed the same versions of everything." in found["caveats"]
+
+
+@pytest.fixture
+def tuned(arms, claim, evidence):
+    """Caveats of a study whose arms chose these values."""
+
+    def make(pre, post, values=(0.1, 0.2, 0.4)):
+        chosen = {"pre_ln": pre, "post_ln": post}
+        runs = [run | {"tuned": {"value": chosen[run["arm"]]}} for run in arms(*CLOSE)]
+        tune = {"key": "optimizer.lr", "values": list(values)}
+        return " ".join(conclude(evidence(runs, claim(), tune=tune))["caveats"])
+
+    return make
+
+
+def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(tuned):
+    assert "of 0.1, 0.2 and 0.4 is the largest for pre_ln; a better one" in tuned(0.4, 0.2)
+    assert "is the largest for pre_ln and the smallest for post_ln;" in tuned(0.4, 0.1)
+    assert "is the smallest for pre_ln and post_ln;" in tuned(0.1, 0.1)
+    assert "optimizer.lr" not in tuned(0.2, 0.2)
+    assert "optimizer.lr" not in tuned("adam", "sgd", values=("adam", "sgd"))
+
+
+@pytest.mark.parametrize(("larger", "told"), [(1009, False), (1011, True)])
+def test_arms_that_differ_in_parameters_are_named_once(claim, arms, evidence, larger, told):
+    runs = arms(*CLOSE)
+    for run in runs[:4]:
+        run["metrics"]["parameters"] = larger
+    runs[0] |= {"status": "failed", "metrics": {}}
+    found = conclude(evidence(runs, claim(), claim(id="d", better="lower")))["caveats"]
+    said = [caveat for caveat in found if "trained parameters" in caveat]
+    assert len(said) == told
+    assert not told or "pre_ln has 1,011 and post_ln 1,000 (1% more)" in said[0]
+
+
+def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
+    sizes = {1: 1000, 2: 1500, 4: 1501}
+    runs = [
+        run({"n": n}, seed, **{"test/nll": float(n), "parameters": size})
+        for n, size in sizes.items()
+        for seed in range(2)
+    ]
+    asked = claim(kind="trend", over="n", treatment={}, baseline={})
+    (said,) = (
+        caveat
+        for caveat in conclude(evidence(runs, asked, factors=["n"]))["caveats"]
+        if "trained parameters" in caveat
+    )
+    assert said.endswith("2 has 1,500 and 1 1,000 (50% more).")

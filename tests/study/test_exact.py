@@ -7,7 +7,10 @@ import pytest
 
 from ablate.study.exact import examine
 
-ALONE = {"kind": "exact", "metric": "probe/excess", "treatment": {}, "baseline": {}}
+ALONE = {
+    **{"kind": "exact", "metric": "probe/excess", "treatment": {}, "baseline": {}},
+    "margin": 0.0,
+}
 
 
 @pytest.fixture
@@ -34,6 +37,24 @@ def probed(run):
 def test_all_cases_or_not_at_all(claim, probed, evidence, values, tolerance, verdict):
     found = examine(claim(**ALONE, tolerance=tolerance), evidence(probed(*values)))
     assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "worst"),
+    [
+        ((0.5, -3.0), "supported", 0.5),
+        ((0.5, 0.1), "refuted", 0.1),
+        ((0.5, 0.0), "refuted", 0.0),
+        ((0.5, math.inf), "refuted", 0.5),
+        ((math.nan,), "refuted", pytest.approx(math.nan, nan_ok=True)),
+        ((), "inconclusive", None),
+    ],
+)
+def test_with_a_margin_every_case_must_be_away_from_0(
+    claim, probed, evidence, values, verdict, worst
+):
+    found = examine(claim(**{**ALONE, "margin": 0.2}), evidence(probed(*values)))
+    assert (found.verdict, found.worst) == (verdict, worst)
 
 
 def test_runs_that_were_not_measured_do_not_count(claim, probed, run, evidence):
@@ -66,14 +87,14 @@ def test_a_control_at_rest_proves_nothing(claim, run, evidence, moved, verdict):
 @pytest.mark.parametrize(("gap", "verdict"), [(0.0, "supported"), (0.1, "refuted")])
 def test_two_arms_must_agree_on_every_seed(claim, arms, evidence, gap, verdict):
     runs = arms([1.0, 2.0, 3.0], [1.0, 2.0, 3.0 + gap])
-    found = examine(claim(kind="exact", tolerance=0.05), evidence(runs))
+    found = examine(claim(kind="exact", margin=0.0, tolerance=0.05), evidence(runs))
     assert found.verdict == verdict
     assert found.worst == pytest.approx(gap)
 
 
 def test_translations_must_be_the_same(claim, translated, evidence):
     runs, statistics = translated(2)
-    asked = claim(kind="exact", metric="test/changed")
+    asked = claim(kind="exact", metric="test/changed", margin=0.0)
     assert examine(asked, evidence(runs, statistics=statistics)).verdict == "refuted"
     for seed in range(2):
         statistics[f"pre_ln {seed}"] = {"test": np.array(statistics[f"post_ln {seed}"]["test"])}

@@ -58,6 +58,26 @@ def test_all_rows_have_the_same_columns(run):
     assert as_rich("t", found).row_count == 2
 
 
+def columns(table_rows, asked=()):
+    return [column.header for column in as_rich("t", table_rows, asked).columns]
+
+
+def test_a_terminal_shows_the_metrics_of_the_claims_alone(run):
+    metrics = {"probe/x": 1.0, "probe/y": 2.0, "test/bleu": 3.0, "test/chrf": 4.0}
+    found = rows([run({"a": 1}, 0, **metrics)])
+    usual = ["arm", "seeds", "test/bleu", "parameters", "seconds"]
+    assert columns(found, {"probe/y"}) == [*usual[:3], "probe/y", *usual[3:]]
+    assert columns(found, {"test/chrf"}) == [*usual[:3], "test/chrf", *usual[3:]]
+    assert columns(found) == [*usual[:3], "probe/x", "probe/y", *usual[3:]]
+    assert {"probe/x", "test/chrf"} <= found[0].keys()  # for the file
+
+
+def test_a_terminal_counts_only_what_there_is(trained):
+    found = rows([trained("a", 0, 30.0), trained("b", 0, 0.0, "collapsed")])
+    assert [name for name in columns(found) if name in ("diverged", "collapsed")] == ["collapsed"]
+    assert "failed" in found[0]
+
+
 def test_markdown_has_a_line_per_arm(trained):
     text = as_markdown(rows([trained("a", 0, 1.0), trained("b", 0, 2.0)]))
     assert len(text.splitlines()) == 4

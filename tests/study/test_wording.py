@@ -65,7 +65,9 @@ def test_a_trend_says_per_what(said, claim, run):
 )
 def test_an_exact_claim_counts_its_cases(said, claim, run, tolerance, words):
     runs = [run({"a": 1}, i, **{"probe/x": v}) for i, v in enumerate((0.0, 0.0, 0.25))]
-    asked = claim(kind="exact", metric="probe/x", treatment={}, baseline={}, tolerance=tolerance)
-    sentence = said(runs, asked)
+    alone = {"kind": "exact", "metric": "probe/x", "treatment": {}, "baseline": {}}
+    sentence = said(runs, claim(**alone, margin=0.0, tolerance=tolerance))
     assert words in sentence
     assert sentence.endswith("(largest deviation 0.25): refuted.")
+    away = said(runs, claim(**alone, margin=0.2))
+    assert away.endswith("is at least 0.2 from 0 in 1 of 3 cases (smallest deviation 0): refuted.")

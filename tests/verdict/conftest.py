@@ -19,7 +19,8 @@ TINY = (
     *("data.n_test_long=20", "budget.steps=60", "budget.warmup=10", "budget.validate_every=30"),
     *("model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"),
     *("optimizer.lr=0.02", "search=greedy", "logger=wandb", "logger.mode=offline"),
-    *("logger.samples=0", "+experiment=sinusoidal_vs_learned"),
+    *("logger.samples=0", "+experiment=sinusoidal_vs_learned_multi30k"),
+    "test_splits=[test,test_long]",
 )
 
 
@@ -49,7 +50,7 @@ def results(tmp_path_factory, cache_folder):
 @pytest.fixture(scope="session")
 def swept(results):
     """The folder of the sweep."""
-    (folder,) = (results / "sweeps" / "sinusoidal_vs_learned").iterdir()
+    (folder,) = (results / "sweeps" / "sinusoidal_vs_learned_multi30k").iterdir()
     return folder
 
 

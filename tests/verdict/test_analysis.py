@@ -40,8 +40,8 @@ def test_it_is_a_run_of_the_group_that_says_the_verdict(analysis, swept):
     verdict = json.loads((swept / "verdict.json").read_text())
     claims = {claim["id"]: claim for claim in verdict["claims"]}
     assert (analysis.group, analysis.name) == (
-        "sinusoidal_vs_learned",
-        "sinusoidal_vs_learned: analysis",
+        "sinusoidal_vs_learned_multi30k",
+        "sinusoidal_vs_learned_multi30k: analysis",
     )
     assert set(analysis.tags) == set(claims)
     assert analysis.records["exit"][0]["exit_code"] == 0
@@ -74,7 +74,7 @@ def test_its_figures_report_and_evidence(analysis, swept):
     page = analysis.media / analysis.summary_metrics["report.path"]
     assert page.read_text() == (swept / "report.html").read_text()
     (made,) = (made for made in analysis.artifacts if made.type == "evidence")
-    assert made.name == "sinusoidal_vs_learned-evidence:v0"
+    assert made.name == "sinusoidal_vs_learned_multi30k-evidence:v0"
     files = {file["path"] for file in made.contents}
     assert files == {"study.json", "runs.jsonl", "statistics.npz", "verdict.json"}
 

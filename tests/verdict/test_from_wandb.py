@@ -10,7 +10,7 @@ from ablate.study.evidence import Evidence
 from ablate.tracking.fetch import connect, fetch
 from ablate.verdict import main
 
-PROJECT, GROUP = "team/ablate", "sinusoidal_vs_learned"
+PROJECT, GROUP = "team/ablate", "sinusoidal_vs_learned_multi30k"
 
 
 @pytest.fixture
