@@ -36,6 +36,7 @@ experiments: $(READY) ## every committed experiment, to its verdict and report (
 	  $(BIN)/python -m ablate.report \
 	    "$$(ls -d results/sweeps/$$name/* | tail -1)" to=experiments/$$name || exit 1; \
 	done
+	$(BIN)/python -m ablate.report.index experiments
 
 ledger: $(READY) ## every claim with its latest verdict, as a table and as a page
 	$(BIN)/python -m ablate.ledger page=experiments/ledger.html

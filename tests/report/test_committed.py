@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ablate.report.__main__ import build
+from ablate.report.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = sorted(path for path in EXPERIMENTS.glob("*") if path.is_dir())
@@ -39,3 +40,7 @@ def test_committed_evidence_is_small(folder):
 def test_whatever_lies_in_experiments_is_checked():
     reports = {path.parent for path in EXPERIMENTS.rglob("verdict.json")}
     assert reports <= set(COMMITTED)
+
+
+def test_the_table_of_all_verdicts_is_that_of_the_experiments():
+    assert (EXPERIMENTS / "README.md").read_text() == index(EXPERIMENTS)

@@ -1,0 +1,45 @@
+"""The table of all verdicts."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from ablate.report.index import index, main
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("position_formula", "preln_vs_postln_depth"):
+        (tmp_path / name).mkdir()
+        shutil.copy(EXPERIMENTS / name / "verdict.json", tmp_path / name)
+    return tmp_path
+
+
+def test_every_claim_has_a_row_with_its_verdict(folder):
+    lines = index(folder).splitlines()
+    assert sum("| supported |" in line for line in lines) == 7
+    assert sum("| refuted |" in line for line in lines) == 2
+    assert any("toy, micro, not trained" in line for line in lines)
+    assert any("[+50.16, +54.28] | 2 | 10 |" in line for line in lines)
+
+
+def test_the_table_is_written_beside_the_experiments(folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["index", str(folder)])
+    main()
+    assert (folder / "README.md").read_text() == index(folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [([], "takes one folder"), (["nowhere"], "nowhere has no experiment with a verdict.json")],
+)
+def test_a_wrong_call_is_named(arguments, said, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["index", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err
