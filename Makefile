@@ -44,11 +44,10 @@ ledger: $(READY) ## every claim with its latest verdict, as a table and as a pag
 calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (minutes)
 	$(BIN)/python -m ablate.study.calibrate
 
-multi30k: $(READY) ## the same on Multi30k (half an hour); without network: MULTI30K=folder
-	$(BIN)/python -m ablate +experiment=preln_vs_postln study.tune=null data=multi30k \
-	  data.root=$(MULTI30K) \
-	  tokenizer.vocab_size=4000 trainer.precision=bf16-mixed batch.tokens=1024 budget.steps=1500 \
-	  budget.warmup=300 budget.validate_every=1500 budget.seeds=3 -m
+multi30k: $(READY) ## two experiments on real text (an hour); without network: MULTI30K=folder
+	for name in preln_vs_postln sinusoidal_vs_learned; do \
+	  $(BIN)/python -m ablate +experiment=$${name}_multi30k data.root=$(MULTI30K) -m || exit 1; \
+	done
 
 test: $(READY) ## all fast tests
 	$(BIN)/pytest -n auto
