@@ -1,119 +1,178 @@
 """Ours beside the hand-written loop, in turn, on this machine.
 
-    python -m bench.compare [data.root=FOLDER] [rounds=5] [seconds=30] [threads=2] [run=RUN]
+    python -m bench.compare [data.root=FOLDER] [what=[ROW,...]] [rounds=5] [seconds=30]
+        [warm_up=10] [threads=2] [run=RUN] [overhead_steps=300] [training_steps=600]
 
 Both sides get the same sentences, vocabulary, token budget, dropout sites, label smoothing and
 number of threads, and count non-padding target tokens. A ratio is the median over the rounds of
-ours / other, each round measuring the two one after the other. Decoding needs `run`, the folder
-of a finished run of `model=tiny` on this data, whose weights both sides get; without it only
-training is compared. Writes bench/results.json.
+ours / other, each round measuring the two one after the other. `run` is the folder of a finished
+run of `model=tiny` on this data, whose weights both sides decode with; without it a short one is
+trained first. Everything else goes to `ablate` as it is. Puts its rows into bench/results.json
+and prints the table; docs/benchmarks.md says what each row means.
 """
 
-import json
-import os
-import platform
-import statistics
-import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import torch
-from omegaconf import OmegaConf
+from bench.command import environment, finish, options, run, told
+from bench.record import Row, keep, row
+from bench.setting import BF16, TINY, WIDE, Setting, rate_of_several
+from bench.sweep_overhead import seconds_beyond
+from bench.table import table
 
-from ablate.data.module import TranslationData
-from ablate.run import prepare_data
-from bench.ours import compose
-from bench.weights import convert
+Comparison = Callable[[Setting, str], list[Row]]
 
-RESULTS = Path(__file__).parent / "results.json"
-TINY = ("model=tiny", "data=multi30k", "batch.tokens=4096", "model/residual=post_ln")
-BUDGET = ("budget.steps=1000000", "budget.warmup=2000")
-# what is compared: mode, our overrides, the baseline's arguments, unit
-COMPARISONS: dict[str, tuple[str, list[str], list[str], str]] = {
-    "train_tiny_fp32": ("train", [], [], "target tokens/s"),
-    "train_tiny_bf16": ("train", ["trainer.precision=bf16-mixed"], [], "target tokens/s"),
-    "greedy": ("greedy", [], ["--cached", "--bleu"], "sentences/s"),
-    "beam5": ("beam", [], ["--cached", "--bleu"], "sentences/s"),
+TOKENS = "target tokens/s"
+TRICKS = ("--bf16", "--loss", "chunk", "--dropout", "bytes")
+# glibc keeps what it has: the baseline's counterpart of ablate.allocator
+MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": "8589934592",
+    "MALLOC_TRIM_THRESHOLD_": "17179869184",
+    "MALLOC_TOP_PAD_": "268435456",
+}
+OVERHEAD_LIMIT = 0.03
+SWEEP_OVERHEAD_LIMIT = 1.0
+SMALLEST_PEER_MIB = 1420  # OpenNMT-py, the smallest of the peers that were measured once
+DEFAULTS = {
+    "rounds": 5,
+    "seconds": 30.0,
+    "warm_up": 10.0,
+    "threads": 2,
+    "run": None,
+    "overhead_steps": 300,
+    "training_steps": 600,
 }
 
 
-def export(data: TranslationData, folder: Path) -> None:
-    """Write the ids of our own vocabulary for the baseline."""
-    pieces = data.tokenizers.tgt.pieces(list(range(data.tgt_vocab)))
-    (folder / "vocab.json").write_text(json.dumps(pieces))
-    for split, name in (("train", "train"), ("validation", "val"), ("test", "test")):
-        for side, lines in (("src", data.sources(split)), ("tgt", data.references(split))):
-            tokenizer = getattr(data.tokenizers, side)
-            ids = tokenizer.encode_batch(lines)
-            text = "".join(" ".join(map(str, line)) + "\n" for line in ids)
-            (folder / f"{name}.{side}.ids").write_text(text)
-    (folder / "test.txt").write_text("".join(f"{line}\n" for line in data.references("test")))
+def training(
+    ours: Sequence[str], other: Sequence[str], settings: str, **variables: str
+) -> Comparison:
+    """Compare training with these overrides, arguments of the baseline, and its environment."""
+
+    def compare(setting: Setting, what: str) -> list[Row]:
+        def rate() -> float:
+            return float(finish(setting.ours("train", ours))["rate"])
+
+        def baseline() -> float:
+            return float(setting.baseline("train", other, **variables)["tgt_tok_s_mean"])
+
+        return [setting.alternate(what, rate, baseline, TOKENS, settings)]
+
+    return compare
 
 
-def run(command: list[str], threads: int) -> dict[str, Any]:
-    """Run a command and return the JSON of its last line."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run(
-        [sys.executable, *command], env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+def decoding(mode: str) -> Comparison:
+    """Compare the translation of test with the same weights, stopping at EOS."""
+
+    def compare(setting: Setting, what: str) -> list[Row]:
+        arguments = ["--cached", "--bleu"]
+
+        def rate() -> float:
+            return float(finish(setting.ours(mode, TINY))["rate"])
+
+        def baseline() -> float:
+            return float(setting.baseline(mode, arguments)["sent_s"])
+
+        settings = "fp32; other: key/value cache written by hand"
+        return [setting.alternate(what, rate, baseline, "sentences/s", settings)]
+
+    return compare
 
 
-def measure(
-    name: str, options: dict[str, Any], overrides: list[str], folder: Path
-) -> dict[str, Any]:
-    """Measure one comparison, both sides in turn."""
-    mode, mine, theirs, unit = COMPARISONS[name]
-    threads, seconds = options["threads"], options["seconds"]
-    weights = "-" if mode == "train" else str(Path(options["run"]) / "weights.pt")
-    if mode != "train":
-        theirs = [*theirs, "--load", str(folder / "weights.pt")]
-    ours, other = [], []
-    for number in range(options["rounds"]):
-        found = run(["-m", "bench.ours", mode, str(seconds), weights, *overrides, *mine], threads)
-        ours.append(found["rate"])
-        base = ["bench/baseline.py", mode, "--data", str(folder), "--threads", str(threads)]
-        length = ["--seconds", str(seconds), "--warmup", "10", *theirs]
-        found = run([*base, *length], threads)
-        other.append(found["tgt_tok_s_mean"] if mode == "train" else found["sent_s"])
-        print(f"{name} round {number + 1}: {ours[-1]:,.0f} against {other[-1]:,.0f} {unit}")
-    ratios = [a / b for a, b in zip(ours, other, strict=True)]
-    return {
-        "what": name,
-        "ours": statistics.median(ours),
-        "other": statistics.median(other),
-        "unit": unit,
-        "ratio": statistics.median(ratios),
-        "ratio_min": min(ratios),
-        "ratio_max": max(ratios),
-        "machine": f"{platform.machine()}, {threads} threads",
-    }
+def sweep_tiny(setting: Setting, what: str) -> list[Row]:
+    """Compare as many of our runs as there are threads, one thread each, with one run at a time."""
+    runs = setting.options["threads"]
+
+    def rate() -> float:
+        arms = [[*TINY, BF16, f"seed={seed}"] for seed in range(1, runs + 1)]
+        return rate_of_several([setting.ours("train", arm, "--wait", threads=1) for arm in arms])
+
+    def baseline() -> float:
+        return float(setting.baseline("train", [])["tgt_tok_s_mean"])
+
+    settings = f"{runs} runs at once, one thread each, bf16-mixed; other: its defaults"
+    return [setting.alternate(what, rate, baseline, TOKENS, settings)]
 
 
+def memory_train(setting: Setting, what: str) -> list[Row]:
+    """Compare peak resident memory with the baseline's, and with the smallest of the peers."""
+    mine = []
+
+    def peak() -> float:
+        mine.append(float(finish(setting.ours("train", TINY))["peak_mib"]))
+        return mine[-1]
+
+    def baseline() -> float:
+        return float(setting.baseline("train", [])["peak_rss_mib"])
+
+    settings = "fp32; other: the baseline's defaults"
+    measured = setting.alternate(f"{what}_baseline", peak, baseline, "MiB", settings)
+    peers = [float(SMALLEST_PEER_MIB)] * len(mine)
+    settings = "fp32; other: OpenNMT-py, the smallest peer, as recorded once"
+    return [row(what, mine, peers, "MiB", settings), measured]
+
+
+def overhead(setting: Setting, what: str) -> list[Row]:
+    """Compare the share of training outside of its own work with the limit."""
+    threads = setting.options["threads"]
+    steps = str(setting.options["overhead_steps"])
+    budget = ("budget.steps=1000000", "budget.validate_every=1000000", f"threads={threads}")
+    wandb = ("logger=wandb", "logger.mode=offline")
+    command = ["-m", "bench.overhead", steps, *TINY, BF16, *wandb, *budget, *setting.rest]
+
+    def share() -> float:
+        return float(run(command, environment(threads))["overhead"])
+
+    settings = f"{steps} steps, bf16-mixed, W&B offline; other: the limit"
+    unit = "share of wall time"
+    return [setting.alternate(what, share, lambda: OVERHEAD_LIMIT, unit, settings)]
+
+
+def sweep_overhead(setting: Setting, what: str) -> list[Row]:
+    """Compare the seconds of tiny runs beyond training, validation and test with the limit."""
+    recorded, whole = seconds_beyond(setting.folder / "sweep", setting.options["threads"])
+    limit = [SWEEP_OVERHEAD_LIMIT]
+    settings = "{}, median of 20 runs, W&B offline; other: the limit"
+    return [
+        row(what, [recorded], limit, "s", settings.format("as the records have it")),
+        row(f"{what}_whole", [whole], limit, "s", settings.format("from one start to the next")),
+    ]
+
+
+COMPARISONS: dict[str, Comparison] = {
+    "train_tiny_bf16": training([*TINY, BF16], [], "bf16-mixed; other: its defaults, fp32"),
+    "train_tiny_bf16_all_tricks": training(
+        [*TINY, BF16],
+        TRICKS,
+        "bf16-mixed; other: bf16, chunked loss, byte dropout, malloc kept",
+        **MALLOC,
+    ),
+    "train_tiny_fp32": training(TINY, [], "fp32; other: its defaults"),
+    "sweep_tiny": sweep_tiny,
+    "train_wide": training(
+        [*WIDE, BF16], ["--arch", "base-ish"], "bf16-mixed; other: its defaults, fp32"
+    ),
+    "overhead": overhead,
+    "sweep_overhead": sweep_overhead,
+    "greedy": decoding("greedy"),
+    "beam5": decoding("beam"),
+    "memory_train": memory_train,
+}
+
+
+@told
 def main() -> None:
-    """Run every comparison and write the results."""
-    given: Any = OmegaConf.to_container(OmegaConf.from_dotlist(sys.argv[1:]))
-    defaults = {"rounds": 5, "seconds": 30, "threads": 2, "what": list(COMPARISONS), "run": None}
-    options: dict[str, Any] = {key: given.get(key, value) for key, value in defaults.items()}
-    names = [name for name in COMPARISONS if name in options["what"]]
-    if not options["run"]:
-        names = [name for name in names if name.startswith("train")]
-    rest = [argument for argument in sys.argv[1:] if argument.split("=")[0] not in defaults]
-    overrides = [*TINY, *BUDGET, f"threads={options['threads']}", *rest]
-    data = prepare_data(compose(overrides))
+    """Measure what is asked for, and keep each comparison as soon as it is done."""
+    defaults = {**DEFAULTS, "what": list(COMPARISONS)}
+    found, rest = options(sys.argv[1:], defaults, list(COMPARISONS))
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        export(data, Path(folder))
-        if options["run"]:
-            ours = torch.load(Path(options["run"]) / "weights.pt", weights_only=True)
-            torch.save(convert(ours), Path(folder) / "weights.pt")
-        results = [measure(name, options, overrides, Path(folder)) for name in names]
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
-    for row in results:
-        spread = f"{row['ratio_min']:.2f} to {row['ratio_max']:.2f}"
-        print(f"{row['what']}: {row['ratio']:.2f} x ({spread}), {row['ours']:,.0f} {row['unit']}")
+        setting = Setting(found, rest, Path(folder))
+        for what in found["what"]:
+            rows = keep(COMPARISONS[what](setting, what))
+    print(table(rows))
 
 
 if __name__ == "__main__":

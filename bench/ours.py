@@ -1,11 +1,13 @@
-"""Throughput of `ablate` itself, through its own trainer: one JSON line.
+"""`ablate` itself, measured through its own trainer: one JSON line.
 
-    python -m bench.ours train|greedy|beam SECONDS WEIGHTS|- OVERRIDES...
+    python -m bench.ours train|greedy|beam SECONDS WEIGHTS|- OVERRIDES... [--warm-up S] [--wait]
 
 train: non-padding target tokens (EOS counted) per second of a window after a warm-up.
 greedy, beam: sentences per second over the test split, batches of 100, median of several passes.
+`--wait` says ready and trains after a line on stdin, so that several processes begin together.
 """
 
+import argparse
 import json
 import resource
 import statistics
@@ -15,6 +17,7 @@ from typing import Any
 
 import hydra
 import pytorch_lightning as pl
+import sacrebleu
 import torch
 from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
@@ -24,51 +27,70 @@ from ablate.allocator import keep_memory
 from ablate.construct import construct
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import EOS, PAD
-from ablate.run import make_model, make_parts, prepare_data
+from ablate.model.transformer import Transformer
+from ablate.run import hush_lightning, make_model, make_parts, prepare_data
 from ablate.task import Translation
 
-WARM_UP_SECONDS = 10.0
 DECODING_BATCH = 100
 
 
 class Stopwatch(pl.Callback):
-    """Counts tokens in a window after the warm-up and then ends training."""
+    """Counts tokens in a window of `seconds` after `warm_up` seconds, and then ends training.
 
-    def __init__(self, seconds: float) -> None:
+    The window has at least one step.
+    """
+
+    def __init__(self, warm_up: float, seconds: float) -> None:
+        self.warm_up = warm_up
         self.seconds = seconds
         self.start = self.last = time.perf_counter()
         self.rates: list[float] = []
         self.tokens = 0
         self.window = 0.0
 
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Begin the warm-up."""
+        self.start = self.last = time.perf_counter()
+
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Batch, i: int
     ) -> None:
         """Count a step; everything between two steps is in its time."""
         now = time.perf_counter()
-        if now - self.start > WARM_UP_SECONDS:
+        if now - self.start > self.warm_up:
             tokens = int((batch.tgt_out != PAD).sum())
             self.tokens += tokens
             self.window += now - self.last
             self.rates.append(tokens / (now - self.last))
         self.last = now
-        trainer.should_stop = now - self.start > WARM_UP_SECONDS + self.seconds
+        trainer.should_stop = self.window > 0 and now - self.start > self.warm_up + self.seconds
+
+    def found(self) -> dict[str, float]:
+        """Target tokens per second, the mean over the window and the median step."""
+        return {
+            "rate": self.tokens / self.window,
+            "median": statistics.median(self.rates),
+            "steps": len(self.rates),
+        }
 
 
 def compose(overrides: list[str]) -> DictConfig:
-    """Return the config of a run without logger."""
+    """Return the config of a run, without a logger unless the overrides name one."""
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        config = hydra.compose("config", ["logger=none", *overrides], return_hydra_config=True)
+        config = hydra.compose("config", overrides, return_hydra_config=True)
     with open_dict(config):
         del config["hydra"]
+        if not any(override.startswith("logger=") for override in overrides):
+            config.logger = None
     return config
 
 
-def train(config: DictConfig, seconds: float) -> dict[str, float]:
-    """Return target tokens per second, the mean over the window and the median step."""
-    data = prepare_data(config)
-    task = Translation(model=make_model(config, data), data=data, **make_parts(config))
-    watch = Stopwatch(seconds)
+def fit(
+    config: DictConfig, model: Transformer, data: pl.LightningDataModule, watch: pl.Callback
+) -> None:
+    """Train until `watch` ends it, without validation and without a record."""
+    parts: Any = {"data": data, **make_parts(config)}
+    task = Translation(model=model, **parts)
     trainer: pl.Trainer = construct(config.trainer)(
         logger=False,
         callbacks=[watch],
@@ -79,15 +101,21 @@ def train(config: DictConfig, seconds: float) -> dict[str, float]:
         use_distributed_sampler=False,
     )
     trainer.fit(task, datamodule=data)
-    return {
-        "rate": watch.tokens / watch.window,
-        "median": statistics.median(watch.rates),
-        "steps": len(watch.rates),
-    }
+
+
+def train(config: DictConfig, watch: Stopwatch, *, wait: bool = False) -> dict[str, float]:
+    """Return target tokens per second of training on the corpus of the config."""
+    data = prepare_data(config)
+    model = make_model(config, data)
+    if wait:
+        print("ready", flush=True)
+        sys.stdin.readline()
+    fit(config, model, data, watch)
+    return watch.found()
 
 
 def decode(config: DictConfig, seconds: float, weights: str, *, greedy: bool) -> dict[str, float]:
-    """Return sentences per second on the test split with the given weights."""
+    """Return sentences per second and BLEU on the test split; weights "-" are the initial ones."""
     data = prepare_data(config)
     task = Translation(model=make_model(config, data), data=data, **make_parts(config))
     if weights != "-":
@@ -106,24 +134,39 @@ def decode(config: DictConfig, seconds: float, weights: str, *, greedy: bool) ->
     start = time.perf_counter()
     while len(times) < 2 or time.perf_counter() - start < seconds:
         begin = time.perf_counter()
-        for src in batches:
-            search(task.model, src)
+        found = [ids for src in batches for ids in search(task.model, src)]
         times.append(time.perf_counter() - begin)
-    return {"rate": len(sources) / statistics.median(times[1:]), "passes": len(times) - 1}
+    hypotheses = data.tokenizers.tgt.decode_batch(found)
+    references = data.references("test")
+    bleu = sacrebleu.corpus_bleu(hypotheses, [[references[i] for i in order]]).score
+    rate = len(sources) / statistics.median(times[1:])
+    return {"rate": rate, "passes": len(times) - 1, "bleu": round(bleu, 2)}
+
+
+def peak_mib() -> float:
+    """Return the largest memory that this process has had resident."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
     """Measure what the command line asks for."""
-    mode, seconds, weights, *overrides = sys.argv[1:]
-    config = compose(overrides)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mode", choices=("train", "greedy", "beam"))
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("weights")
+    parser.add_argument("overrides", nargs="*")
+    parser.add_argument("--warm-up", type=float, default=10.0)
+    parser.add_argument("--wait", action="store_true")
+    given = parser.parse_intermixed_args()
+    hush_lightning()
+    config = compose(given.overrides)
     torch.set_num_threads(config.threads)
     keep_memory()
-    if mode == "train":
-        found = train(config, float(seconds))
+    if given.mode == "train":
+        found = train(config, Stopwatch(given.warm_up, given.seconds), wait=given.wait)
     else:
-        found = decode(config, float(seconds), weights, greedy=mode == "greedy")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"mode": mode, **found, "peak_mib": peak}))
+        found = decode(config, given.seconds, given.weights, greedy=given.mode == "greedy")
+    print(json.dumps({"mode": given.mode, **found, "peak_mib": peak_mib()}))
 
 
 if __name__ == "__main__":

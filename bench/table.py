@@ -1,0 +1,46 @@
+"""The results as a markdown table.
+
+python -m bench.table
+"""
+
+from collections.abc import Sequence
+
+from bench.command import told
+from bench.record import Row, read
+
+HEAD = ("what", "ours", "other", "unit", "ours / other", "of which", "machine")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return markdown: one line per row, machines as letters that are explained below."""
+    machines = list(dict.fromkeys(row["machine"] for row in rows))
+    letters = {machine: chr(ord("A") + i) for i, machine in enumerate(machines)}
+    lines = [_line(HEAD), _line(("---", "---:", "---:", "---", "---:", "---", "---"))]
+    lines += [_line((*_cells(row), letters[row["machine"]])) for row in rows]
+    lines += ["", *(f"{letter}: {machine}" for machine, letter in letters.items())]
+    return "\n".join(lines)
+
+
+def number(value: float) -> str:
+    """Return three digits or more: 12,345; 67.8; 0.0123."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    spread = f"{row['ratio']:.2f} ({row['ratio_min']:.2f} to {row['ratio_max']:.2f})"
+    settings = row.get("settings", "")  # rows of earlier versions have none
+    return row["what"], number(row["ours"]), number(row["other"]), row["unit"], spread, settings
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+@told
+def main() -> None:
+    """Print the table of bench/results.json."""
+    print(table(read()))
+
+
+if __name__ == "__main__":
+    main()
