@@ -64,18 +64,23 @@ def training(
 
 
 def decoding(mode: str) -> Comparison:
-    """Compare the translation of test with the same weights, stopping at EOS."""
+    """Compare the translation of test with the same weights, stopping at EOS.
+
+    Ours has one worker of one thread per core, as a sweep tests its runs.
+    """
 
     def compare(setting: Setting, what: str) -> list[Row]:
-        arguments = ["--cached", "--bleu"]
+        arguments, workers = ["--cached", "--bleu"], setting.options["threads"]
 
         def rate() -> float:
-            return float(finish(setting.ours(mode, TINY))["rate"])
+            return rate_of_several(
+                [setting.ours(mode, TINY, "--wait", threads=1) for _ in range(workers)]
+            )
 
         def baseline() -> float:
             return float(setting.baseline(mode, arguments)["sent_s"])
 
-        settings = "fp32; other: key/value cache written by hand"
+        settings = f"fp32, {workers} workers of one thread; other: key/value cache written by hand"
         return [setting.alternate(what, rate, baseline, "sentences/s", settings)]
 
     return compare

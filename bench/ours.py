@@ -108,13 +108,20 @@ def train(config: DictConfig, watch: Stopwatch, *, wait: bool = False) -> dict[s
     data = prepare_data(config)
     model = make_model(config, data)
     if wait:
-        print("ready", flush=True)
-        sys.stdin.readline()
+        wait_for_the_others()
     fit(config, model, data, watch)
     return watch.found()
 
 
-def decode(config: DictConfig, seconds: float, weights: str, *, greedy: bool) -> dict[str, float]:
+def wait_for_the_others() -> None:
+    """Say that all is prepared, and go on with the next line of standard input."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
+def decode(
+    config: DictConfig, seconds: float, weights: str, *, greedy: bool, wait: bool = False
+) -> dict[str, float]:
     """Return sentences per second and BLEU on the test split; weights "-" are the initial ones."""
     data = prepare_data(config)
     task = Translation(model=make_model(config, data), data=data, **make_parts(config))
@@ -130,6 +137,8 @@ def decode(config: DictConfig, seconds: float, weights: str, *, greedy: bool) ->
         pad_sequence(rows[k : k + DECODING_BATCH], batch_first=True, padding_value=PAD)
         for k in range(0, len(rows), DECODING_BATCH)
     ]
+    if wait:
+        wait_for_the_others()
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < 2 or time.perf_counter() - start < seconds:
@@ -165,7 +174,8 @@ def main() -> None:
     if given.mode == "train":
         found = train(config, Stopwatch(given.warm_up, given.seconds), wait=given.wait)
     else:
-        found = decode(config, given.seconds, given.weights, greedy=given.mode == "greedy")
+        greedy = given.mode == "greedy"
+        found = decode(config, given.seconds, given.weights, greedy=greedy, wait=given.wait)
     print(json.dumps({"mode": given.mode, **found, "peak_mib": peak_mib()}))
 
 
