@@ -6,15 +6,18 @@ then dealt out, so what is in a batch does not depend on the number of devices.
 """
 
 from abc import abstractmethod
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from torch.utils.data import Sampler
 
-Rows = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.integer[Any]]
 SHUFFLE = 0  # seed of the one order in which evaluation without buckets goes through a split
+PART = 1 << 17  # pairs looked at together, so that memory holds little more than the results
 
 
 @dataclass(frozen=True)
@@ -39,26 +42,38 @@ class Rank:
     world_size: int
 
 
+class Dealt(NamedTuple):
+    """Batches without an array of their own: batch i is `rows[start:end]` of `spans[i]`."""
+
+    rows: Rows
+    spans: Rows
+
+
 class Batches(Sampler[Rows]):
     """The batches of this rank, as line numbers."""
 
     def __init__(self, rank: Rank):
         self.rank = rank
-        self._mine: list[Rows] | None = None
+        self._mine: Dealt | None = None
 
     def __len__(self) -> int:
-        return len(self._batches())
+        return len(self._batches().spans)
 
     def __iter__(self) -> Iterator[Rows]:
-        return iter(self._batches())
+        return self._from(0)
 
     @abstractmethod
-    def form(self) -> list[Rows]:
+    def form(self) -> Dealt:
         """Return the batches of all ranks, as many for one as for the other."""
 
-    def _batches(self) -> list[Rows]:
+    def _from(self, first: int) -> Iterator[Rows]:
+        rows, spans = self._batches()
+        return (rows[start:end].astype(np.int64) for start, end in spans[first:])
+
+    def _batches(self) -> Dealt:
         if self._mine is None:
-            self._mine = self.form()[self.rank.index :: self.rank.world_size]
+            rows, spans = self.form()
+            self._mine = Dealt(rows, spans[self.rank.index :: self.rank.world_size])
         return self._mine
 
 
@@ -79,7 +94,7 @@ class TrainingBatches(Batches):
         self._seed = seed
 
     def __iter__(self) -> Iterator[Rows]:
-        return iter(self._batches()[self.skip :])
+        return self._from(self.skip)
 
     def set_epoch(self, epoch: int) -> None:
         """Go to another epoch: Lightning calls this before each one."""
@@ -87,15 +102,16 @@ class TrainingBatches(Batches):
             self.epoch = epoch
             self._mine = None
 
-    def form(self) -> list[Rows]:
+    def form(self) -> Dealt:
         """Return the batches of all ranks in this epoch, shuffled."""
         random = np.random.default_rng([self._seed, self.epoch])
-        order = random.permutation(len(self._sizes.rows))
+        order = shuffled(random, len(self._sizes.rows))
         if self._bucket:
-            order = order[by_length(self._sizes.src[order], self._sizes.tgt[order])]
-        batches = pack(order, self._sizes.width, self._tokens)
-        whole = len(batches) - len(batches) % self.rank.world_size
-        return [self._sizes.rows[batches[i]] for i in random.permutation(len(batches))[:whole]]
+            order = by_length(self._sizes, order)
+        spans = pack(order, self._sizes.width, self._tokens)
+        whole = len(spans) - len(spans) % self.rank.world_size
+        turns = random.permutation(len(spans))[:whole]
+        return Dealt(picked(self._sizes.rows, order), spans[turns])
 
 
 class EvaluationBatches(Batches):
@@ -111,38 +127,69 @@ class EvaluationBatches(Batches):
         self._tokens = tokens
         self._bucket = bucket
 
-    def form(self) -> list[Rows]:
+    def form(self) -> Dealt:
         """Return the batches of all ranks."""
         if self._bucket:
-            order = by_length(self._sizes.src, self._sizes.tgt)
+            order = by_length(self._sizes, numbered(len(self._sizes.rows)))
         else:
-            order = np.random.default_rng(SHUFFLE).permutation(len(self._sizes.rows))
-        batches = pack(order, self._sizes.width, self._tokens)
-        missing = -len(batches) % self.rank.world_size
-        return [self._sizes.rows[batch] for batch in batches] + [np.empty(0, np.int64)] * missing
+            order = shuffled(np.random.default_rng(SHUFFLE), len(self._sizes.rows))
+        spans = pack(order, self._sizes.width, self._tokens)
+        missing = -len(spans) % self.rank.world_size
+        spans = np.concatenate([spans, np.zeros((missing, 2), np.int64)])
+        return Dealt(picked(self._sizes.rows, order), spans)
 
 
-def by_length(src: Rows, tgt: Rows) -> Rows:
-    """Return an order in which neighbours have like lengths on both sides.
+def numbered(count: int) -> Rows:
+    """Return the numbers below `count`, as narrow as they can be."""
+    return np.arange(count, dtype=np.min_scalar_type(count))
+
+
+def shuffled(random: np.random.Generator, count: int) -> Rows:
+    """Return the numbers below `count` in random order."""
+    return random.permutation(count).astype(np.min_scalar_type(count))
+
+
+def picked(values: Rows, order: Rows) -> Rows:
+    """Return `values[order]`, which NumPy would give a 64-bit copy of `order` while it works."""
+    found = np.empty(len(order), values.dtype)
+    for start in range(0, len(order), PART):
+        found[start : start + PART] = values[order[start : start + PART]]
+    return found
+
+
+def by_length(sizes: Sizes, order: Rows) -> Rows:
+    """Return `order` sorted so that neighbours have like lengths on both sides.
 
     The longer side decides. Within one such length the difference between the sides rises and
     falls in turn, so that there is no jump from one length to the next. Ties keep their order.
     """
-    width, difference = np.maximum(src, tgt), tgt - src
-    return np.lexsort((np.where(width % 2 == 0, difference, -difference), width))
+    # one number for length and place: sorting it in place takes less memory than sorting indices
+    places = np.arange(len(order))
+    for start in range(0, len(order), PART):
+        pairs = order[start : start + PART]
+        places[start : start + PART] += len(order) * _length(sizes.src[pairs], sizes.tgt[pairs])
+    places.sort()
+    places %= len(order)
+    return picked(order, places)
 
 
-def pack(order: Rows, width: Rows, tokens: int) -> list[Rows]:
-    """Cut `order` into batches, each as large as `tokens` allows.
+def _length(src: Rows, tgt: Rows) -> Rows:
+    """Return what `by_length` sorts by, as one number of at most the longer side squared."""
+    width, difference = np.maximum(src, tgt).astype(np.int64), tgt.astype(np.int64) - src
+    return width * (width - 1) + np.where(width % 2 == 0, difference, -difference)
+
+
+def pack(order: Rows, width: Rows, tokens: int) -> Rows:
+    """Cut `order` into batches, each as large as `tokens` allows: where each begins and ends.
 
     `tokens` must not be smaller than the largest `width`.
     """
-    widths = width[order]
-    batches, start = [], 0
+    widths = picked(width, order)
+    spans, start = array("q"), 0
     while start < len(order):
-        ahead = widths[start : start + tokens // widths[start]]
+        ahead = widths[start : start + tokens // int(widths[start])]
         filled = np.maximum.accumulate(ahead) * np.arange(1, len(ahead) + 1)
         end = start + int(np.searchsorted(filled, tokens, side="right"))
-        batches.append(order[start:end])
+        spans.extend((start, end))
         start = end
-    return batches
+    return np.array(spans).reshape(-1, 2)

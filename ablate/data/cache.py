@@ -3,7 +3,8 @@
 A cache is a folder: the vocabularies, for each split and side a flat file of ids and one of
 offsets, and a manifest with the size of every file. It is built in a private folder and then
 renamed, so several processes may build at once: the first wins, the others use its folder. A
-folder that does not agree with its manifest is built anew.
+folder that does not agree with its manifest is built anew. Text is encoded by as many threads as
+this process may use cores, which is what they do, since the library lets go of Python's lock.
 """
 
 import errno
@@ -12,8 +13,12 @@ import json
 import os
 import shutil
 import uuid
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +33,13 @@ from ablate.data.tokenizer import SIDES, Tokenizer, Tokenizers
 from ablate.errors import UserError
 
 FORMAT = 1
-CHUNK = 10_000  # lines encoded at a time, so that memory does not grow with the corpus
+CHUNK = 2_000  # lines encoded at a time, so that memory does not grow with the corpus
+PART = 1 << 17  # lengths counted at a time
+OFFSET = np.dtype(np.int64)
 NARROW = 1 << 16  # vocabularies up to this size fit 16 bits
 MANIFEST = "manifest.json"
+
+Encoded = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # ids one after the other, and lengths
 
 
 class TokenIds:
@@ -46,16 +55,23 @@ class TokenIds:
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
         """Where each sentence begins in `flat`; one more than there are sentences."""
-        return np.memmap(_offsets(self._path), dtype=np.int64, mode="r")
+        return np.memmap(_offsets(self._path), dtype=OFFSET, mode="r")
 
     @cached_property
     def flat(self) -> npt.NDArray[Any]:
         """All ids, one sentence after the other, 16 or 32 bits wide."""
         return np.memmap(_flat(self._path), dtype=self._dtype, mode="r")
 
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Return the number of tokens of each sentence."""
-        return np.diff(self.offsets)
+    def lengths(self, at_most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """Return the tokens of each sentence, EOS counted, but never more than `at_most`."""
+        count = _offsets(self._path).stat().st_size // OFFSET.itemsize - 1
+        lengths = np.empty(count, np.min_scalar_type(at_most))
+        with _offsets(self._path).open("rb") as file:
+            for start in range(0, count, PART):
+                file.seek(start * OFFSET.itemsize)  # read, because what is mapped stays in memory
+                tokens = np.diff(np.fromfile(file, OFFSET, PART + 1)) + 1
+                lengths[start : start + PART] = np.minimum(tokens, at_most)
+        return lengths
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_path": self._path, "_dtype": self._dtype}
@@ -120,31 +136,65 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
-    train = corpus.read("train")
-    vocabularies = Tokenizers.train(scheme, train)
-    vocabularies.save(folder)
+    vocabularies = _write_train(folder, corpus.read("train"), scheme)
     for split in corpus.splits:
-        pairs: Pairs = train if split == "train" else corpus.read(split)
-        _encode(folder / f"{split}.src", vocabularies.src, pairs.src)
-        _encode(folder / f"{split}.tgt", vocabularies.tgt, pairs.tgt)
+        if split != "train":
+            _write_split(folder / split, vocabularies, corpus.read(split))
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     (folder / MANIFEST).write_text(json.dumps(sizes, indent=1))
 
 
-def _encode(path: Path, tokenizer: Tokenizer, lines: list[str]) -> None:
-    lengths = [np.zeros(1, dtype=np.int64)]
+def _write_train(folder: Path, train: Pairs, scheme: Scheme) -> Tokenizers:
+    """Write the vocabularies and train, which is out of memory before other splits are read."""
+    vocabularies = Tokenizers.train(scheme, train)
+    vocabularies.save(folder)
+    _write_split(folder / "train", vocabularies, train)
+    return vocabularies
+
+
+def _write_split(prefix: Path, vocabularies: Tokenizers, pairs: Pairs) -> None:
+    _encode(prefix.with_name(f"{prefix.name}.src"), vocabularies.src, pairs.src)
+    _encode(prefix.with_name(f"{prefix.name}.tgt"), vocabularies.tgt, pairs.tgt)
+
+
+def _encode(path: Path, tokenizer: Tokenizer, lines: Sequence[str]) -> None:
+    end = np.zeros(1, OFFSET)
     with (
-        _flat(path).open("wb") as file,
+        _flat(path).open("wb") as flat,
+        _offsets(path).open("wb") as offsets,
         progress(f"encoding {path.name}", len(lines), " lines") as bar,
     ):
+        end.tofile(offsets)
+        for ids, lengths in _encoded(tokenizer, lines):
+            ids.tofile(flat)
+            end = end[-1] + lengths.cumsum()
+            end.tofile(offsets)
+            bar.update(len(lengths))
+
+
+def _encoded(tokenizer: Tokenizer, lines: Sequence[str]) -> Iterator[Encoded]:
+    """Yield the ids of chunks of lines in order, with only a few chunks in memory."""
+    cores = _cores()
+    waiting: deque[Future[Encoded]] = deque()
+    with ThreadPoolExecutor(cores) as threads:
         for start in range(0, len(lines), CHUNK):
-            encoded = tokenizer.encode_batch(lines[start : start + CHUNK])
-            np.concatenate([np.asarray(ids, dtype=_dtype(tokenizer)) for ids in encoded]).tofile(
-                file
-            )
-            lengths.append(np.array([len(ids) for ids in encoded], dtype=np.int64))
-            bar.update(len(encoded))
-    np.concatenate(lengths).cumsum().tofile(_offsets(path))
+            chunk = lines[start : start + CHUNK]
+            waiting.append(threads.submit(_encode_chunk, tokenizer, chunk))
+            if len(waiting) > cores:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _cores() -> int:
+    """Return how many cores this process may use; only Linux tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _encode_chunk(tokenizer: Tokenizer, lines: Sequence[str]) -> Encoded:
+    encoded = tokenizer.encode_batch(lines)
+    lengths = np.array([len(ids) for ids in encoded], OFFSET)
+    return np.fromiter(chain.from_iterable(encoded), _dtype(tokenizer), lengths.sum()), lengths
 
 
 def _publish(private: Path, folder: Path) -> None:

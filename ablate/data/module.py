@@ -1,5 +1,6 @@
 """The data of a run: vocabularies, token ids, batches, references."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ import numpy.typing as npt
 import pytorch_lightning as pl
 
 from ablate.data.batch import Batch
-from ablate.data.batching import EvaluationBatches, Rank, Sizes, TrainingBatches
+from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingBatches, numbered
 from ablate.data.cache import TokenCache, TokenIds, open_cache
 from ablate.data.loader import EvaluationLoader, SentencePairs, TrainingLoader, padded
 from ablate.data.padded_sources import PaddedSources
@@ -54,6 +55,7 @@ class TranslationData(pl.LightningDataModule):
         self._cache_dir = Path(cache_dir)
         self._seed = seed
         self._text: dict[str, Pairs] = {}
+        self._used: dict[str, Sizes] = {}
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -123,11 +125,11 @@ class TranslationData(pl.LightningDataModule):
         met = self._target_counts("validation")
         return float(-(met @ np.log(seen / seen.sum())) / met.sum())
 
-    def references(self, split: str) -> list[str]:
+    def references(self, split: str) -> Sequence[str]:
         """Return the raw target lines of a split."""
         return self._read(split).tgt
 
-    def sources(self, split: str) -> list[str]:
+    def sources(self, split: str) -> Sequence[str]:
         """Return the raw source lines of a split."""
         return self._read(split).src
 
@@ -202,22 +204,29 @@ class TranslationData(pl.LightningDataModule):
     def _pairs(self, split: str, padding: int = 0) -> SentencePairs:
         return PaddedSources(*self._ids(split), self._batch.max_length, padding)
 
+    def _lengths(self, split: str, at_most: int) -> list[Rows]:
+        """Return the tokens of each source and each target, EOS counted, as far as `at_most`."""
+        return [ids.lengths(at_most) for ids in self._ids(split)]
+
     def _whole(self, split: str) -> Sizes:
         """Return the sizes of all pairs of a split, as far as they are not truncated."""
-        src, tgt = (
-            np.minimum(ids.lengths() + 1, self._batch.max_length) for ids in self._ids(split)
-        )
-        return Sizes(np.arange(len(src)), src, tgt)
+        src, tgt = self._lengths(split, self._batch.max_length)
+        return Sizes(numbered(len(src)), src, tgt)
 
     def _too_long(self, split: str) -> npt.NDArray[np.bool_]:
-        src, tgt = (ids.lengths() + 1 > self._batch.max_length for ids in self._ids(split))
-        return src | tgt
+        limit = self._batch.max_length
+        return np.maximum(*self._lengths(split, limit + 1)) > limit
 
     def _skips(self, split: str) -> bool:
         return split == "train" and self._batch.too_long == "skip"
 
     def _sizes(self, split: str) -> Sizes:
         """Return the sizes of the pairs that are used."""
+        if split not in self._used:
+            self._used[split] = self._measure(split)
+        return self._used[split]
+
+    def _measure(self, split: str) -> Sizes:
         sizes = self._whole(split)
         if not self._skips(split):
             return sizes

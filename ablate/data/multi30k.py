@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ablate.data.download import download
 from ablate.data.pairs import Corpus, Pairs
-from ablate.data.text import read_bytes, read_pair
+from ablate.data.text import opened, read_pair
 from ablate.errors import UserError
 
 FILES = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
@@ -92,4 +92,5 @@ class Multi30k(Corpus):
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(read_bytes(path)).hexdigest()
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,14 +1,18 @@
 """Parallel text: what every corpus gives."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Pairs(NamedTuple):
-    """Sentences and their translations; line i of `src` belongs to line i of `tgt`."""
+    """Sentences and their translations; line i of `src` belongs to line i of `tgt`.
 
-    src: list[str]
-    tgt: list[str]
+    Lists will do. Of a large corpus the lines are better read when they are asked for.
+    """
+
+    src: Sequence[str]
+    tgt: Sequence[str]
 
 
 class Corpus(ABC):

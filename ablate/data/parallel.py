@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ablate.data.pairs import Corpus, Pairs
-from ablate.data.text import read_pair, read_tsv
+from ablate.data.text import Chosen, read_pair, read_tsv
 from ablate.errors import UserError
 
 ENDINGS = ("", ".gz", ".txt", ".txt.gz")
@@ -102,9 +102,12 @@ class Parallel(Corpus):
     def _sample(self, split: str) -> Pairs:
         pairs = self._read_files("train")
         rows = self._rows(len(pairs.src))[split]
-        return Pairs([pairs.src[row] for row in rows], [pairs.tgt[row] for row in rows])
+        src, tgt = (Chosen(lines, rows) for lines in pairs)
+        if split == "train":
+            return Pairs(src, tgt)
+        return Pairs(list(src), list(tgt))  # few lines, which need no index of the whole file
 
-    def _rows(self, lines: int) -> dict[str, npt.NDArray[np.int64]]:
+    def _rows(self, lines: int) -> dict[str, npt.NDArray[np.uint32]]:
         """Return the line numbers of each split that comes from the file of train."""
         wanted = sum(self._sampled.values())
         if wanted >= lines:
@@ -112,11 +115,11 @@ class Parallel(Corpus):
             raise UserError(
                 f"{sizes} leave nothing of the {lines} pairs of data.train to train on."
             )
-        order = np.random.default_rng(self._split_seed).permutation(lines)
-        rows = {}
+        order = np.random.default_rng(self._split_seed).permutation(lines)[:wanted].copy()
+        rows = {"train": np.delete(np.arange(lines, dtype=np.uint32), order)}
         for name, size in self._sampled.items():
-            rows[name], order = np.sort(order[:size]), order[size:]
-        return rows | {"train": np.sort(order)}
+            rows[name], order = np.sort(order[:size]).astype(np.uint32), order[size:]
+        return rows
 
 
 def _find(split: str, given: str, languages: tuple[str, str]) -> tuple[Path, ...]:

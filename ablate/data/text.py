@@ -1,57 +1,178 @@
 """Lines of text files, with every way they can be unusable named in one sentence.
 
 Only the line feed ends a line: characters such as U+2028 or U+0085 are part of the text.
-A byte-order mark and carriage returns at line ends are dropped.
+A byte-order mark and carriage returns at line ends are dropped. What stays in memory is where
+each line begins, 4 bytes each in a file below 4 GiB; the text is read from disk at each use.
 """
 
+import codecs
 import gzip
+import os
+import shutil
+import tempfile
+import weakref
 import zlib
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from ablate.data.pairs import Pairs
 from ablate.errors import UserError
 
-BOM = "\ufeff"
+BLOCK = 1 << 20  # bytes checked at a time
+CHUNK = 10_000  # lines read at a time
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, unpacked when its name ends in `.gz`.
+class LazyLines(Sequence[str]):
+    """Lines that are read when they are asked for; a slice of them is a list."""
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> list[str]:
+        """Return neighbouring lines, at least one."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+
+    def __getitem__(self, at: SupportsIndex | slice) -> str | list[str]:
+        rows = range(len(self))[at]
+        if isinstance(rows, int):
+            return self.read(rows, rows + 1)[0]
+        if rows.step != 1:
+            return [self[row] for row in rows]
+        return list(self._stream(rows.start, rows.stop))
+
+    def __iter__(self) -> Iterator[str]:
+        return self._stream(0, len(self))
+
+    def _stream(self, start: int, stop: int) -> Iterator[str]:
+        for begin in range(start, stop, CHUNK):
+            yield from self.read(begin, min(begin + CHUNK, stop))
+
+
+class FileLines(LazyLines):
+    """The lines of an open file, whose descriptor this object keeps for itself.
+
+    `bounds` says where each line begins, and after the last one where the file ends.
+    """
+
+    def __init__(self, file: BufferedIOBase, bounds: npt.NDArray[Any]):
+        self._bounds = bounds
+        self._file = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._file)
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    def read(self, start: int, stop: int) -> list[str]:
+        """Return neighbouring lines, at least one."""
+        begin, end = int(self._bounds[start]), int(self._bounds[stop])
+        text = os.pread(self._file, end - begin, begin).decode().replace("\r\n", "\n")
+        text = text.removesuffix("\n")
+        return (text.removesuffix("\r") if stop == len(self) else text).split("\n")
+
+
+class Column(LazyLines):
+    """One of the tab-separated columns of some lines."""
+
+    def __init__(self, lines: Sequence[str], column: int):
+        self._lines = lines
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def read(self, start: int, stop: int) -> list[str]:
+        """Return this column of neighbouring lines, at least one."""
+        return [line.split("\t")[self._column] for line in self._lines[start:stop]]
+
+
+class Chosen(LazyLines):
+    """Some of the lines, given by their numbers in rising order."""
+
+    def __init__(self, lines: Sequence[str], rows: npt.NDArray[np.integer[Any]]):
+        self._lines = lines
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, start: int, stop: int) -> list[str]:
+        """Return neighbours among the chosen lines, at least one."""
+        rows = self._rows[start:stop]
+        runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+        return [line for run in runs for line in self._lines[int(run[0]) : int(run[-1]) + 1]]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedIOBase]:
+    """Open a file; one that ends in `.gz` is unpacked into a temporary file without a name.
 
     Raises:
         UserError: the file cannot be read or is not a whole gzip file.
     """
     try:
         if path.suffix != ".gz":
-            return path.read_bytes()
-        with gzip.open(path) as packed:
-            return packed.read()
+            with path.open("rb") as file:
+                yield file
+        else:
+            with gzip.open(path) as packed, tempfile.TemporaryFile() as file:
+                shutil.copyfileobj(packed, file)
+                file.seek(0)
+                yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path} is not a whole gzip file: {error}.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 text file, `.gz` or not.
+def read_lines(path: Path) -> FileLines:
+    """Return the lines of a UTF-8 text file, `.gz` or not, after a check of all its bytes.
 
     Raises:
         UserError: the file is missing, empty or not UTF-8.
     """
-    raw = read_bytes(path)
+    with opened(path) as file:
+        return FileLines(file, _bounds(path, file))
+
+
+def _bounds(path: Path, file: BufferedIOBase) -> npt.NDArray[Any]:
+    """Return where each line begins and where the last one ends."""
+    dtype = np.min_scalar_type(os.fstat(file.fileno()).st_size)
+    mark = codecs.BOM_UTF8
+    end = file.seek(len(mark) if file.read(len(mark)) == mark else 0)
+    bounds, lines, empty = [np.array([end], dtype)], 0, True
+    while block := file.readlines(BLOCK):
+        text = _decoded(path, b"".join(block), end, lines)
+        empty = empty and not text.strip()
+        bounds.append((end + np.cumsum([len(line) for line in block])).astype(dtype))
+        end, lines = int(bounds[-1][-1]), lines + len(block)
+    if empty:
+        raise UserError(f"{path} is empty; it must hold one sentence per line.")
+    return np.concatenate(bounds)
+
+
+def _decoded(path: Path, raw: bytes, start: int, lines: int) -> str:
+    """Return a part of a file as text; `start` bytes and so many lines come before it."""
     try:
-        text = raw.decode("utf-8").removeprefix(BOM)
+        return raw.decode()
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
+        line = lines + raw.count(b"\n", 0, error.start) + 1
         raise UserError(
             f"{path} is not UTF-8: line {line} has the byte 0x{raw[error.start]:02x} "
-            f"at position {error.start} of the file."
+            f"at position {start + error.start} of the file."
         ) from error
-    if not text.strip():
-        raise UserError(f"{path} is empty; it must hold one sentence per line.")
-    return text.replace("\r\n", "\n").removesuffix("\n").removesuffix("\r").split("\n")
 
 
-def refuse_empty_lines(lines: list[str], where: str) -> None:
+def refuse_empty_lines(lines: Sequence[str], where: str) -> None:
     """Raise a UserError that names the first line without text, and how many there are."""
     empty = [number for number, line in enumerate(lines, start=1) if not line.strip()]
     if empty:
@@ -84,14 +205,15 @@ def read_tsv(path: Path) -> Pairs:
     Raises:
         UserError: as `read_lines`; or a line has not two columns, or one of them is empty.
     """
-    rows = [line.split("\t") for line in read_lines(path)]
-    for number, row in enumerate(rows, start=1):
-        if len(row) != 2:
+    lines = read_lines(path)
+    for number, line in enumerate(lines, start=1):
+        columns = line.count("\t") + 1
+        if columns != 2:
             raise UserError(
-                f"{path}: line {number} has {len(row)} tab-separated columns; "
+                f"{path}: line {number} has {columns} tab-separated columns; "
                 "it must have two, the source and the target sentence."
             )
-    pairs = Pairs([row[0] for row in rows], [row[1] for row in rows])
+    pairs = Pairs(Column(lines, 0), Column(lines, 1))
     refuse_empty_lines(pairs.src, f"{path}, column 1")
     refuse_empty_lines(pairs.tgt, f"{path}, column 2")
     return pairs

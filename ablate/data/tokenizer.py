@@ -1,6 +1,7 @@
 """Between text and token ids."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class Tokenizer:
         ]
         self._text[UNK] = self._pieces[UNK].replace(RESERVED[UNK], UNKNOWN)
 
-    def encode_batch(self, lines: list[str]) -> list[list[int]]:
+    def encode_batch(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line, without BOS and EOS."""
         encoded = self._library.encode_batch_fast(lines, add_special_tokens=False)
         return [line.ids for line in encoded]

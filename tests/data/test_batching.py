@@ -1,6 +1,10 @@
+import hashlib
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from ablate.data import batching
 from ablate.data.batching import EvaluationBatches, Rank, Sizes, TrainingBatches, pack
 
 TOKENS = 128
@@ -59,7 +63,52 @@ def test_the_budget_is_never_exceeded_and_every_row_comes_once(sizes, bucket, to
 def test_a_batch_is_as_large_as_the_budget_allows():
     width = np.array([3, 2, 5, 4, 4, 9, 1])
     cut = pack(np.arange(7), width, 10)
-    assert [batch.tolist() for batch in cut] == [[0, 1], [2, 3], [4], [5], [6]]
+    assert cut.tolist() == [[0, 2], [2, 4], [4, 5], [5, 6], [6, 7]]
+
+
+def plain(sizes: Sizes, epoch: int, bucket: bool, seed: int = 1) -> list[list[int]]:
+    """Training batches, formed the plain way and with no thought for memory."""
+    random = np.random.default_rng([seed, epoch])
+    order = random.permutation(len(sizes.rows))
+    if bucket:
+        src, tgt = (side[order].astype(np.int64) for side in (sizes.src, sizes.tgt))
+        width, more = np.maximum(src, tgt), tgt - src
+        order = order[np.lexsort((np.where(width % 2 == 0, more, -more), width))]
+    cut = [[]]
+    for pair in order:
+        if (len(cut[-1]) + 1) * max(sizes.width[[*cut[-1], pair]].tolist()) > TOKENS:
+            cut.append([])
+        cut[-1].append(pair)
+    return [sizes.rows[cut[i]].tolist() for i in random.permutation(len(cut))]
+
+
+@pytest.mark.parametrize("bucket", [True, False])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_batches_are_those_of_the_plain_way(sizes, monkeypatch, bucket, dtype):
+    monkeypatch.setattr(batching, "PART", 37)
+    narrow = Sizes(sizes.rows.astype(np.uint16), sizes.src.astype(dtype), sizes.tgt.astype(dtype))
+    for epoch in EPOCHS:
+        assert training(narrow, epoch, bucket) == plain(sizes, epoch, bucket)
+
+
+def test_the_batches_of_a_seed_never_change(sizes):
+    found = [*training(sizes), *training(sizes, 1, bucket=False), *evaluation(sizes)]
+    digest = hashlib.sha256(repr(found).encode()).hexdigest()
+    assert digest.startswith("6480ac54e566c697")
+
+
+def test_an_epoch_takes_little_memory_for_each_pair(monkeypatch):
+    monkeypatch.setattr(batching, "PART", 1000)
+    count = 100_000
+    lengths = np.random.default_rng(1).integers(2, 40, (2, count)).astype(np.uint16)
+    sizes = Sizes(np.arange(count, dtype=np.uint32), *lengths)
+    tracemalloc.start()
+    batches = TrainingBatches(sizes, 4096, True, 1, ALONE)
+    assert sum(map(len, batches)) == count
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 5 * count
+    assert peak < 17 * count  # beside the sizes, which are another 8
 
 
 @pytest.mark.parametrize("bucket", [True, False])

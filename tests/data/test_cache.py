@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ablate.data.cache import MANIFEST, is_whole, key, open_cache
+from ablate.data.pairs import Pairs
 from ablate.data.scheme.bpe import Bpe
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
@@ -42,7 +43,7 @@ def sentences_of(ids) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("scheme", [BPE, Bpe(vocab_size=60, joint=False)])
-def test_holds_the_ids_of_every_line(tmp_path, corpus, scheme):
+def test_holds_the_ids_of_every_line(tmp_path, corpus, monkeypatch, scheme):
     text, cache = corpus(), open_cache(tmp_path, corpus(), scheme)
     for split in text.splits:
         sides = zip(
@@ -53,7 +54,8 @@ def test_holds_the_ids_of_every_line(tmp_path, corpus, scheme):
         )
         for ids, tokenizer, lines in sides:
             assert sentences_of(ids) == tokenizer.encode_batch(lines)
-            assert ids.lengths().tolist() == [len(line) for line in sentences_of(ids)]
+            monkeypatch.setattr("ablate.data.cache.PART", 13)
+            assert ids.lengths(10).tolist() == [min(10, len(s) + 1) for s in sentences_of(ids)]
 
 
 def test_lines_are_encoded_in_chunks(tmp_path, corpus, monkeypatch):
@@ -61,6 +63,38 @@ def test_lines_are_encoded_in_chunks(tmp_path, corpus, monkeypatch):
     monkeypatch.setattr("ablate.data.cache.CHUNK", 7)
     parts = open_cache(tmp_path / "parts", corpus(), BPE).split("train")
     assert [sentences_of(ids) for ids in parts] == [sentences_of(ids) for ids in whole]
+
+
+@pytest.mark.parametrize("scheme", [BPE, WORD])
+def test_the_number_of_threads_does_not_matter(tmp_path, corpus, monkeypatch, scheme):
+    monkeypatch.setattr("ablate.data.cache.CHUNK", 9)
+    files = []
+    for cores in (1, 2, 7):
+        monkeypatch.setattr("ablate.data.cache._cores", lambda cores=cores: cores)
+        root = tmp_path / str(cores)
+        open_cache(root, corpus(), scheme)
+        paths = sorted(folder(root, corpus(), scheme).iterdir())
+        files.append({path.name: path.read_bytes() for path in paths})
+    assert files[0] == files[1] == files[2]
+
+
+def test_an_error_while_encoding_leaves_nothing(tmp_path, corpus, monkeypatch):
+    def fail(tokenizer, lines):
+        raise MemoryError
+
+    monkeypatch.setattr("ablate.data.cache._encode_chunk", fail)
+    with pytest.raises(MemoryError):
+        open_cache(tmp_path, corpus(), BPE)
+    assert os.listdir(tmp_path / "tokens") == []
+
+
+def test_a_corpus_may_give_plain_lists(tmp_path, corpus, monkeypatch):
+    before = open_cache(tmp_path / "lazy", corpus(), BPE).split("train")
+    text = corpus()
+    read = text.read
+    text.read = lambda split: Pairs(*map(list, read(split)))
+    after = open_cache(tmp_path / "lists", text, BPE).split("train")
+    assert [sentences_of(ids) for ids in after] == [sentences_of(ids) for ids in before]
 
 
 def test_the_second_time_nothing_is_built(tmp_path, corpus, monkeypatch):

@@ -54,8 +54,8 @@ def test_what_a_run_asks_for(prepared):
     assert data.src_vocab == 4 + 41
     assert data.tgt_vocab == 4 + 43
     assert not data.joint_vocab
-    assert data.sources("validation") == [src for src, _ in PAIRS[:6]]
-    assert data.references("test") == [*(tgt for _, tgt in PAIRS[-3:]), LONG[1]]
+    assert list(data.sources("validation")) == [src for src, _ in PAIRS[:6]]
+    assert list(data.references("test")) == [*(tgt for _, tgt in PAIRS[-3:]), LONG[1]]
     data.prepare()
     data.setup("fit")
 

@@ -8,7 +8,7 @@ holds one: nothing in a text can be mistaken for it, or for a special token.
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
@@ -51,7 +51,7 @@ class Scheme(ABC):
         before_spaces = pre_tokenizers.Split(MARK, "merged_with_next")
         return pre_tokenizers.Sequence([before_spaces, pre_tokenizers.Punctuation("isolated")])
 
-    def smallest(self, texts: list[list[str]]) -> int:
+    def smallest(self, texts: Sequence[Sequence[str]]) -> int:
         """Return the smallest possible vocabulary; one that needs all characters says so here."""
         return len(SPECIALS) + 1
 
@@ -65,7 +65,7 @@ class Scheme(ABC):
         trainer = self.trainer(self.vocab_size or UNLIMITED)
         return f"{name} joint={self.joint} {self._untrained().to_str()} {trainer.__getstate__()!r}"
 
-    def train(self, texts: list[list[str]]) -> Tokenizer:
+    def train(self, texts: Sequence[Sequence[str]]) -> Tokenizer:
         """Return a tokenizer trained on all lines of all `texts`.
 
         Raises:
@@ -86,7 +86,7 @@ class Scheme(ABC):
     def _refusal(self, why: str) -> UserError:
         return UserError(f"tokenizer.vocab_size is {self.vocab_size}, but the training text {why}.")
 
-    def _fit(self, texts: list[list[str]], size: int) -> Tokenizer:
+    def _fit(self, texts: Sequence[Sequence[str]], size: int) -> Tokenizer:
         tokenizer, trainer = self._untrained(), self.trainer(size)
         lines = sum(map(len, texts))
         bars = lines >= MANY_LINES and sys.stderr.isatty()
@@ -102,15 +102,16 @@ class Scheme(ABC):
         return tokenizer
 
 
-def _chunks(texts: list[list[str]], lines: int) -> Iterator[list[str]]:
+def _chunks(texts: Sequence[Sequence[str]], lines: int) -> Iterator[Sequence[str]]:
     with progress("reading for the vocabulary", lines, " lines") as bar:
         for text in texts:
             for start in range(0, len(text), CHUNK):
-                yield text[start : start + CHUNK]
-                bar.update(len(text[start : start + CHUNK]))
+                chunk = text[start : start + CHUNK]
+                yield chunk
+                bar.update(len(chunk))
 
 
-def characters_and_specials(texts: list[list[str]]) -> int:
+def characters_and_specials(texts: Sequence[Sequence[str]]) -> int:
     """Return the size of a vocabulary of single characters."""
     found: set[str] = {MARK}
     for line in chain.from_iterable(texts):
