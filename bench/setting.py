@@ -119,7 +119,8 @@ class Setting:
         steps, threads = self.options["training_steps"], self.options["threads"]
         overrides = [*TINY, BF16, "name=bench", "logger=none", f"threads={threads}", *self.rest]
         budget = [f"budget.{key}={steps}" for key in ("steps", "validate_every")]
-        overrides += [*budget, f"budget.warmup={max(1, steps // 3)}"]
+        # so short a run of Post-LN collapses at the usual rate of 0.005
+        overrides += [*budget, f"budget.warmup={max(1, steps // 3)}", "optimizer.lr=0.001"]
         config = compose(overrides)
         overrides.append(f"paths.results={config.paths.cache}/bench")
         config.paths.results = f"{config.paths.cache}/bench"
