@@ -5,6 +5,7 @@ styles and markers differ as well, for a grey print. Letters are kept as letters
 """
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 WIDTH = 6.0  # inches
 INK = "#222222"  # of text and axes; a page may put its own colour in its place
 GRID = "#bbbbbb"
@@ -143,4 +145,8 @@ def svg(figure: Figure) -> str:
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with style():
         figure.savefig(file, format="svg", metadata=nothing)
-    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+    text = file.getvalue()
+    # clip paths are named by a hash of sizes whose last digits differ from run to run
+    for number, name in enumerate(dict.fromkeys(CLIP_PATH.findall(text))):
+        text = text.replace(name, f"clip{number}")
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
