@@ -16,7 +16,7 @@ from ablate.config_check import explain
 from ablate.errors import UserError
 
 # set by a user or not, they must not speed up one side of a comparison
-TUNING = ("MALLOC_", "OMP_", "MKL_", "KMP_", "GLIBC_TUNABLES")
+TUNING = ("MALLOC_", "OMP_", "MKL_", "KMP_", "ONEDNN_", "GLIBC_TUNABLES")
 
 
 def told(main: Callable[[], None]) -> Callable[[], None]:

@@ -57,6 +57,7 @@ class Explicit(Kernel):
             lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(scores.dtype).min
             blocked = torch.zeros_like(keep, dtype=scores.dtype).masked_fill_(~keep, lowest)
             weights = softmax(torch.add(blocked, scores, alpha=self.scale))
+            # rows without a key are rare: to look is cheaper than to fill every time
             if self.fill == "zero_output" and not keep.any(-1).all():
                 weights = weights.masked_fill(~keep, 0.0)
         return self.dropout(weights).to(v.dtype) @ v, weights
