@@ -2,7 +2,8 @@
 
 glibc gives every freed tensor above 128 KB back to the system, and the next one pays a page fault
 for each 4 KB: on a CPU up to a third of a training step. oneDNN, which multiplies in bfloat16,
-keeps a program and its memory for each of the last 1024 shapes; batches come in about as many.
+keeps a program and its memory for each of the last 1024 shapes; PROGRAMS are enough for those that
+come again (ablate.model.linear), the others would only take memory.
 """
 
 import ctypes
@@ -11,7 +12,7 @@ import sys
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # of malloc.h
 GROWTH = 1 << 26  # bytes by which the heap grows
-PROGRAMS = 64  # that oneDNN keeps
+PROGRAMS = 256  # that oneDNN keeps
 
 
 def keep_memory() -> None:

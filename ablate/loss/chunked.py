@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.loss.base import Loss
+from ablate.model.linear import BLOCK, blocks, is_compiled, product_dtype
 
-AT_ONCE = 1 << 22  # bytes of logits, about what the cache of a CPU core holds
+AT_ONCE = 1 << 25  # bytes of logits, about what the cache of a CPU core holds
 AT_ONCE_ON_GPU = 1 << 28
 
 
@@ -46,17 +47,17 @@ def loss_of_states(
 
 
 def chunks(n: int, weight: Float[Tensor, "V D"]) -> Iterator[slice]:
-    """Yield slices of n rows, each with logits of at most AT_ONCE bytes."""
-    at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
-    rows = max(1, at_once // (len(weight) * weight.itemsize))
+    """Yield slices of n rows, each with as many as are taken at once."""
+    rows = rows_at_once(weight)
     for start in range(0, n, rows):
         yield slice(start, start + rows)
 
 
-def product_dtype(x: Tensor) -> torch.dtype:
-    """Return the type in which autocast, where it is on, would multiply x."""
-    device = x.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
+    """Return how many rows have logits of at most AT_ONCE bytes, whole blocks where that can be."""
+    at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
+    rows = max(1, at_once // (len(weight) * weight.itemsize))
+    return rows - rows % min(rows, BLOCK)
 
 
 class _Chunked(torch.autograd.Function):
@@ -67,16 +68,19 @@ class _Chunked(torch.autograd.Function):
         ctx: Any, loss: Loss, targets: Tensor, states: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
         dtype = product_dtype(states)
-        rows, columns = states.to(dtype), weight.to(dtype)
+        columns = weight.to(dtype)
+        block = min(BLOCK, rows_at_once(columns)) if is_compiled(states) else 1
+        rows = blocks(states, dtype, block)
         to_states, to_weight = torch.empty_like(rows), torch.zeros_like(weight)
         total = torch.zeros(2, device=states.device)
-        for chunk in chunks(len(targets), columns):
-            objective, nll, gradient = loss.gradient(rows[chunk] @ columns.T, targets[chunk])
-            gradient = gradient.to(dtype)
+        for chunk in chunks(len(rows), columns):
+            true = targets[chunk]
+            objective, nll, gradient = loss.gradient((rows[chunk] @ columns.T)[: len(true)], true)
+            gradient = blocks(gradient, dtype, block)
             torch.mm(gradient, columns, out=to_states[chunk])
             to_weight += gradient.T @ rows[chunk]
             total += torch.stack([objective, nll])
-        ctx.save_for_backward(to_states.to(states.dtype), to_weight)
+        ctx.save_for_backward(to_states[: len(states)].to(states.dtype), to_weight)
         ctx.n = len(targets)
         objective, nll = (total / ctx.n).unbind()
         ctx.mark_non_differentiable(nll)

@@ -11,6 +11,7 @@ from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.decoder_state import DecoderState
 from ablate.model.dropout import Dropout
 from ablate.model.feed_forward.base import FeedForward
+from ablate.model.linear import to_product_dtype
 from ablate.model.memory import Memory
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
@@ -88,7 +89,7 @@ class Decoder(nn.Module):
         self, x: Float[Tensor, "B T D"], real: Bool[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T D"]:
         """Return the decoded tokens; `real` is False at target padding."""
-        x = self.dropout(self.position(x, offset=0))
+        x = to_product_dtype(self.dropout(self.position(x, offset=0)))
         past = torch.ones(x.size(1), x.size(1), dtype=torch.bool, device=x.device).tril()
         keep_pad = self.padding.keep(real, real)
         keep_self = past[None, None] if keep_pad is None else past & keep_pad
@@ -109,7 +110,7 @@ class Decoder(nn.Module):
     def step(self, x: Float[Tensor, "R 1 D"], state: DecoderState) -> Float[Tensor, "R 1 D"]:
         """Return the newest tokens, decoded, and advance the state."""
         state.reserve()
-        x = self.dropout(self.position(x, offset=state.length))
+        x = to_product_dtype(self.dropout(self.position(x, offset=state.length)))
         for number, layer in enumerate(self.layers):
             x = layer.step(x, number, state)
         state.length += 1

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.dropout import Dropout
 from ablate.model.feed_forward.base import FeedForward
+from ablate.model.linear import to_product_dtype
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
 from ablate.model.residual.base import Residual
@@ -59,7 +60,7 @@ class Encoder(nn.Module):
         self, x: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]
     ) -> Float[Tensor, "B S D"]:
         """Return the encoded tokens."""
-        x = self.dropout(self.position(x, offset=0))
+        x = to_product_dtype(self.dropout(self.position(x, offset=0)))
         keep = self.padding.keep(real, real)
         for layer in self.layers:
             x = layer(x, keep)

@@ -8,7 +8,7 @@ from ablate.loss import chunked
 from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
-from ablate.model.dropout import Dropout
+from ablate.model.dropout import Dropout, rounded
 
 
 class Focal(Loss):
@@ -77,10 +77,31 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean():
     x = torch.ones(1000, 1001, requires_grad=True)
     y = Dropout(0.3)(x)
     y.sum().backward()
-    assert (y == 0).double().mean().item() == pytest.approx(0.3, abs=0.002)
+    assert (y == 0).double().mean().item() == pytest.approx(77 / 256, abs=0.002)
     assert y.mean().item() == pytest.approx(1.0, abs=0.003)
     assert y.unique().numel() == 2
     assert torch.equal(x.grad, y.detach())  # the same mask backwards
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [
+        (0.0, (0, 256)),
+        (0.1, (26, 256)),
+        (0.5, (128, 256)),
+        (0.01, (655, 65536)),
+        (0.99, (64881, 65536)),
+        (0.9999999, (65535, 65536)),  # something is always kept
+    ],
+)
+def test_rates_are_rounded_by_little(rate, expected):
+    assert rounded(rate) == expected
+
+
+def test_small_rates_drop_their_share():
+    torch.manual_seed(0)
+    zeros = (Dropout(0.001)(torch.ones(2000, 1001)) == 0).double().mean().item()
+    assert zeros == pytest.approx(0.001, rel=0.1)
 
 
 def test_dropout_decides_for_every_value_on_its_own():

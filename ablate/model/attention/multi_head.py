@@ -3,9 +3,9 @@
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ablate.model.attention.base import Kernel
+from ablate.model.linear import Linear, linear
 
 
 class MultiHeadAttention(nn.Module):
@@ -21,10 +21,10 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, *, d_model: int, n_heads: int, d_head: int, kernel: Kernel) -> None:
         super().__init__()
         self.n_heads = n_heads
-        self.query = nn.Linear(d_model, n_heads * d_head)
-        self.key = nn.Linear(d_model, n_heads * d_head)
-        self.value = nn.Linear(d_model, n_heads * d_head)
-        self.output = nn.Linear(n_heads * d_head, d_model)
+        self.query = Linear(d_model, n_heads * d_head)
+        self.key = Linear(d_model, n_heads * d_head)
+        self.value = Linear(d_model, n_heads * d_head)
+        self.output = Linear(n_heads * d_head, d_model)
         self.kernel = kernel
 
     def forward(
@@ -68,13 +68,14 @@ class MultiHeadAttention(nn.Module):
         return self.output(heads.transpose(1, 2).flatten(2))
 
     def project(
-        self, x: Float[Tensor, "B L D"], *linears: nn.Linear
+        self, x: Float[Tensor, "B L D"], *linears: Linear
     ) -> tuple[Float[Tensor, "B H L E"], ...]:
         """Return what each linear map makes of x, as heads; one product serves them all."""
         weight = torch.cat([linear.weight for linear in linears])
         bias = torch.cat([linear.bias for linear in linears])
-        parts = F.linear(x, weight, bias).chunk(len(linears), -1)
-        return tuple(self.split(part) for part in parts)
+        parts = linear(x, weight, bias).view(*x.shape[:2], len(linears), self.n_heads, -1)
+        # one copy here, in place of one for each product that needs a head's rows side by side
+        return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
 
     def split(self, x: Float[Tensor, "B L HE"]) -> Float[Tensor, "B H L E"]:
         """Return each head's part of the width."""

@@ -12,12 +12,13 @@ What to expect: gelu close to relu; linear leaves attention and the norms as the
 from collections.abc import Callable
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
 from ablate.model.dropout import Dropout
 from ablate.model.feed_forward.base import FeedForward
+from ablate.model.linear import Linear
 
 
 def identity(x: Tensor) -> Tensor:
@@ -52,8 +53,8 @@ class PositionWise(FeedForward):
                 f"model.feed_forward.activation is {activation!r}: "
                 f"it must be one of {tuple(ACTIVATIONS)}"
             )
-        self.inner = nn.Linear(d_model, d_ff)
-        self.outer = nn.Linear(d_ff, d_model)
+        self.inner = Linear(d_model, d_ff)
+        self.outer = Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
 

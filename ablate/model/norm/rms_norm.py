@@ -24,4 +24,4 @@ class RMSNorm(Norm):
 
     def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
-        return F.rms_norm(x, self.gain.shape, self.gain, self.eps)
+        return F.rms_norm(x, self.gain.shape, self.gain.to(x.dtype), self.eps)

@@ -1,0 +1,77 @@
+"""Linear maps in blocks against torch's, forward and gradients; the residual stream's type."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from ablate.model.linear import BLOCK, Linear, blocks
+
+
+def parts(multiply, shape, dtype):
+    """Return what a linear map gives, and its three gradients."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(*shape, 12, generator=generator).to(dtype).requires_grad_()
+    weight = torch.randn(7, 12, generator=generator).requires_grad_()
+    bias = torch.randn(7, generator=generator).requires_grad_()
+    y = multiply(x, weight, bias)
+    (y.float() ** 2).mean().backward()
+    return y.detach(), x.grad, weight.grad, bias.grad
+
+
+def ours(x, weight, bias):
+    layer = Linear(12, 7)
+    layer.weight, layer.bias = (torch.nn.Parameter(part.detach()) for part in (weight, bias))
+    y = layer(x)
+    layer.weight.register_hook(lambda grad: setattr(weight, "grad", grad))
+    layer.bias.register_hook(lambda grad: setattr(bias, "grad", grad))
+    return y
+
+
+@pytest.mark.parametrize("shape", [(1,), (BLOCK,), (3, BLOCK - 1), (2, 3, 5)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_blocks_give_what_autocast_gives(shape, dtype):
+    with torch.autocast("cpu", torch.bfloat16):
+        found, expected = parts(ours, shape, dtype), parts(F.linear, shape, dtype)
+    for part, reference in zip(found, expected, strict=True):
+        assert part.dtype == reference.dtype
+        assert part.shape == reference.shape
+        torch.testing.assert_close(part, reference, atol=0.01, rtol=0.02)
+
+
+def test_without_autocast_it_is_torchs():
+    found, expected = (parts(f, (5, 3), torch.float32) for f in (ours, F.linear))
+    for part, reference in zip(found, expected, strict=True):
+        assert torch.equal(part, reference)
+
+
+@pytest.mark.parametrize(("n", "rows"), [(1, 4), (4, 4), (5, 4), (5, 1)])
+def test_whole_blocks_end_in_zeros(n, rows):
+    found = blocks(torch.ones(n, 2), torch.bfloat16, rows)
+    assert len(found) % rows == 0 and len(found) - n < rows
+    assert torch.equal(found, (torch.arange(len(found)) < n)[:, None].expand(-1, 2).bfloat16())
+
+
+def test_batches_of_all_sizes_share_their_products(monkeypatch):
+    seen = set()
+    multiply = torch.addmm
+
+    def spy(bias, x, weight):
+        seen.add(x.shape)
+        return multiply(bias, x, weight)
+
+    monkeypatch.setattr(torch, "addmm", spy)
+    layer = Linear(12, 7)
+    with torch.autocast("cpu", torch.bfloat16):
+        for tokens in range(1, 2 * BLOCK, 37):
+            layer(torch.randn(tokens, 12))
+    assert seen == {(BLOCK, 12), (2 * BLOCK, 12)}
+
+
+def test_under_bf16_the_residual_stream_is_bfloat16(build_model, batch):
+    model = build_model()
+    src, tgt = batch
+    assert model.encode(src).states.dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):
+        memory = model.encode(src)
+        assert memory.states.dtype == torch.bfloat16
+        assert model.decode(tgt, memory).dtype == torch.bfloat16
