@@ -33,7 +33,7 @@ def linear(
     if not (torch.is_grad_enabled() and is_compiled(x)):
         return F.linear(x, weight, bias)
     product: Tensor = _Blocks.apply(x.flatten(0, -2), weight, bias)  # type: ignore[no-untyped-call]
-    return product.view(*x.shape[:-1], -1)
+    return product.view(*x.shape[:-1], len(weight))
 
 
 def product_dtype(x: Tensor) -> torch.dtype:

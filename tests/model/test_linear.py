@@ -38,6 +38,11 @@ def test_blocks_give_what_autocast_gives(shape, dtype):
         torch.testing.assert_close(part, reference, atol=0.01, rtol=0.02)
 
 
+def test_an_empty_batch_has_an_empty_product():
+    with torch.autocast("cpu", torch.bfloat16):
+        assert Linear(12, 7)(torch.ones(0, 3, 12)).shape == (0, 3, 7)
+
+
 def test_without_autocast_it_is_torchs():
     found, expected = (parts(f, (5, 3), torch.float32) for f in (ours, F.linear))
     for part, reference in zip(found, expected, strict=True):

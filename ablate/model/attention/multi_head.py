@@ -20,7 +20,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, *, d_model: int, n_heads: int, d_head: int, kernel: Kernel) -> None:
         super().__init__()
-        self.n_heads = n_heads
+        self.n_heads, self.d_head = n_heads, d_head
         self.query = Linear(d_model, n_heads * d_head)
         self.key = Linear(d_model, n_heads * d_head)
         self.value = Linear(d_model, n_heads * d_head)
@@ -73,11 +73,11 @@ class MultiHeadAttention(nn.Module):
         """Return what each linear map makes of x, as heads; one product serves them all."""
         weight = torch.cat([linear.weight for linear in linears])
         bias = torch.cat([linear.bias for linear in linears])
-        parts = linear(x, weight, bias).view(*x.shape[:2], len(linears), self.n_heads, -1)
+        parts = linear(x, weight, bias)
+        parts = parts.view(*x.shape[:2], len(linears), self.n_heads, self.d_head)
         # one copy here, in place of one for each product that needs a head's rows side by side
         return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
 
     def split(self, x: Float[Tensor, "B L HE"]) -> Float[Tensor, "B H L E"]:
         """Return each head's part of the width."""
-        batch, length, width = x.shape
-        return x.view(batch, length, self.n_heads, width // self.n_heads).transpose(1, 2)
+        return x.view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
