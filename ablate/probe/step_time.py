@@ -6,7 +6,8 @@ Equation: the median over `repeats` of the wall time of one batch of batch_size 
 Source: the costs per layer of arXiv:1706.03762, table 1 and section 3.2.2.
 What differs: measured on this machine, with the threads of the run, dropout on in training.
 What to expect: noise of other processes: let the machine do nothing else (n_jobs=1), and compare
-    arms within one sweep.
+    arms within one sweep. `others` is the number of cores that were busy with something else, on
+    Linux; a report says so when it is not small.
 """
 
 import time
@@ -21,6 +22,7 @@ from ablate.loss.chunked import loss_of_states
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
+from ablate.probe.others import Others
 from ablate.probe.sentences import random_sentences
 
 WARM_UP = 2
@@ -64,7 +66,7 @@ class StepTime(Probe):
         self.precision = PRECISIONS[precision]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return step, forward and attention in seconds, parameters, and peak_bytes on a GPU."""
+        """Return step, forward and attention in seconds, parameters, others, a GPU's peak_bytes."""
         model = model.to(self.device)
         generator = torch.Generator().manual_seed(0)
         src, tgt = (
@@ -89,6 +91,7 @@ class StepTime(Probe):
                 mixed = attention(x, x, None)
             torch.autograd.backward(mixed.sum())
 
+        others = Others()
         model.train()
         found = {"step": self.seconds(step)}
         if self.device.type == "cuda":
@@ -96,6 +99,9 @@ class StepTime(Probe):
         found["attention"] = self.seconds(attend)
         model.eval()
         found["forward"] = self.seconds(forward)
+        cores = others.cores()
+        if cores is not None:
+            found["others"] = cores
         return found | {"parameters": float(sum(p.numel() for p in model.parameters()))}
 
     def autocast(self) -> torch.autocast:

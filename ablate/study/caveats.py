@@ -12,6 +12,7 @@ from ablate.words import listed, measure
 
 Entry = dict[str, Any]
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
+IDLE = 0.2  # cores that other processes may use while something is timed
 
 
 def caveats(
@@ -22,6 +23,7 @@ def caveats(
         *_of_study(evidence),
         *_of_tuning(evidence),
         *_of_sizes(evidence, findings),
+        *_of_machine(evidence),
         *_of_runs(evidence),
         *_of_claims(findings, claims),
         *_of_intervals(claims, spending, evidence.registration.get("looks", 0) + 1),
@@ -83,6 +85,16 @@ def _compared(claim: Entry, evidence: Evidence) -> Iterator[tuple[Run, Run]]:
 
 def _size(run: Run) -> int:
     return int(run["metrics"].get("parameters") or 0)
+
+
+def _of_machine(evidence: Evidence) -> Iterator[str]:
+    """Whether what was timed had the machine to itself."""
+    busy = max((run["metrics"].get("probe/others", 0.0) for run in evidence.runs), default=0.0)
+    if busy > IDLE:
+        yield (
+            f"While times were taken, other processes kept up to {busy:.1f} cores busy: they are "
+            "not those of an idle machine."
+        )
 
 
 def _of_runs(evidence: Evidence) -> Iterator[str]:

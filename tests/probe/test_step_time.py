@@ -1,8 +1,14 @@
 """Times of a training step and its parts."""
 
+import os
+import subprocess
+import sys
+import time
+
 import pytest
 
 from ablate.errors import UserError
+from ablate.probe.others import STAT, Others
 
 SMALL = dict(batch_size=4, src_length=5, tgt_length=6, repeats=9)
 
@@ -10,11 +16,29 @@ SMALL = dict(batch_size=4, src_length=5, tgt_length=6, repeats=9)
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_seconds_and_parameters(measure, finite, precision):
     found = measure("step_time", **SMALL, precision=precision)
-    assert set(found) == {"step", "forward", "attention", "parameters"}
+    assert set(found) - {"others"} == {"step", "forward", "attention", "parameters"}
     assert finite(found)
     assert found["step"] > found["forward"] > 0
     assert found["step"] > found["attention"] > 0
     assert found["parameters"] > 1000
+
+
+@pytest.mark.skipif(not STAT.exists(), reason="the system does not tell")
+def test_work_of_others_is_seen():
+    work = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+    with subprocess.Popen(work, stdout=subprocess.PIPE) as busy:
+        busy.stdout.readline()
+        others, until = Others(), time.perf_counter() + 1.0
+        while time.perf_counter() < until:
+            pass
+        cores = others.cores()
+        busy.kill()
+    assert 0.3 < cores < os.cpu_count()
+
+
+def test_others_are_unknown_where_the_system_does_not_tell(monkeypatch, tmp_path):
+    monkeypatch.setattr("ablate.probe.others.STAT", tmp_path / "stat")
+    assert Others().cores() is None
 
 
 def test_longer_sentences_take_longer(measure):

@@ -209,6 +209,14 @@ def test_versions_that_differ_are_listed(claim, arms, evidence):
     assert "Not all runs executed the same versions of everything." in found["caveats"]
 
 
+@pytest.mark.parametrize(("busy", "said"), [(0.0, False), (0.1, False), (1.4, True)])
+def test_times_beside_other_work_are_a_caveat(arms, claim, evidence, busy, said):
+    runs = arms(*CLOSE)
+    runs[0]["metrics"]["probe/others"] = busy
+    found = " ".join(conclude(evidence(runs, claim()))["caveats"])
+    assert ("other processes kept up to 1.4 cores busy" in found) == said
+
+
 @pytest.fixture
 def tuned(arms, claim, evidence):
     """Caveats of a study whose arms chose these values."""
