@@ -71,12 +71,13 @@ class Checkpoint:
 
 @dataclass
 class Budget:
-    """How long a run trains; what every arm of an experiment shares."""
+    """How long a run trains, and on what it is tested; what every arm of an experiment shares."""
 
     steps: int = 2000  # optimiser steps
     warmup: int = 400  # steps to the peak rate, and from which it decays
     validate_every: int = 500  # training batches between two validations
     seeds: int = 5  # replicates of an experiment
+    test_sentences: int = 1000  # of a generated corpus; more of them narrow the intervals of BLEU
 
 
 @dataclass

@@ -7,7 +7,6 @@ from random import Random
 
 import jaxtyping
 import pytest
-from omegaconf import OmegaConf
 
 from ablate.data.toy import corpus, mirel, sodak, speaker
 from ablate.data.toy.__main__ import block
@@ -121,8 +120,8 @@ def test_fingerprint_changes_with_the_grammar(tmp_path, monkeypatch):
     assert toy().fingerprint() != before
 
 
-def test_the_config_builds_the_corpus():
-    config = OmegaConf.load(ROOT / "conf/data/toy.yaml")
+def test_the_config_builds_the_corpus(compose):
+    config = compose("data=toy").data
     data = Toy(**{key: config[key] for key in SETTINGS})
     assert data.splits == ("train", "validation", "test", "test_long")
     assert len(data.read("test").src) == config.n_test == 1000
