@@ -14,7 +14,7 @@ def parts(multiply, shape, dtype):
     weight = torch.randn(7, 12, generator=generator).requires_grad_()
     bias = torch.randn(7, generator=generator).requires_grad_()
     y = multiply(x, weight, bias)
-    (y.float() ** 2).mean().backward()
+    (y.float() ** 2).sum().backward()
     return y.detach(), x.grad, weight.grad, bias.grad
 
 
@@ -35,7 +35,7 @@ def test_blocks_give_what_autocast_gives(shape, dtype):
     for part, reference in zip(found, expected, strict=True):
         assert part.dtype == reference.dtype
         assert part.shape == reference.shape
-        torch.testing.assert_close(part, reference, atol=0.01, rtol=0.02)
+        assert (part - reference).norm() <= 0.01 * reference.norm()
 
 
 def test_an_empty_batch_has_an_empty_product():

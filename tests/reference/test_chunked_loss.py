@@ -62,7 +62,7 @@ def test_bfloat16_is_that_of_autocast(loss):
     of_whole = gradients(loss(logits, other[2])[0], *other[:2])
     for part, expected in zip(of_chunks, of_whole, strict=True):
         assert part.dtype == torch.float32
-        torch.testing.assert_close(part, expected, atol=0.01, rtol=0.02)
+        assert (part - expected).norm() <= 0.02 * expected.norm()
 
 
 def test_a_token_of_no_probability_has_its_true_nll():
