@@ -67,6 +67,8 @@ def _judge(config: DictConfig, evidence: Evidence, console: Console) -> None:
 
 def announce(console: Console, verdict: dict[str, Any]) -> None:
     """Print the verdict of every claim, in what regime it holds, and what it does not cover."""
+    from ablate.report.content import regime
+
     for claim in verdict["claims"]:
         exploratory = " (exploratory)" if claim["exploratory"] else ""
         console.print(
@@ -74,7 +76,6 @@ def announce(console: Console, verdict: dict[str, Any]) -> None:
             soft_wrap=True,
         )
         console.print(f"  {claim['sentence']}", highlight=False, markup=False, soft_wrap=True)
-    regime = ", ".join(f"{key} {value}" for key, value in verdict["regime"].items())
-    console.print(f"\nRegime: {regime}.", highlight=False, soft_wrap=True)
+    console.print(f"\nRegime: {regime(verdict)}.", highlight=False, markup=False, soft_wrap=True)
     for caveat in verdict["caveats"]:
         console.print(f"- {caveat}", highlight=False, markup=False, soft_wrap=True)
