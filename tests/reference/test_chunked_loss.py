@@ -9,6 +9,7 @@ from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
 from ablate.model.dropout import Dropout, rounded
+from ablate.model.linear import BLOCK
 
 
 class Focal(Loss):
@@ -63,6 +64,23 @@ def test_bfloat16_is_that_of_autocast(loss):
     for part, expected in zip(of_chunks, of_whole, strict=True):
         assert part.dtype == torch.float32
         assert (part - expected).norm() <= 0.02 * expected.norm()
+
+
+def test_in_bfloat16_batches_of_all_sizes_share_their_products(monkeypatch):
+    seen = set()
+    multiply = torch.mm
+
+    def spy(gradient, columns, *, out):
+        seen.add(gradient.shape)
+        return multiply(gradient, columns, out=out)
+
+    monkeypatch.setattr(torch, "mm", spy)
+    weight = torch.randn(11, 6, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        for n in (1, 23, BLOCK, BLOCK + 1):
+            states, targets = torch.randn(n, 6, requires_grad=True), torch.randint(1, 11, (n,))
+            chunked.loss_of_states(CrossEntropy(), weight, states, targets)
+    assert seen == {(BLOCK, 11), (2 * BLOCK, 11)}
 
 
 def test_a_token_of_no_probability_has_its_true_nll():

@@ -47,6 +47,7 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     assert "pre_ln noam" in done.stdout
     assert by_id["preln_solves_gradient_problem"]["sentence"] in done.stdout
     assert verdict["regime"]["data"] == "toy"
+    assert "2 seeds per arm, tested on" in done.stdout
     assert not verdict["exploratory"]
     assert (sweep / "report.md").read_text().startswith("# preln_vs_postln")
     assert len((sweep / "runs.jsonl").read_text().splitlines()) == 8
