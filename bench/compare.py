@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.command import environment, finish, options, run, told
 from bench.record import Row, keep, row
-from bench.setting import BF16, TINY, WIDE, Setting, rate_of_several
+from bench.setting import BF16, TINY, WIDE, Setting
 from bench.sweep_overhead import seconds_beyond
 from bench.table import table
 
@@ -64,22 +64,16 @@ def training(
 
 
 def decoding(mode: str) -> Comparison:
-    """Compare the translation of test with the same weights, stopping at EOS.
-
-    Ours has one worker of one thread per core, as a sweep tests its runs.
-    """
+    """Compare the translation of test with the same weights, stopping at EOS."""
 
     def compare(setting: Setting, what: str) -> list[Row]:
-        arguments, workers = ["--cached", "--bleu"], setting.options["threads"]
-
         def rate() -> float:
-            return rate_of_several(
-                [setting.ours(mode, TINY, "--wait", threads=1) for _ in range(workers)]
-            )
+            return setting.decoding(mode)
 
         def baseline() -> float:
-            return float(setting.baseline(mode, arguments)["sent_s"])
+            return float(setting.baseline(mode, ["--cached", "--bleu"])["sent_s"])
 
+        workers = setting.options["threads"]
         settings = f"fp32, {workers} workers of one thread; other: key/value cache written by hand"
         return [setting.alternate(what, rate, baseline, "sentences/s", settings)]
 
@@ -92,7 +86,7 @@ def sweep_tiny(setting: Setting, what: str) -> list[Row]:
 
     def rate() -> float:
         arms = [[*TINY, BF16, f"seed={seed}"] for seed in range(1, runs + 1)]
-        return rate_of_several([setting.ours("train", arm, "--wait", threads=1) for arm in arms])
+        return setting.several("train", *arms)
 
     def baseline() -> float:
         return float(setting.baseline("train", [])["tgt_tok_s_mean"])

@@ -111,12 +111,13 @@ def decode(setting: Setting, name: str, interpreter: Path, what: str) -> Row:
     mode = what.removesuffix("5")
 
     def mine() -> float:
-        return float(finish(setting.ours(mode, TINY))["rate"])
+        return setting.decoding(mode)
 
     def theirs() -> float:
         return float(_peer(setting, name, interpreter, mode, "--bleu")["sent_s"])
 
-    settings = f"fp32; other: {PEERS[name].title}"
+    workers = setting.options["threads"]
+    settings = f"fp32, {workers} workers of one thread; other: {PEERS[name].title}"
     return setting.alternate(f"{what}_{name}", mine, theirs, "sentences/s", settings)
 
 

@@ -51,6 +51,14 @@ class Setting:
         command = ["-m", "bench.ours", mode, *times, *flags, *own]
         return start(command, environment(threads))
 
+    def several(self, mode: str, *arms: Sequence[str]) -> float:
+        """Return the summed rate of one process of one thread for each arm, all at once."""
+        return _rate([self.ours(mode, arm, "--wait", threads=1) for arm in arms])
+
+    def decoding(self, mode: str) -> float:
+        """Return our sentences per second, a worker for each thread, as a sweep tests its runs."""
+        return self.several(mode, *[TINY] * self.options["threads"])
+
     def baseline(
         self,
         mode: str,
@@ -130,7 +138,7 @@ class Setting:
         return Record(config, prepare_data(config).fingerprint).folder
 
 
-def rate_of_several(processes: Sequence[Any]) -> float:
+def _rate(processes: Sequence[Any]) -> float:
     """Let processes that wait begin together, and return the sum of their rates."""
     for process in processes:
         process.stdout.readline()

@@ -1,13 +1,26 @@
 """The seam of losses."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ablate.model.laws import Law
+
+
+class Scored(NamedTuple):
+    """Sums over rows of logits: the objective, the nll; and the objective's gradient.
+
+    Left out of the objective: `even` times the sum of all logits, and so `even` of each entry of
+    the gradient. Where the logits come from a linear map this needs no pass over them.
+    """
+
+    objective: Float[Tensor, ""]
+    nll: Float[Tensor, ""]
+    gradient: Float[Tensor, "N V"]
+    even: float = 0.0
 
 
 class Loss(nn.Module, ABC):
@@ -24,10 +37,8 @@ class Loss(nn.Module, ABC):
         Rows are real tokens only: whoever calls leaves out padding.
         """
 
-    def gradient(
-        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, "N V"]]:
-        """Return sums over the N rows: the objective, the nll; and the former's gradient.
+    def gradient(self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Scored:
+        """Return the scores of N rows, and the objective's gradient by them.
 
         A loss that knows its gradient in closed form says so here, and needs no graph.
         """
@@ -35,4 +46,4 @@ class Loss(nn.Module, ABC):
             logits = logits.detach().requires_grad_()
             objective, nll = self(logits, targets)
             (gradient,) = torch.autograd.grad(objective * len(targets), logits)
-        return objective.detach() * len(targets), nll * len(targets), gradient
+        return Scored(objective.detach() * len(targets), nll * len(targets), gradient)

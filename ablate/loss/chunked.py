@@ -2,8 +2,9 @@
 
 The logits of a batch are its largest tensor (4096 tokens x 8000 pieces: 131 MB); writing and
 reading them costs more than the products they come from. Here rows are projected and scored a
-chunk at a time, and a chunk's gradient is taken before the next one is projected. The numbers are
-those of the whole, up to the order of summation.
+chunk at a time, and a chunk's gradient takes the place of its logits before the next one is
+projected. A product wants many rows, the passes over its float32 scores want few, which stay in
+the cache. The numbers are those of the whole, up to the order of summation.
 """
 
 from collections.abc import Iterator
@@ -17,8 +18,9 @@ from torch.nn import functional as F
 from ablate.loss.base import Loss
 from ablate.model.linear import BLOCK, blocks, is_compiled, product_dtype
 
-AT_ONCE = 1 << 25  # bytes of logits, about what the cache of a CPU core holds
-AT_ONCE_ON_GPU = 1 << 28
+AT_ONCE = 1 << 24  # bytes of logits that a product gives
+SCORED = 1 << 23  # bytes of scores that a CPU core goes over several times
+AT_ONCE_ON_GPU = SCORED_ON_GPU = 1 << 28
 
 
 def loss_of_states(
@@ -40,17 +42,16 @@ def loss_of_states(
         return objective, nll
     parts = [
         torch.stack(loss(F.linear(states[chunk], weight), targets[chunk])) * len(targets[chunk])
-        for chunk in chunks(len(targets), weight)
+        for chunk in chunks(len(targets), rows_scored(weight))
     ]
     objective, nll = torch.stack(parts).sum(0) / len(targets)
     return objective, nll
 
 
-def chunks(n: int, weight: Float[Tensor, "V D"]) -> Iterator[slice]:
-    """Yield slices of n rows, each with as many as are taken at once."""
-    rows = rows_at_once(weight)
+def chunks(n: int, rows: int) -> Iterator[slice]:
+    """Yield slices of n rows, so many rows each."""
     for start in range(0, n, rows):
-        yield slice(start, start + rows)
+        yield slice(start, min(start + rows, n))
 
 
 def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
@@ -58,6 +59,12 @@ def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
     at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
     rows = max(1, at_once // (len(weight) * weight.itemsize))
     return rows - rows % min(rows, BLOCK)
+
+
+def rows_scored(weight: Float[Tensor, "V D"]) -> int:
+    """Return how many rows have float32 scores of at most SCORED bytes."""
+    scored = SCORED if weight.device.type == "cpu" else SCORED_ON_GPU
+    return max(1, scored // (len(weight) * torch.float32.itemsize))
 
 
 class _Chunked(torch.autograd.Function):
@@ -69,17 +76,24 @@ class _Chunked(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         dtype = product_dtype(states)
         columns = weight.to(dtype)
-        block = min(BLOCK, rows_at_once(columns)) if is_compiled(states) else 1
-        rows = blocks(states, dtype, block)
+        at_once, scored = rows_at_once(columns), rows_scored(columns)
+        rows = blocks(states, dtype, min(BLOCK, at_once) if is_compiled(states) else 1)
         to_states, to_weight = torch.empty_like(rows), torch.zeros_like(weight)
-        total = torch.zeros(2, device=states.device)
-        for chunk in chunks(len(rows), columns):
-            true = targets[chunk]
-            objective, nll, gradient = loss.gradient((rows[chunk] @ columns.T)[: len(true)], true)
-            gradient = blocks(gradient, dtype, block)
-            torch.mm(gradient, columns, out=to_states[chunk])
-            to_weight += gradient.T @ rows[chunk]
-            total += torch.stack([objective, nll])
+        total, even = torch.zeros(2, device=states.device), 0.0
+        for chunk in chunks(len(rows), at_once):
+            logits, true = rows[chunk] @ columns.T, targets[chunk]
+            for piece in chunks(len(true), scored):
+                *sums, gradient, even = loss.gradient(logits[piece], true[piece])
+                logits[piece] = gradient
+                total += torch.stack(sums)
+            logits[len(true) :] = 0
+            torch.mm(logits, columns, out=to_states[chunk])
+            to_weight += logits.T @ rows[chunk]
+        if even:
+            row, column = (x.sum(0, dtype=total.dtype) for x in (rows, columns))
+            total[0] += even * row @ column
+            to_states += even * column.to(dtype)
+            to_weight += even * row
         ctx.save_for_backward(to_states[: len(states)].to(states.dtype), to_weight)
         ctx.n = len(targets)
         objective, nll = (total / ctx.n).unbind()

@@ -2,7 +2,8 @@
 
 Equation: log Z - sum_v q_v x_v with Z = sum_v exp x_v; by the logits: softmax(x) - q.
 Source: arXiv:1512.00567, section 7 (the gradient of the cross-entropy is p - q).
-What differs: nothing; the softmax is the only pass that takes exponentials.
+What differs: nothing; the softmax is the only pass over all logits. What q gives to every token
+    alike is told, not subtracted.
 """
 
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.data.vocabulary import PAD
+from ablate.loss.base import Scored
 
 SMALLEST = -60.0  # log-probability; float32 has full precision down to -87
 
@@ -24,10 +26,8 @@ class Target(NamedTuple):
     other: float
 
 
-def cross_entropy(
-    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], q: Target
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, "N V"]]:
-    """Return sums over the rows: cross-entropy, nll; and the gradient of the former."""
+def cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], q: Target) -> Scored:
+    """Return sums over the rows of the cross-entropy and the nll, and the former's gradient."""
     scores = logits.float()
     true = targets[:, None]
     p = scores.softmax(1)
@@ -38,10 +38,8 @@ def cross_entropy(
     nll = -log_p.sum()
     # log Z = x_true - log p_true, and so the cross-entropy is nll + sum_v q_v (x_true - x_v)
     at_true = scores.gather(1, true).sum()
-    objective = nll + at_true * (1 - q.true + q.other) - (q.pad - q.other) * scores[:, PAD].sum()
-    if q.other:
-        objective = objective - q.other * scores.sum()
-        p -= q.other
-    p[:, PAD] -= q.pad - q.other
+    pad = q.pad - q.other
+    objective = nll + at_true * (1 - q.true + q.other) - pad * scores[:, PAD].sum()
+    p[:, PAD] -= pad
     p.scatter_add_(1, true, torch.full_like(p[:, :1], q.other - q.true))
-    return objective, nll, p
+    return Scored(objective, nll, p, even=-q.other)

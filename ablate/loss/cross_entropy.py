@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.loss.base import Loss
+from ablate.loss.base import Loss, Scored
 from ablate.loss.closed_form import Target, cross_entropy
 
 
@@ -24,8 +24,6 @@ class CrossEntropy(Loss):
         nll = F.cross_entropy(logits, targets)
         return nll, nll.detach()
 
-    def gradient(
-        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, "N V"]]:
+    def gradient(self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Scored:
         """Return the summed nll twice, and its gradient by the logits."""
         return cross_entropy(logits, targets, Target(true=1.0, pad=0.0, other=0.0))

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.loss.base import Loss
+from ablate.loss.base import Loss, Scored
 from ablate.loss.closed_form import Target, cross_entropy
 
 TARGETS = ("vocab", "not_true", "not_true_nor_pad")
@@ -59,10 +59,8 @@ class LabelSmoothing(Loss):
             others, sharing = others + log_p[:, PAD].mean(), sharing - 1
         return (1 - self.epsilon) * nll + self.epsilon / sharing * others, nll.detach()
 
-    def gradient(
-        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, "N V"]]:
-        """Return sums of the smoothed cross-entropy and the nll; and the former's gradient."""
+    def gradient(self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Scored:
+        """Return the sums of the smoothed cross-entropy and the nll, and the former's gradient."""
         vocab = logits.size(1)
         share = self.epsilon / (vocab - TARGETS.index(self.target))
         q = {

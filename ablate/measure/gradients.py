@@ -25,14 +25,19 @@ class LayerGradients(Callback):
     """Measures at every optimiser step, and keeps the first and the latest."""
 
     def __init__(self) -> None:
+        self.layers: dict[str, list[nn.Parameter]] = {}
         self.first: dict[str, Tensor] = {}
         self.last: dict[str, Tensor] = {}
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Find the layers once: to go through all names takes longer than the norms."""
+        self.layers = layers(pl_module)
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
         """Take the norms; they stay on the device, so that nothing waits for them."""
-        self.last = layer_norms(pl_module)
+        self.last = layer_norms(self.layers)
         self.first = self.first or self.last
 
     def metrics(self) -> dict[str, float]:
@@ -56,14 +61,23 @@ class LayerGradients(Callback):
         self.first, self.last = state_dict["first"], state_dict["last"]
 
 
-def layer_norms(model: nn.Module) -> dict[str, Tensor]:
-    """Return the L2 norm of the gradient of each layer, "encoder.0" to the last of the decoder."""
-    grads: defaultdict[str, list[Tensor]] = defaultdict(list)
+def layers(model: nn.Module) -> dict[str, list[nn.Parameter]]:
+    """Return the parameters of each layer, "encoder.0" to the last of the decoder."""
+    found: defaultdict[str, list[nn.Parameter]] = defaultdict(list)
     for name, parameter in model.named_parameters():
         layer = LAYER.search(name)
-        if layer and parameter.grad is not None:
-            grads[f"{layer[1]}.{layer[2]}"].append(parameter.grad)
-    return {layer: nn.utils.get_total_norm(own) for layer, own in grads.items()}
+        if layer:
+            found[f"{layer[1]}.{layer[2]}"].append(parameter)
+    return dict(found)
+
+
+def layer_norms(layers: dict[str, list[nn.Parameter]]) -> dict[str, Tensor]:
+    """Return the L2 norm of the gradient of each layer that has one."""
+    grads = {
+        layer: [p.grad for p in parameters if p.grad is not None]
+        for layer, parameters in layers.items()
+    }
+    return {layer: nn.utils.get_total_norm(own) for layer, own in grads.items() if own}
 
 
 def ratios(norms: dict[str, float]) -> dict[str, float]:

@@ -48,19 +48,20 @@ class DecoderLayer(nn.Module):
         return to_feed_forward(x, self.feed_forward)
 
     def step(
-        self, x: Float[Tensor, "R 1 D"], layer: int, state: DecoderState
-    ) -> Float[Tensor, "R 1 D"]:
-        """Return the newest tokens after the three sub-layers; `layer` is this one's number."""
+        self, x: Float[Tensor, "M N D"], layer: int, state: DecoderState
+    ) -> Float[Tensor, "M N D"]:
+        """Return the newest tokens of the N hypotheses of each sentence after the sub-layers.
+
+        `layer` is this one's number.
+        """
 
         def read_past(x: Tensor) -> Tensor:
-            keys, values = state.extend(layer, *self.self_attention.keys_values(x))
-            return self.self_attention.attend(x, keys, values, None)
+            queries, *new = self.self_attention.project(x, state.projections[layer])
+            return self.self_attention.read(queries, *state.extend(layer, *new), state.keep_self)
 
         def read_memory(x: Tensor) -> Tensor:
-            # the beams of a sentence share its keys: they are queries of one sequence
-            queries = x.view(len(x) // state.beams, state.beams, x.size(2))
             keys, values = state.cross[layer]
-            return self.cross_attention.attend(queries, keys, values, state.keep_keys).view_as(x)
+            return self.cross_attention.attend(x, keys, values, state.keep_keys)
 
         to_self, to_cross, to_feed_forward = self.residuals
         x = to_cross(to_self(x, read_past), read_memory)
@@ -103,15 +104,17 @@ class Decoder(nn.Module):
         """Return the state before the first step."""
         pairs = [layer.cross_attention.keys_values(memory.states) for layer in self.layers]
         cross = torch.stack([torch.stack(pair) for pair in pairs])
+        projections = [layer.self_attention.packed() for layer in self.layers]
         queries = memory.real.new_ones(memory.real.size(0), beams)
-        return DecoderState(cross, self.padding.keep(queries, memory.real), beams)
+        return DecoderState(projections, cross, self.padding.keep(queries, memory.real), beams)
 
     @torch.no_grad()
-    def step(self, x: Float[Tensor, "R 1 D"], state: DecoderState) -> Float[Tensor, "R 1 D"]:
+    def step(self, x: Float[Tensor, "R 1 D"], state: DecoderState) -> Float[Tensor, "R D"]:
         """Return the newest tokens, decoded, and advance the state."""
-        state.reserve()
+        state.begin_step()
         x = to_product_dtype(self.dropout(self.position(x, offset=state.length)))
+        x = x.view(-1, state.beams, x.size(2))
         for number, layer in enumerate(self.layers):
             x = layer.step(x, number, state)
-        state.length += 1
-        return self.final_norm(x)
+        state.end_step()
+        return self.final_norm(x).flatten(0, 1)

@@ -135,5 +135,4 @@ class Transformer(nn.Module):
 
     def step(self, tokens: Int[Tensor, " R"], state: DecoderState) -> Float[Tensor, "R V"]:
         """Return the logits of the token after each row's newest one, and advance the state."""
-        x = self.decoder.step(self.embedding.embed_tgt(tokens[:, None]), state)
-        return self.project(x[:, 0])
+        return self.project(self.decoder.step(self.embedding.embed_tgt(tokens[:, None]), state))

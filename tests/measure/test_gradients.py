@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ablate.measure.gradients import LayerGradients, layer_norms
+from ablate.measure.gradients import LayerGradients, layer_norms, layers
 
 # Lightning's advice and its own use of torch
 pytestmark = [
@@ -34,7 +34,7 @@ class Tiny(pl.LightningModule):
         return self.decoder.layers[0](x).square().mean()
 
     def on_before_optimizer_step(self, optimizer):
-        self.seen.append({layer: float(norm) for layer, norm in layer_norms(self).items()})
+        self.seen.append({layer: float(norm) for layer, norm in layer_norms(layers(self)).items()})
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
@@ -85,7 +85,7 @@ def test_a_norm_is_over_all_parameters_of_a_layer():
     model.training_step(torch.ones(2, 3), 0).backward()
     layer = model.encoder.layers[1]
     whole = torch.cat([layer.weight.grad.flatten(), layer.bias.grad]).norm()
-    torch.testing.assert_close(layer_norms(model)["encoder.1"], whole)
+    torch.testing.assert_close(layer_norms(layers(model))["encoder.1"], whole)
 
 
 def test_before_clipping(fit):

@@ -7,6 +7,8 @@ from torch import Tensor, nn
 from ablate.model.attention.base import Kernel
 from ablate.model.linear import Linear, linear
 
+Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"]]  # weight and bias of several maps
+
 
 class MultiHeadAttention(nn.Module):
     """Projects to heads, lets the kernel attend, and projects back.
@@ -35,7 +37,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B Q D"]:
         """Return what each x reads from memory; self-attention has memory = x."""
         if memory is x:
-            queries, keys, values = self.project(x, self.query, self.key, self.value)
+            queries, keys, values = self.project(x, self.packed())
             return self.read(queries, keys, values, keep)
         return self.attend(x, *self.keys_values(memory), keep)
 
@@ -43,7 +45,7 @@ class MultiHeadAttention(nn.Module):
         self, memory: Float[Tensor, "B K D"]
     ) -> tuple[Float[Tensor, "B H K E"], Float[Tensor, "B H K E"]]:
         """Return keys and values; decoding keeps them."""
-        keys, values = self.project(memory, self.key, self.value)
+        keys, values = self.project(memory, pack(self.key, self.value))
         return keys, values
 
     def attend(
@@ -67,17 +69,25 @@ class MultiHeadAttention(nn.Module):
         heads, _ = self.kernel(queries, keys, values, keep)
         return self.output(heads.transpose(1, 2).flatten(2))
 
+    def packed(self) -> Packed:
+        """Return the maps to queries, keys and values as one."""
+        return pack(self.query, self.key, self.value)
+
     def project(
-        self, x: Float[Tensor, "B L D"], *linears: Linear
+        self, x: Float[Tensor, "B L D"], packed: Packed
     ) -> tuple[Float[Tensor, "B H L E"], ...]:
-        """Return what each linear map makes of x, as heads; one product serves them all."""
-        weight = torch.cat([linear.weight for linear in linears])
-        bias = torch.cat([linear.bias for linear in linears])
-        parts = linear(x, weight, bias)
-        parts = parts.view(*x.shape[:2], len(linears), self.n_heads, self.d_head)
+        """Return what each of the packed maps makes of x, as heads; one product serves them all."""
+        n_maps = len(packed[1]) // (self.n_heads * self.d_head)
+        parts = linear(x, *packed).view(*x.shape[:2], n_maps, self.n_heads, self.d_head)
         # one copy here, in place of one for each product that needs a head's rows side by side
         return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
 
     def split(self, x: Float[Tensor, "B L HE"]) -> Float[Tensor, "B H L E"]:
         """Return each head's part of the width."""
         return x.view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
+
+
+def pack(*linears: Linear) -> Packed:
+    """Return the weights of linear maps of one input, and their biases, each as one tensor."""
+    weight = torch.cat([linear.weight for linear in linears])
+    return weight, torch.cat([linear.bias for linear in linears])
