@@ -61,7 +61,7 @@ class DecoderLayer(nn.Module):
 
         def read_memory(x: Tensor) -> Tensor:
             keys, values = state.cross[layer]
-            return self.cross_attention.attend(x, keys, values, state.keep_keys)
+            return self.cross_attention.attend(x, keys, values, state.keep_cross)
 
         to_self, to_cross, to_feed_forward = self.residuals
         x = to_cross(to_self(x, read_past), read_memory)

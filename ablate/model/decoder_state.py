@@ -33,7 +33,7 @@ class DecoderState:
         beams: int,
     ) -> None:
         self.projections = projections
-        self.cross, self.keep_keys = _wide(cross, keep)
+        self.cross, self.keep_cross = _wide(cross, keep)
         self.beams = beams
         layers, _, sentences, heads, _, d_head = cross.shape
         room = VECTOR * beams  # a multiple of VECTOR, and so is its double
@@ -88,8 +88,8 @@ class DecoderState:
         self.past = self.past.index_select(2, sentences)
         self.reads = self.reads.index_select(0, sentences)
         self.cross = self.cross.index_select(2, sentences)
-        if self.keep_keys is not None:
-            self.keep_keys = self.keep_keys.index_select(0, sentences)
+        if self.keep_cross is not None:
+            self.keep_cross = self.keep_cross.index_select(0, sentences)
 
 
 def _wide(

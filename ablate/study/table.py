@@ -35,7 +35,7 @@ def by_arm(runs: list[Run]) -> dict[str, list[Run]]:
 
 
 def rows(runs: list[Run]) -> list[Row]:
-    """Mean and standard deviation over seeds of every metric, and counts of every status."""
+    """Mean and standard deviation over seeds of every metric, counts of every status, and time."""
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = [c for c in COLUMNS if any(c in run["metrics"] for run in ended)]
     metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith(PROBE)})
@@ -52,7 +52,9 @@ def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -
     row |= {status: str(sum(run["status"] == status for run in members)) for status in counted}
     row["reused"] = str(sum(run["reused"] for run in ended))
     row["parameters"] = f"{max((r['metrics'].get('parameters') or 0 for r in ended), default=0):,}"
-    row["seconds"] = _spread([run["seconds"] for run in ended], 1)
+    # one run that was stopped for an hour says nothing about the others
+    seconds = [run["seconds"] for run in ended]
+    row["median seconds"] = f"{statistics.median(seconds):,.1f}" if seconds else "-"
     return row
 
 
