@@ -37,7 +37,14 @@ class Peer(NamedTuple):
 
 
 PEERS = {
-    "joeynmt": Peer("JoeyNMT", ("joeynmt==2.3.0",), "bench/peer_joeynmt.py", True, False),
+    # it imports importlib_metadata, which it does not ask for
+    "joeynmt": Peer(
+        "JoeyNMT",
+        ("joeynmt==2.3.0", "importlib_metadata"),
+        "bench/peer_joeynmt.py",
+        trains=True,
+        decodes=False,
+    ),
     "hf": Peer("HF MarianMTModel", ("transformers",), "bench/peer_hf.py", True, True),
     "ctranslate2": Peer("CTranslate2", ("ctranslate2",), "bench/peer_ctranslate2.py", False, True),
 }
