@@ -33,7 +33,7 @@ def masks(n_keys):
 
 
 @pytest.mark.parametrize("scale", ["sqrt_d_head", "none", "d_head"])
-@pytest.mark.parametrize("n_keys", [6, 16, 21])
+@pytest.mark.parametrize("n_keys", [6, 16, 49])  # of 49 torch's own kernel takes care
 @pytest.mark.parametrize("mask", ["none", "columns", "rows", "both"])
 def test_fused_equals_explicit_with_gradients(mask, n_keys, scale):
     inputs, keep = tensors(n_keys), masks(n_keys)[mask]
@@ -44,6 +44,19 @@ def test_fused_equals_explicit_with_gradients(mask, n_keys, scale):
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
         assert one.isfinite().all()
+
+
+def test_few_keys_are_written_out_and_many_are_not(monkeypatch):
+    seen = []
+
+    def spy(q, k, v, keep, rate, *, scale):
+        seen.append(k.size(2))
+        return torch.zeros_like(q)
+
+    monkeypatch.setattr("torch.nn.functional.scaled_dot_product_attention", spy)
+    for n_keys in (6, 48, 49):
+        fused()(*tensors(n_keys), None)
+    assert seen == [49]
 
 
 @pytest.mark.parametrize("scale, divisor", [("sqrt_d_head", 2), ("none", 1), ("d_head", 4)])
@@ -70,10 +83,11 @@ def test_a_fully_masked_row(fill, n_keys):
     assert (weights[1, :, :, 2:] == 0).all()
 
 
+@pytest.mark.parametrize("n_keys", [6, 49])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_fused_gives_zeros_for_a_fully_masked_row(dropout):
-    q, k, v = tensors(6)
-    out, weights = fused(dropout=dropout)(q, k, v, masks(6)["both"])
+def test_fused_gives_zeros_for_a_fully_masked_row(dropout, n_keys):
+    q, k, v = tensors(n_keys)
+    out, weights = fused(dropout=dropout)(q, k, v, masks(n_keys)["both"])
     assert weights is None
     assert (out[0, :, 3:] == 0).all()
 
