@@ -25,6 +25,12 @@ def test_a_claim_is_not_changed_after_its_runs(folder, compose):
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_evidence_is_small(folder):
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".html"]
+    assert sum(path.stat().st_size for path in files) < 1_000_000
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_evidence_speaks_of_no_machine(folder):
     files = [path for path in folder.rglob("*") if path.is_file()]
     text = "".join(path.read_text() for path in files if path.suffix in (".json", ".jsonl", ".md"))
