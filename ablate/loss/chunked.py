@@ -55,10 +55,13 @@ def chunks(n: int, rows: int) -> Iterator[slice]:
 
 
 def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
-    """Return how many rows have logits of at most AT_ONCE bytes, whole blocks where that can be."""
+    """Return how many rows have logits of at most AT_ONCE bytes: whole blocks, one at the least.
+
+    Every chunk adds to a gradient as large as the weight, which few rows would not be worth.
+    """
     at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
-    rows = max(1, at_once // (len(weight) * weight.itemsize))
-    return rows - rows % min(rows, BLOCK)
+    rows = at_once // (len(weight) * weight.itemsize)
+    return max(BLOCK, rows - rows % BLOCK)
 
 
 def rows_scored(weight: Float[Tensor, "V D"]) -> int:
@@ -77,7 +80,7 @@ class _Chunked(torch.autograd.Function):
         dtype = product_dtype(states)
         columns = weight.to(dtype)
         at_once, scored = rows_at_once(columns), rows_scored(columns)
-        rows = blocks(states, dtype, min(BLOCK, at_once) if is_compiled(states) else 1)
+        rows = blocks(states, dtype, BLOCK if is_compiled(states) else 1)
         to_states, to_weight = torch.empty_like(rows), torch.zeros_like(weight)
         total, even = torch.zeros(2, device=states.device), 0.0
         for chunk in chunks(len(rows), at_once):

@@ -42,6 +42,7 @@ def gradients(objective, weight, states):
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "target", type(loss)))
 def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
     monkeypatch.setattr(chunked, "AT_ONCE", 4 * 5 * 11)  # five rows, the last chunk shorter
+    monkeypatch.setattr(chunked, "BLOCK", 5)
     monkeypatch.setattr(chunked, "SCORED", 4 * 2 * 11)  # two of them at a time
     weight, states, targets = task()
     plain = loss(F.linear(states, weight), targets)
@@ -65,6 +66,12 @@ def test_bfloat16_is_that_of_autocast(loss):
     for part, expected in zip(of_chunks, of_whole, strict=True):
         assert part.dtype == torch.float32
         assert (part - expected).norm() <= 0.02 * expected.norm()
+
+
+def test_a_large_vocabulary_is_not_projected_row_by_row():
+    assert chunked.rows_at_once(torch.empty(1_000_000, 1)) == BLOCK
+    assert chunked.rows_at_once(torch.empty(8000, 1)) == 2 * BLOCK
+    assert chunked.rows_at_once(torch.empty(8000, 1, dtype=torch.bfloat16)) == 4 * BLOCK
 
 
 def test_in_bfloat16_batches_of_all_sizes_share_their_products(monkeypatch):
