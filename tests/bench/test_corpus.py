@@ -10,6 +10,7 @@ from ablate.errors import UserError
 from bench.corpus import generate, given
 
 
+@pytest.mark.slow
 def test_memory_and_speed_of_both_phases_are_kept_for_later(tmp_path):
     out = tmp_path / "figures.json"
     options = ["pairs=6000", "small=4000", f"folder={tmp_path}", f"out={out}"]

@@ -35,6 +35,7 @@ def test_time_goes_to_the_innermost_part():
     assert clock.shares() == {"optimiser": 0.1, REST: 0.6, "forward": 0.3}
 
 
+@pytest.mark.slow
 def test_the_shares_of_a_real_training_are_all_there(small, compose):
     from bench.overhead import WARM_UP, measure
 
