@@ -14,7 +14,8 @@ class Scored(NamedTuple):
     """Sums over rows of logits: the objective, the nll; and the objective's gradient.
 
     Left out of the objective: `even` times the sum of all logits, and so `even` of each entry of
-    the gradient. Where the logits come from a linear map this needs no pass over them.
+    the gradient. Where the logits come from a linear map this needs no pass over them. It is a
+    constant of the loss.
     """
 
     objective: Float[Tensor, ""]

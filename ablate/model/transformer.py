@@ -1,6 +1,7 @@
 """The encoder-decoder Transformer (arXiv:1706.03762), its components given as factories."""
 
 from collections.abc import Callable
+from functools import partial
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -77,14 +78,11 @@ class Transformer(nn.Module):
                 d_model=d_model, n_heads=n_heads, d_head=d_head, kernel=kernel
             )
 
-        def new_feed_forward() -> FeedForward:
-            return feed_forward(d_model=d_model, d_ff=d_ff, dropout=dropout.feed_forward)
-
-        def new_norm() -> Norm:
-            return norm(d_model=d_model)
-
-        def new_residual() -> Residual:
-            return residual(norm=new_norm, dropout=dropout.residual)
+        new_feed_forward = partial(
+            feed_forward, d_model=d_model, d_ff=d_ff, dropout=dropout.feed_forward
+        )
+        new_norm = partial(norm, d_model=d_model)
+        new_residual = partial(residual, norm=new_norm, dropout=dropout.residual)
 
         self.embedding = embedding(
             d_model=d_model, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab

@@ -15,6 +15,7 @@ from ablate.study.judge import Finding, age, find, judged
 from ablate.study.outcome import STATUSES
 from ablate.study.table import by_arm, values
 from ablate.study.verdict import INCONCLUSIVE, decide, on_scale_of_alpha
+from ablate.words import listed
 
 UNREGISTERED: dict[str, Any] = {"hash": "", "time": 0.0, "earlier": [], "looks": 0}
 
@@ -36,7 +37,7 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
     ]
     return {
         "experiment": evidence.name,
-        "regime": evidence.regime,
+        "regime": _regime(evidence),
         "study_hash": registration["hash"],
         "registered": registration["time"],
         "looks": registration["looks"],
@@ -51,6 +52,18 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
         "claims": claims,
         "arms": [_arm(arm, runs) for arm, runs in by_arm(evidence.runs).items()],
     }
+
+
+def _regime(evidence: Evidence) -> dict[str, Any]:
+    """The regime; of a size or setting that is a factor, its levels and not the default."""
+    found = dict(evidence.regime)
+    for factor in evidence.study["factors"]:
+        key = factor.rpartition(".")[2]
+        if key in found and key != "steps":  # which is shown as a number
+            found[key] = listed(
+                list(dict.fromkeys(str(r["levels"][factor]) for r in evidence.runs))
+            )
+    return found
 
 
 def share_of_alpha(evidence: Evidence) -> float:

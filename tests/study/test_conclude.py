@@ -264,3 +264,12 @@ def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
         if "trained parameters" in caveat
     )
     assert said.endswith("2 has 1,500 and 1 1,000 (50% more).")
+
+
+def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, evidence):
+    runs = [
+        run({"model.n_layers": n}, seed, **{"test/nll": 1.0}) for n in (2, 6) for seed in (0, 1)
+    ]
+    found = evidence(runs, factors=["model.n_layers"])
+    found.regime.update(n_layers=2, d_model=64)
+    assert conclude(found)["regime"] == {"n_layers": "2 and 6", "d_model": 64}
