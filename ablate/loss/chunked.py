@@ -84,12 +84,12 @@ class _Chunked(torch.autograd.Function):
         to_states, to_weight = torch.empty_like(rows), torch.zeros_like(weight)
         total, even = torch.zeros(2, device=states.device), 0.0
         for chunk in chunks(len(rows), at_once):
+            # rows of zeros that fill a block have logits of zero, and so no share in any gradient
             logits, true = rows[chunk] @ columns.T, targets[chunk]
             for piece in chunks(len(true), scored):
                 *sums, gradient, even = loss.gradient(logits[piece], true[piece])
                 logits[piece] = gradient
                 total += torch.stack(sums)
-            logits[len(true) :] = 0
             torch.mm(logits, columns, out=to_states[chunk])
             to_weight += logits.T @ rows[chunk]
         if even:

@@ -19,7 +19,7 @@ def evidence():
         registration={"hash": "1"},
         runs=[RUN, {**RUN, "cell": 1, "identity": "def", "metrics": {}}],
         screening=[RUN],
-        statistics={"abc": {"test": rows, "test_long": rows[:2]}},
+        statistics={"abc": {"test": rows, "test_long": rows[:2]}, "def": {"test": rows + 1}},
     )
 
 
@@ -29,8 +29,11 @@ def test_what_is_written_is_read(evidence, tmp_path):
     assert found.runs == evidence.runs
     assert found.screening == evidence.screening
     assert found.study == evidence.study
-    for split, rows in evidence.statistics["abc"].items():
-        np.testing.assert_array_equal(found.statistics["abc"][split], rows)
+    assert found.statistics.keys() == evidence.statistics.keys()
+    for identity, splits in evidence.statistics.items():
+        assert found.statistics[identity].keys() == splits.keys()
+        for split, rows in splits.items():
+            np.testing.assert_array_equal(found.statistics[identity][split], rows)
 
 
 def test_twice_the_same_bytes(evidence, tmp_path):
