@@ -164,6 +164,7 @@ class Config:
     replicate: int = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
     threads: int = 1  # of one run; part of its identity
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
+    without: list[dict[str, Any]] = field(default_factory=list)  # arms of a sweep that do not run
     fresh: bool = False  # run again even when the same run has finished before
     data: Component = MISSING
     tokenizer: Component = MISSING

@@ -19,19 +19,15 @@ def begin(config: DictConfig) -> None:
     """Check the study of a sweep, register it, and write study.json.
 
     Raises:
-        UserError: no rule could decide the study, or its launcher cannot tune.
+        UserError: no rule could decide the study, or its launcher cannot run it.
     """
     check_name("name", config.name)
     study = None if config.study is None else plain_study(config)
     about = regime(config)
+    _check_launcher(config, study)
     registration: dict[str, Any] = {}
     if study is not None:
         check_study(study)
-        if study["tune"] and LAUNCHER not in config.hydra.launcher._target_:
-            raise UserError(
-                "study.tune needs hydra/launcher=ablate; with another one, choose the value of "
-                f"{study['tune']['key']} beforehand and say study.tune=null"
-            )
         registration = register(Path(config.paths.results), config.name, study, about)
     registration["command"] = command(config)
     said = {
@@ -41,6 +37,19 @@ def begin(config: DictConfig) -> None:
         "registration": registration,
     }
     write_json(Path(config.hydra.sweep.dir) / "study.json", said)
+
+
+def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:
+    """Other launchers run every job that Hydra has, and no other."""
+    if LAUNCHER in config.hydra.launcher._target_:
+        return
+    if config.without:
+        raise UserError("without needs hydra/launcher=ablate; with another one, say without=[]")
+    if study is not None and study["tune"]:
+        raise UserError(
+            "study.tune needs hydra/launcher=ablate; with another one, choose the value of "
+            f"{study['tune']['key']} beforehand and say study.tune=null"
+        )
 
 
 def regime(config: DictConfig) -> dict[str, Any]:

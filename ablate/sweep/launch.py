@@ -7,13 +7,14 @@ from typing import Any
 
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from ablate.study.gather import SCREENING
 from ablate.sweep.cell import Cell, compose, link_path, plain_study, read_links, write_link
 from ablate.sweep.pool import Pool
 from ablate.sweep.tuning import screening_jobs, tuned_jobs
 from ablate.sweep.view import View
+from ablate.sweep.without import leave_out
 
 # What a process needs is imported once, by the server that the processes are forked from.
 PRELOAD = [
@@ -37,7 +38,8 @@ def launch(
     """
     sweep = Path(config.hydra.sweep.dir)
     pool = Pool(n_jobs(config), PRELOAD, threads=config.threads)
-    cells = compose(context, config, job_overrides, first, sweep)
+    without: Any = OmegaConf.to_container(config.without, resolve=True)
+    cells = leave_out(compose(context, config, job_overrides, first, sweep), without)
     tune = plain_study(config)["tune"] if config.study is not None else None
     screening: list[Cell] = []
     if tune:

@@ -15,6 +15,8 @@ Levels = dict[str, Any]
 def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Overrides]:
     """Overrides of the runs that decide: every arm with every value and every screening seed.
 
+    They are validated and never tested: no choice may depend on a test.
+
     Raises:
         UserError: a seed of the verdict is to be used for the choice as well.
     """
@@ -26,7 +28,7 @@ def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Override
         )
     arms = dict.fromkeys(_without_seed(cell.overrides) for cell in cells)
     return [
-        (*arm, f"{tune['key']}={chosen}", f"seed={seed}")
+        (*arm, f"{tune['key']}={chosen}", f"seed={seed}", "test_splits=[]")
         for arm in arms
         for chosen in tune["values"]
         for seed in tune["seeds"]

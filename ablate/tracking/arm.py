@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 # Overrides that do not make another arm.
 NOT_A_LEVEL = (
     *("seed", "experiment", "name", "n_jobs", "fresh", "logger", "paths", "study", "trust"),
-    "hydra",
+    *("without", "hydra"),
 )
 
 

@@ -22,7 +22,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
-OUTSIDE = ("name", "n_jobs", "fresh", "logger", "study", "paths", "trust", "data")
+OUTSIDE = ("name", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust", "data")
 OUTSIDE_OF = {
     "budget": ("seeds",),
     "trainer": ("enable_progress_bar", "log_every_n_steps"),

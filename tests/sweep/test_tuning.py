@@ -29,7 +29,7 @@ def link(arm, value, nll, status="finished"):
 def test_every_arm_is_screened_once_with_every_value_and_seed():
     jobs = screening_jobs([cell(arm, seed) for arm in "ab" for seed in (1, 2, 3)], TUNE)
     assert len(jobs) == 8
-    assert jobs[0] == ("arm=a", "lr=1", "seed=8")
+    assert jobs[0] == ("arm=a", "lr=1", "seed=8", "test_splits=[]")
 
 
 def test_a_seed_of_the_verdict_may_not_choose():

@@ -1,0 +1,53 @@
+"""Arms of a product of factors that nobody asks for do not run."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from ablate.errors import UserError
+from ablate.sweep.begin import begin
+from ablate.sweep.cell import Cell
+from ablate.sweep.without import leave_out
+
+
+def cell(number, *overrides):
+    node = {"runtime": {"choices": {}}, "overrides": {"task": overrides}}
+    config = OmegaConf.create({"study": None, "hydra": node})
+    return Cell(number, " ".join(overrides), overrides, config)
+
+
+@pytest.fixture
+def cells():
+    arms = [(f"position={p}", f"width={w}") for p in ("sine", "table") for w in (2, 3)]
+    return [cell(n, *arm, "seed=0") for n, arm in enumerate(arms)]
+
+
+def kept(cells, *without):
+    return [cell.number for cell in leave_out(cells, without)]
+
+
+def test_nothing_is_left_out_unless_it_is_named(cells):
+    assert kept(cells) == [0, 1, 2, 3]
+
+
+def test_an_arm_is_left_out_by_all_of_its_levels(cells):
+    assert kept(cells, {"position": "table", "width": 3}) == [0, 1, 2]
+    assert kept(cells, {"position": "table"}) == [0, 1]
+    assert kept(cells, {"position": "sine", "width": 2}, {"width": 3}) == [2]
+
+
+def test_an_arm_that_the_sweep_does_not_have_is_an_error_that_says_what_it_has(cells):
+    with pytest.raises(UserError, match=r"no cell has width=4; this sweep has .*width=2, width=3"):
+        kept(cells, {"width": 4})
+
+
+def test_something_must_be_left(cells):
+    with pytest.raises(UserError, match="without leaves out every cell"):
+        kept(cells, {"width": 2}, {"width": 3})
+
+
+def test_a_launcher_that_cannot_leave_out_is_refused(small, compose):
+    config = compose(*small, "without=[{seed: 0}]", hydra_node=True)
+    OmegaConf.set_readonly(config, False)
+    config.hydra.launcher = {"_target_": "hydra_plugins.hydra_joblib_launcher.JoblibLauncher"}
+    with pytest.raises(UserError, match="without needs hydra/launcher=ablate"):
+        begin(config)
