@@ -48,7 +48,7 @@ def launch(
         )
     from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
 
-    preflight([*cells, *screening])
+    preflight(cells, screening)
     total = len(cells) + len(screening)
     with View(config.name, total, pool.size) as view, pool:
         if tune:

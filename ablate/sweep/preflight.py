@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -20,8 +21,10 @@ from ablate.sweep.cell import Cell, plain_study
 STATES_WHILE_TRAINING = 3
 
 
-def preflight(cells: list[Cell]) -> None:
+def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
     """Check and build every cell on the meta device, prepare its data, and see to the space.
+
+    `cells` are those of the verdict, which must form its study; `screening` those that tune it.
 
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
@@ -29,7 +32,7 @@ def preflight(cells: list[Cell]) -> None:
     data: dict[str, TranslationData] = {}
     built: dict[str, Transformer] = {}
     needed = 0
-    for cell in cells:
+    for cell in (*cells, *screening):
         config = cell.task_config()
         try:
             check(config)

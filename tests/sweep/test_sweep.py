@@ -70,6 +70,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(ablate, tmp_
     lines = (sweep_folder(tmp_path) / "screening.jsonl").read_text().splitlines()
     screened = [json.loads(line) for line in lines]
     assert len(screened) == 8
+    assert not any(key.startswith("test/") for run in screened for key in run["metrics"])
     for link in links(tmp_path):
         own = [run for run in screened if run["levels"] == link["levels"]]
         best = min(own, key=lambda run: value(run, "val/nll"))
