@@ -40,6 +40,7 @@ AT_LEAST_ONE = (
     "threads",
     "budget.steps",
     "budget.validate_every",
+    "budget.test_sentences",
     "checkpoint.average",
     "checkpoint.every",
 )

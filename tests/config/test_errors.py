@@ -50,6 +50,7 @@ def complaint(*overrides, folder=None):
         ("model.attention.scale=3", ["model.attention.scale=3", "text"]),
         ("search.size=null", ["search.size=None", "a whole number"]),
         ("budget.steps=0", ["budget.steps=0", "at least 1"]),
+        ("budget.test_sentences=0", ["budget.test_sentences=0", "at least 1"]),
         ("optimizer._target_=torch.optim.Adum", ["torch.optim.Adum", "cannot be loaded"]),
         ("budget.warmup=${nowhere}", ["nowhere"]),
     ],
