@@ -50,7 +50,7 @@ multi30k: $(READY) ## two experiments on real text (an hour); without network: M
 	done
 
 test: $(READY) ## all fast tests
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 test-slow: $(READY) ## the long tests
 	$(BIN)/pytest -m slow --timeout 1800

@@ -88,6 +88,7 @@ def test_a_study_that_no_rule_decides_ends_before_any_run(ablate, tmp_path):
     assert not (tmp_path / "results" / "runs").exists()
 
 
+@pytest.mark.slow
 def test_cells_are_reused_by_the_next_sweep(ablate, tmp_path):
     ablate("seed=0,1", "-m")
     done = ablate("seed=0,1,2", "-m", "name=second")  # -m may stand anywhere

@@ -24,6 +24,13 @@ TINY = (
 )
 
 
+def pytest_collection_modifyitems(items):
+    """One worker makes the sweep, for all tests of it: it takes longer than they do."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.xdist_group("verdict"))
+
+
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch, tmp_path):
     """A machine on which nobody uses W&B."""
