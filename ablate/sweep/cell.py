@@ -1,7 +1,9 @@
 """A cell of a sweep: one arm and one seed, composed and checked."""
 
+import copy
 import itertools
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,13 +13,15 @@ from typing import Any
 import yaml
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.study.registration import study_hash
 from ablate.tracking.arm import level
 from ablate.tracking.files import write_json
 
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
+SEED = re.compile(r"seed=\d+")
+Overrides = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -60,19 +64,46 @@ def compose(
     first: int,
     sweep: Path,
 ) -> list[Cell]:
-    """Compose the config of every job; `sweep` is the folder that their ends are noted in."""
+    """Compose the config of every job; `sweep` is the folder that their ends are noted in.
+
+    An arm is composed once, for its first seed: Hydra takes a sixth of a second for a config.
+    """
     setup_globals()
-    cells = []
+    cells: list[Cell] = []
+    arms: dict[Overrides, Cell] = {}
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
-    for number, overrides in enumerate(job_overrides, start=first):
-        composed = context.config_loader.load_sweep_config(config, list(overrides))
+    for number, overrides in enumerate(map(tuple, job_overrides), start=first):
+        arm = without_seed(overrides)
+        if arm in arms and len(arm) + 1 == len(overrides) == len(arms[arm].overrides):
+            composed = _reseeded(arms[arm], overrides)
+        else:
+            composed = context.config_loader.load_sweep_config(config, list(overrides))
         with open_dict(composed):
             composed.hydra.sweep.dir = str(sweep)  # its time is the sweep's
             composed.hydra.job.id = str(number)
             composed.hydra.job.num = number
         label = " ".join(o for o in overrides if o not in shared) or "the only cell"
-        cells.append(Cell(number, label, tuple(overrides), composed))
+        cells.append(Cell(number, label, overrides, composed))
+        arms.setdefault(arm, cells[-1])
     return cells
+
+
+def without_seed(overrides: Overrides) -> Overrides:
+    """The overrides that make an arm, where those of a cell say its seed as well."""
+    return tuple(o for o in overrides if not SEED.fullmatch(o))
+
+
+def _reseeded(cell: Cell, overrides: Overrides) -> DictConfig:
+    """The config of a cell that differs from another in its seed alone."""
+    (old,), (new,) = ([o for o in x if SEED.fullmatch(o)] for x in (cell.overrides, overrides))
+    config = copy.deepcopy(cell.config)
+    with read_write(config):
+        config.seed = int(new.removeprefix("seed="))
+        node = config.hydra
+        node.overrides.task = [new if o == old else o for o in node.overrides.task]
+        named = node.job.override_dirname.split(",")
+        node.job.override_dirname = ",".join(new if o == old else o for o in named)
+    return config
 
 
 def levels(config: DictConfig) -> dict[str, Any]:

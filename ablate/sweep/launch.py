@@ -8,6 +8,7 @@ from typing import Any
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
 
 from ablate.study.gather import SCREENING
 from ablate.sweep.cell import Cell, compose, link_path, plain_study, read_links, write_link
@@ -38,24 +39,34 @@ def launch(
     """
     sweep = Path(config.hydra.sweep.dir)
     pool = Pool(n_jobs(config), PRELOAD, threads=config.threads)
-    without: Any = OmegaConf.to_container(config.without, resolve=True)
-    cells = leave_out(compose(context, config, job_overrides, first, sweep), without)
     tune = plain_study(config)["tune"] if config.study is not None else None
-    screening: list[Cell] = []
-    if tune:
-        screening = compose(
-            context, config, screening_jobs(cells, tune), first + len(cells), sweep / SCREENING
-        )
-    from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
-
-    preflight(cells, screening)
-    total = len(cells) + len(screening)
-    with View(config.name, total, pool.size) as view, pool:
+    Console(stderr=True).print(f"{config.name}: checking {len(job_overrides)} cells")
+    cells, screening = _checked(context, config, job_overrides, first, tune)
+    with View(config.name, len(cells) + len(screening), pool.size) as view, pool:
         if tune:
             links = _run(screening, sweep / SCREENING, context, pool, view)
             cells = compose(context, config, tuned_jobs(cells, links, tune), first, sweep)
         links = _run(cells, sweep, context, pool, view)
     return [_returned(cell, link) for cell, link in zip(cells, links, strict=True)]
+
+
+def _checked(
+    context: HydraContext,
+    config: DictConfig,
+    job_overrides: Sequence[Sequence[str]],
+    first: int,
+    tune: dict[str, Any] | None,
+) -> tuple[list[Cell], list[Cell]]:
+    """The cells of the verdict and those that tune a nuisance, composed and sound."""
+    sweep = Path(config.hydra.sweep.dir)
+    without: Any = OmegaConf.to_container(config.without, resolve=True)
+    cells = leave_out(compose(context, config, job_overrides, first, sweep), without)
+    jobs = screening_jobs(cells, tune) if tune else []
+    screening = compose(context, config, jobs, first + len(job_overrides), sweep / SCREENING)
+    from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
+
+    preflight(cells, screening)
+    return cells, screening
 
 
 def n_jobs(config: DictConfig) -> int:

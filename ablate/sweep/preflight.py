@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,16 +16,17 @@ from ablate.length_check import check_lengths
 from ablate.model.transformer import Transformer
 from ablate.run import PARTS, build_model, check_splits, make_parts, prepare_data
 from ablate.sweep.arms import check_arms
-from ablate.sweep.cell import Cell, plain_study
+from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
 STATES_WHILE_TRAINING = 3
 
 
 def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
-    """Check and build every cell on the meta device, prepare its data, and see to the space.
+    """Check and build every arm on the meta device, prepare its data, and see to the space.
 
     `cells` are those of the verdict, which must form its study; `screening` those that tune it.
+    Cells that differ in their seed alone stand or fall together.
 
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
@@ -32,7 +34,9 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
     data: dict[str, TranslationData] = {}
     built: dict[str, Transformer] = {}
     needed = 0
-    for cell in (*cells, *screening):
+    arms = _first_of_each(cells)
+    count = Counter(without_seed(cell.overrides) for cell in (*cells, *screening))
+    for cell in (*arms, *_first_of_each(screening)):
         config = cell.task_config()
         try:
             check(config)
@@ -46,12 +50,19 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
             check_lengths(config, built[key], data[text], make_parts(config))
         except UserError as error:
             raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
-        needed += _kept_bytes(built[key])
+        needed += _kept_bytes(built[key]) * count[without_seed(cell.overrides)]
     if cells and cells[0].config.study is not None:
-        corpora = {cell.number: data[_corpus(cell.task_config())] for cell in cells}
-        check_arms(cells, plain_study(cells[0].config), corpora)
+        corpora = {arm.number: data[_corpus(arm.task_config())] for arm in arms}
+        check_arms(arms, plain_study(cells[0].config), corpora)
     if cells:
         _see_to_space(cells[0].task_config(), needed, max(map(_kept_bytes, built.values())))
+
+
+def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
+    first: dict[Overrides, Cell] = {}
+    for cell in cells:
+        first.setdefault(without_seed(cell.overrides), cell)
+    return list(first.values())
 
 
 def _build(config: DictConfig, data: TranslationData) -> Transformer:

@@ -6,9 +6,8 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.study.outcome import value
-from ablate.sweep.cell import Cell
+from ablate.sweep.cell import Cell, Overrides, without_seed
 
-Overrides = tuple[str, ...]
 Levels = dict[str, Any]
 
 
@@ -26,7 +25,7 @@ def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Override
             f"study.tune.seeds={tune['seeds']}: seed {min(shared)} is one of the verdict; "
             "choose others"
         )
-    arms = dict.fromkeys(_without_seed(cell.overrides) for cell in cells)
+    arms = dict.fromkeys(without_seed(cell.overrides) for cell in cells)
     return [
         (*arm, f"{tune['key']}={chosen}", f"seed={seed}", "test_splits=[]")
         for arm in arms
@@ -60,7 +59,3 @@ def tuned_jobs(
     return [
         (*cell.overrides, f"{tune['key']}={choose(links, tune, cell.levels)}") for cell in cells
     ]
-
-
-def _without_seed(overrides: Overrides) -> Overrides:
-    return tuple(o for o in overrides if not o.startswith("seed="))

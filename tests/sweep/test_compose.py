@@ -1,0 +1,56 @@
+"""The configs of the cells of a sweep."""
+
+import hydra
+import pytest
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import ConfigCompositionException
+from hydra.types import HydraContext, RunMode
+from omegaconf import OmegaConf
+
+from ablate.__main__ import CONF
+from ablate.sweep.cell import compose
+
+ARMS = ("model/residual=post_ln", "model/residual=pre_ln")
+
+
+@pytest.fixture
+def master(small):
+    """What Hydra gives a launcher: its loader, and the config of the sweep."""
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        own = GlobalHydra.instance().hydra
+        config = own.compose_config("config", [*small], run_mode=RunMode.MULTIRUN)
+        yield HydraContext(config_loader=own.config_loader, callbacks=Callbacks(config)), config
+
+
+def plain(cell):
+    return OmegaConf.to_container(cell.config, resolve=False)
+
+
+def test_a_cell_that_is_copied_is_the_cell_that_hydra_composes(master, small, tmp_path):
+    jobs = [(*small, arm, f"seed={seed}") for arm in ARMS for seed in (1, 12, 3)]
+    cells = compose(*master, jobs, 0, tmp_path)
+    for number, job in enumerate(jobs):
+        (alone,) = compose(*master, [job], number, tmp_path)
+        assert plain(cells[number]) == plain(alone)
+        assert cells[number].overrides == job
+        assert cells[number].levels == alone.levels
+
+
+def test_every_arm_is_composed_once(master, small, tmp_path, monkeypatch):
+    context, _ = master
+    loader, asked = context.config_loader, []
+    load = loader.load_sweep_config
+    monkeypatch.setattr(
+        loader, "load_sweep_config", lambda *given: asked.append(given) or load(*given)
+    )
+    jobs = [(*small, arm, f"seed={seed}") for seed in range(5) for arm in ARMS]
+    seeds = [cell.config.seed for cell in compose(*master, jobs, 0, tmp_path)]
+    assert seeds == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert len(asked) == 2
+
+
+def test_a_seed_that_is_no_number_is_left_to_hydra(master, small, tmp_path):
+    jobs = [(*small, "seed=1"), (*small, "seed=one")]
+    with pytest.raises(ConfigCompositionException, match="seed=one"):
+        compose(*master, jobs, 0, tmp_path)
