@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Collection
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ablate.study.outcome import STATUSES, value
@@ -84,13 +85,21 @@ def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> T
     `asked` are the metrics of the claims: of a probe's many numbers only these are shown, where
     there are any.
     """
-    table = Table(title=title, title_justify="left")
+    table = Table(
+        title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0)
+    )
     names = [name for name in (table_rows[0] if table_rows else ()) if _shown(name, asked)]
     names = [
         name for name in names if name not in COUNTS or any(r[name] != "0" for r in table_rows)
     ]
     for name in names:
-        table.add_column(name, justify="left" if name == "arm" else "right", no_wrap=True)
+        words = " ".join(row[name] for row in table_rows).split()
+        table.add_column(
+            name,
+            justify="left" if name == "arm" else "right",
+            overflow="fold",
+            min_width=max(map(len, words)),  # a narrow terminal breaks lines between words
+        )
     for row in table_rows:
         table.add_row(*(row[name] for name in names))
     return table

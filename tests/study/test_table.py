@@ -1,6 +1,7 @@
 """The table that a sweep ends with."""
 
 import pytest
+from rich.console import Console
 
 from ablate.study.table import as_markdown, as_rich, rows
 
@@ -88,3 +89,17 @@ def test_markdown_has_a_line_per_arm(trained):
     text = as_markdown(rows([trained("a", 0, 1.0), trained("b", 0, 2.0)]))
     assert len(text.splitlines()) == 4
     assert as_markdown([]) == ""
+
+
+@pytest.mark.parametrize("width", [70, 80, 120])
+def test_a_narrow_terminal_loses_no_word(run, width):
+    levels = {"model/position": "sinusoidal", "model.d_ff": 256}
+    scores = {"test/bleu": 52.89, "test/nll": 0.542, "test_long/bleu": 14.15}
+    found = rows([run(levels, seed, **scores) for seed in (0, 1)])
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(as_rich("t", found))
+    lines = capture.get().splitlines()
+    assert max(map(len, lines)) <= width
+    words = {word for row in found for name in columns(found) for word in row[name].split()}
+    assert words <= {word for line in lines for word in line.split()}
