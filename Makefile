@@ -44,7 +44,7 @@ ledger: $(READY) ## every claim with its latest verdict, as a table and as a pag
 calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (minutes)
 	$(BIN)/python -m ablate.study.calibrate
 
-multi30k: $(READY) ## two experiments on real text (an hour); without network: MULTI30K=folder
+multi30k: $(READY) ## two experiments on real text (an hour and a half); without network: MULTI30K=folder
 	for name in preln_vs_postln sinusoidal_vs_learned; do \
 	  $(BIN)/python -m ablate +experiment=$${name}_multi30k data.root=$(MULTI30K) -m || exit 1; \
 	done
