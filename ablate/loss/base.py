@@ -11,16 +11,15 @@ from ablate.model.laws import Law
 
 
 class Scored(NamedTuple):
-    """Sums over rows of logits: the objective, the nll; and the objective's gradient.
+    """Sums over rows of logits: the objective and the nll.
 
     Left out of the objective: `even` times the sum of all logits, and so `even` of each entry of
-    the gradient. Where the logits come from a linear map this needs no pass over them. It is a
+    its gradient. Where the logits come from a linear map this needs no pass over them. It is a
     constant of the loss.
     """
 
     objective: Float[Tensor, ""]
     nll: Float[Tensor, ""]
-    gradient: Float[Tensor, "N V"]
     even: float = 0.0
 
 
@@ -38,8 +37,10 @@ class Loss(nn.Module, ABC):
         Rows are real tokens only: whoever calls leaves out padding.
         """
 
-    def gradient(self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Scored:
-        """Return the scores of N rows, and the objective's gradient by them.
+    def gradient(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
+    ) -> Scored:
+        """Return the sums over N rows, and write the objective's gradient by the logits to `out`.
 
         A loss that knows its gradient in closed form says so here, and needs no graph.
         """
@@ -47,4 +48,5 @@ class Loss(nn.Module, ABC):
             logits = logits.detach().requires_grad_()
             objective, nll = self(logits, targets)
             (gradient,) = torch.autograd.grad(objective * len(targets), logits)
-        return Scored(objective.detach() * len(targets), nll * len(targets), gradient)
+        out.copy_(gradient)
+        return Scored(objective.detach() * len(targets), nll * len(targets))

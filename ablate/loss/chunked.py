@@ -1,10 +1,9 @@
 """The loss of many rows without ever holding all of their logits.
 
 The logits of a batch are its largest tensor (4096 tokens x 8000 pieces: 131 MB); writing and
-reading them costs more than the products they come from. Here rows are projected and scored a
-chunk at a time, and a chunk's gradient takes the place of its logits before the next one is
-projected. A product wants many rows, the passes over its float32 scores want few, which stay in
-the cache. The numbers are those of the whole, up to the order of summation.
+reading them costs more than the products they come from. Here rows are projected, scored and
+differentiated a chunk at a time, all chunks in one memory. The numbers are those of the whole, up
+to the order of summation.
 """
 
 from collections.abc import Iterator
@@ -18,9 +17,8 @@ from torch.nn import functional as F
 from ablate.loss.base import Loss
 from ablate.model.linear import BLOCK, blocks, is_compiled, product_dtype
 
-AT_ONCE = 1 << 24  # bytes of logits that a product gives
-SCORED = 1 << 23  # bytes of scores that a CPU core goes over several times
-AT_ONCE_ON_GPU = SCORED_ON_GPU = 1 << 28
+AT_ONCE = 1 << 24  # bytes of logits
+AT_ONCE_ON_GPU = 1 << 28
 
 
 def loss_of_states(
@@ -42,7 +40,7 @@ def loss_of_states(
         return objective, nll
     parts = [
         torch.stack(loss(F.linear(states[chunk], weight), targets[chunk])) * len(targets[chunk])
-        for chunk in chunks(len(targets), rows_scored(weight))
+        for chunk in chunks(len(targets), rows_at_once(weight))
     ]
     objective, nll = torch.stack(parts).sum(0) / len(targets)
     return objective, nll
@@ -64,12 +62,6 @@ def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
     return max(BLOCK, rows - rows % BLOCK)
 
 
-def rows_scored(weight: Float[Tensor, "V D"]) -> int:
-    """Return how many rows have float32 scores of at most SCORED bytes."""
-    scored = SCORED if weight.device.type == "cpu" else SCORED_ON_GPU
-    return max(1, scored // (len(weight) * torch.float32.itemsize))
-
-
 class _Chunked(torch.autograd.Function):
     """Takes the gradients in the forward pass, while a chunk's logits are at hand."""
 
@@ -79,19 +71,20 @@ class _Chunked(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         dtype = product_dtype(states)
         columns = weight.to(dtype)
-        at_once, scored = rows_at_once(columns), rows_scored(columns)
         rows = blocks(states, dtype, BLOCK if is_compiled(states) else 1)
         to_states, to_weight = torch.empty_like(rows), torch.zeros_like(weight)
         total, even = torch.zeros(2, device=states.device), 0.0
+        at_once = min(rows_at_once(columns), len(rows))
+        logits, gradient = rows.new_empty(2, at_once, len(columns))
         for chunk in chunks(len(rows), at_once):
-            # rows of zeros that fill a block have logits of zero, and so no share in any gradient
-            logits, true = rows[chunk] @ columns.T, targets[chunk]
-            for piece in chunks(len(true), scored):
-                *sums, gradient, even = loss.gradient(logits[piece], true[piece])
-                logits[piece] = gradient
-                total += torch.stack(sums)
-            torch.mm(logits, columns, out=to_states[chunk])
-            to_weight += logits.T @ rows[chunk]
+            x, true = rows[chunk], targets[chunk]
+            scores, by_scores = logits[: len(x)], gradient[: len(x)]
+            torch.mm(x, columns.T, out=scores)
+            *sums, even = loss.gradient(scores[: len(true)], true, by_scores[: len(true)])
+            by_scores[len(true) :] = 0  # rows that fill a block
+            torch.mm(by_scores, columns, out=to_states[chunk])
+            to_weight += by_scores.T @ x
+            total += torch.stack(sums)
         if even:
             row, column = (x.sum(0, dtype=total.dtype) for x in (rows, columns))
             total[0] += even * row @ column

@@ -24,6 +24,8 @@ class CrossEntropy(Loss):
         nll = F.cross_entropy(logits, targets)
         return nll, nll.detach()
 
-    def gradient(self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Scored:
-        """Return the summed nll twice, and its gradient by the logits."""
-        return cross_entropy(logits, targets, Target(true=1.0, pad=0.0, other=0.0))
+    def gradient(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
+    ) -> Scored:
+        """Return the summed nll twice, and write its gradient to `out`."""
+        return cross_entropy(logits, targets, Target(true=1.0, pad=0.0, other=0.0), out)

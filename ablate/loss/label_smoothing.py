@@ -59,8 +59,10 @@ class LabelSmoothing(Loss):
             others, sharing = others + log_p[:, PAD].mean(), sharing - 1
         return (1 - self.epsilon) * nll + self.epsilon / sharing * others, nll.detach()
 
-    def gradient(self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Scored:
-        """Return the sums of the smoothed cross-entropy and the nll, and the former's gradient."""
+    def gradient(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
+    ) -> Scored:
+        """Return the sums of the smoothed cross-entropy and the nll, and write the gradient."""
         vocab = logits.size(1)
         share = self.epsilon / (vocab - TARGETS.index(self.target))
         q = {
@@ -68,4 +70,4 @@ class LabelSmoothing(Loss):
             "not_true": Target(1 - self.epsilon, share, share),
             "not_true_nor_pad": Target(1 - self.epsilon, 0.0, share),
         }
-        return cross_entropy(logits, targets, q[self.target])
+        return cross_entropy(logits, targets, q[self.target], out)

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torchmetrics import Metric
 
-from ablate.loss.chunked import chunks, rows_scored
+from ablate.loss.chunked import chunks, rows_at_once
 
 BINS = 15
 QUANTUM = 2.0**30  # confidences are rounded to 1e-9, so that sums up to 8 million tokens are exact
@@ -36,7 +36,7 @@ def predictions(
 ) -> Predictions:
     """Return the predictions of the logits `states weight^T`, which never exist all at once."""
     parts = []
-    for chunk in chunks(len(targets), rows_scored(weight)):
+    for chunk in chunks(len(targets), rows_at_once(weight)):
         log_p = F.linear(states[chunk], weight).float().log_softmax(-1)
         true = log_p.gather(1, targets[chunk, None])[:, 0]
         best, token = log_p.max(-1)

@@ -43,7 +43,8 @@ def test_the_nll_is_that_of_the_whole_in_any_chunks(task, monkeypatch):
     whole = predictions(*task)
     expected = F.cross_entropy(F.linear(states, weight), targets)
     torch.testing.assert_close(whole.nll, expected)
-    monkeypatch.setattr("ablate.loss.chunked.SCORED", 37 * 64 * 4)
+    monkeypatch.setattr("ablate.loss.chunked.AT_ONCE", 37 * 64 * 4)
+    monkeypatch.setattr("ablate.loss.chunked.BLOCK", 1)
     for one, other in zip(whole, predictions(*task), strict=True):
         torch.testing.assert_close(one, other)
 

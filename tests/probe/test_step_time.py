@@ -43,8 +43,8 @@ def test_others_are_unknown_where_the_system_does_not_tell(monkeypatch, tmp_path
 
 def test_longer_sentences_take_longer(measure):
     short = measure("step_time", **SMALL)
-    long = measure("step_time", **SMALL | dict(src_length=200, tgt_length=200))
-    assert long["step"] > 2 * short["step"]
+    long = measure("step_time", **SMALL | dict(batch_size=16, src_length=200, tgt_length=200))
+    assert long["step"] > 1.5 * short["step"]  # 3.4 on an idle machine
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,8 @@ class Focal(Loss):
         return ((1 - (-nll).exp()) * nll).mean(), nll.mean().detach()
 
 
-LOSSES = [
-    CrossEntropy(),
-    Focal(),
-    *(LabelSmoothing(epsilon=0.1, target=target) for target in TARGETS),
-]
+CLOSED = [CrossEntropy(), *(LabelSmoothing(epsilon=0.1, target=target) for target in TARGETS)]
+LOSSES = [*CLOSED, Focal()]
 
 
 def task():
@@ -43,7 +40,6 @@ def gradients(objective, weight, states):
 def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
     monkeypatch.setattr(chunked, "AT_ONCE", 4 * 5 * 11)  # five rows, the last chunk shorter
     monkeypatch.setattr(chunked, "BLOCK", 5)
-    monkeypatch.setattr(chunked, "SCORED", 4 * 2 * 11)  # two of them at a time
     weight, states, targets = task()
     plain = loss(F.linear(states, weight), targets)
     found = chunked.loss_of_states(loss, *task())
@@ -68,6 +64,21 @@ def test_bfloat16_is_that_of_autocast(loss):
         assert (part - expected).norm() <= 0.02 * expected.norm()
 
 
+@pytest.mark.parametrize("loss", CLOSED, ids=lambda loss: getattr(loss, "target", type(loss)))
+@pytest.mark.parametrize("spread", [0.1, 1.0, 20.0])  # of logits: at first, and of sure models
+def test_low_precision_rounds_the_gradient_and_leaves_the_logits(loss, spread):
+    generator = torch.Generator().manual_seed(0)
+    logits = (torch.randn(400, 50, generator=generator) * spread).bfloat16()
+    targets, before = torch.randint(1, 50, (400,), generator=generator), logits.clone()
+    found, exact = torch.empty_like(logits), torch.empty(400, 50)
+    of_half = loss.gradient(logits, targets, found)
+    of_float = loss.gradient(logits.float(), targets, exact)
+    assert torch.equal(logits, before)
+    assert ((found.float() - exact).abs() <= 2**-8).all()
+    assert of_half.nll.item() == pytest.approx(of_float.nll.item(), rel=2e-3)
+    assert of_half.objective.item() == pytest.approx(of_float.objective.item(), rel=2e-3)
+
+
 def test_a_large_vocabulary_is_not_projected_row_by_row():
     assert chunked.rows_at_once(torch.empty(1_000_000, 1)) == BLOCK
     assert chunked.rows_at_once(torch.empty(8000, 1)) == 2 * BLOCK
@@ -78,9 +89,9 @@ def test_in_bfloat16_batches_of_all_sizes_share_their_products(monkeypatch):
     seen = set()
     multiply = torch.mm
 
-    def spy(gradient, columns, *, out):
-        seen.add(gradient.shape)
-        return multiply(gradient, columns, out=out)
+    def spy(rows, columns, *, out):
+        seen.add(rows.shape)
+        return multiply(rows, columns, out=out)
 
     monkeypatch.setattr(torch, "mm", spy)
     weight = torch.randn(11, 6, requires_grad=True)
@@ -88,14 +99,16 @@ def test_in_bfloat16_batches_of_all_sizes_share_their_products(monkeypatch):
         for n in (1, 23, BLOCK, BLOCK + 1):
             states, targets = torch.randn(n, 6, requires_grad=True), torch.randint(1, 11, (n,))
             chunked.loss_of_states(CrossEntropy(), weight, states, targets)
-    assert seen == {(BLOCK, 11), (2 * BLOCK, 11)}
+    assert seen == {(n * BLOCK, size) for n in (1, 2) for size in (6, 11)}
 
 
-def test_a_token_of_no_probability_has_its_true_nll():
-    logits = torch.tensor([[0.0, 0.0, 300.0, 0.0], [0.0, 0.0, 70.0, 0.0]])
-    scored = CrossEntropy().gradient(logits, torch.tensor([1, 3]))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_token_of_no_probability_has_its_true_nll(dtype):
+    logits = torch.tensor([[0.0, 0.0, 300.0, 0.0], [0.0, 0.0, 70.0, 0.0]], dtype=dtype)
+    gradient = torch.empty_like(logits)
+    scored = CrossEntropy().gradient(logits, torch.tensor([1, 3]), gradient)
     assert scored.nll.item() == pytest.approx(370.0)
-    assert scored.gradient.isfinite().all()
+    assert gradient.isfinite().all()
 
 
 def test_dropout_zeroes_its_share_and_keeps_the_mean():
