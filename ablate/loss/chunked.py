@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from ablate.loss.base import Loss
 from ablate.model.linear import BLOCK, blocks, is_compiled, product_dtype
 
-AT_ONCE = 1 << 24  # bytes of logits
+AT_ONCE = 1 << 23  # bytes of logits
 AT_ONCE_ON_GPU = 1 << 28
 
 
