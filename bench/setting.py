@@ -17,6 +17,7 @@ from bench.command import environment, finish, run, start
 from bench.export import export_text, export_weights
 from bench.ours import compose
 from bench.record import Row, row
+from bench.table import number
 
 CORPUS = ("data=multi30k", "batch.tokens=4096", "model/residual=post_ln")
 TINY = ("model=tiny", *CORPUS)
@@ -87,13 +88,11 @@ class Setting:
     ) -> Row:
         """Measure both sides in turn, round after round."""
         mine, theirs = [], []
-        for number in range(self.options["rounds"]):
+        for nth in range(1, self.options["rounds"] + 1):
             mine.append(ours())
             theirs.append(other())
-            print(
-                f"{what} round {number + 1}: {mine[-1]:,.4g} against {theirs[-1]:,.4g} {unit}",
-                flush=True,
-            )
+            figures = f"{number(mine[-1])} against {number(theirs[-1])} {unit}"
+            print(f"{what} round {nth}: {figures}", flush=True)
         print(f"{what}: {statistics.median(m / t for m, t in zip(mine, theirs, strict=True)):.2f}")
         return row(what, mine, theirs, unit, settings)
 
