@@ -1,13 +1,13 @@
 """From the records of a sweep's runs to the evidence of its study."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ablate.errors import UserError
+from ablate.study.command import command
 from ablate.study.evidence import Evidence, Rows, Run, read_json
 from ablate.sweep.cell import read_links, swept
 from ablate.tracking.arm import say
@@ -59,17 +59,12 @@ def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
         "reused": bool(link.get("reused")),
         "ended": link.get("ended", 0.0),
         "seconds": link.get("wall_seconds", 0.0),
-        "command": shlex.join(["python", "-m", "ablate", *_told(link["overrides"])]),
+        "command": command(link["overrides"]),
         "versions": _versions(folder) if folder else {},
     }
     tuned = {"tuned": link["tuned"]} if "tuned" in link else {}
     error = {"error": link["error"]} if "error" in link else {}
     return run | tuned | error
-
-
-def _told(overrides: list[str]) -> list[str]:
-    """What others need to run a cell: not where this machine keeps its files."""
-    return [override for override in overrides if not override.startswith("paths.")]
 
 
 def _curve(folder: Path) -> dict[str, list[int | float]]:

@@ -1,6 +1,5 @@
 """The beginning of a sweep: its study is checked and written down before any run."""
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from omegaconf import DictConfig
 
 from ablate.errors import UserError
 from ablate.study.claim import check_study
+from ablate.study.command import command
 from ablate.study.registration import register
 from ablate.sweep.cell import plain_study
 from ablate.tracking.files import check_name, write_json
@@ -29,7 +29,7 @@ def begin(config: DictConfig) -> None:
     if study is not None:
         check_study(study)
         registration = register(Path(config.paths.results), config.name, study, about)
-    registration["command"] = command(config)
+    registration["command"] = command(config.hydra.overrides.task, "-m")
     said = {
         "name": config.name,
         "study": study,
@@ -70,9 +70,3 @@ def regime(config: DictConfig) -> dict[str, Any]:
         "precision": str(config.trainer.precision),
         "threads": config.threads,
     }
-
-
-def command(config: DictConfig) -> str:
-    """The command line of a sweep, as its overrides give it."""
-    task = [word for word in config.hydra.overrides.task if not word.startswith("paths.")]
-    return shlex.join(["python", "-m", "ablate", *task, "-m"])
