@@ -1,6 +1,7 @@
 import gzip
 import hashlib
 import os
+import re
 import socket
 import threading
 from contextlib import contextmanager
@@ -119,25 +120,29 @@ def test_a_damaged_download_is_fetched_again(tmp_path):
     assert len(requests) == 3
 
 
-def refused(tmp_path, url: str, message: str):
-    """A failed download says why in one sentence and leaves nothing behind."""
-    with pytest.raises(UserError, match=message) as caught:
+def refusal(tmp_path, url: str) -> str:
+    """What a failed download says, in one sentence; it leaves nothing behind."""
+    with pytest.raises(UserError) as caught:
         corpus(tmp_path, url).read("train")
-    assert "data.root" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    message = str(caught.value)
+    assert "data.root" in message
+    assert "\n" not in message
     assert list((tmp_path / "downloaded").iterdir()) == []
+    return message
 
 
 def test_interrupted(tmp_path):
     with server(packed(), cut=True) as (url, _):
-        refused(tmp_path, url, r"train\.en\.gz broke off after \d+ of \d+ bytes: try again")
+        message = refusal(tmp_path, url)
+    assert re.search(r"train\.en\.gz broke off after \d+ of \d+ bytes: try again", message)
 
 
 def test_wrong_text(tmp_path):
     other = gzip.compress(b"other\n")
     found, want = (hashlib.sha256(t).hexdigest() for t in (b"other\n", TEXT["train.en"]))
     with server(packed() | {"train.en.gz": other}) as (url, _):
-        refused(tmp_path, url, rf"train\.en has the SHA-256 {found}, expected {want}")
+        message = refusal(tmp_path, url)
+    assert re.search(rf"train\.en has the SHA-256 {found}, expected {want}", message)
 
 
 @pytest.mark.parametrize(
@@ -145,19 +150,22 @@ def test_wrong_text(tmp_path):
 )
 def test_no_gzip(tmp_path, content):
     with server(packed() | {"train.en.gz": content}) as (url, _):
-        refused(tmp_path, url, r"train\.en\.gz is not a whole gzip file")
+        message = refusal(tmp_path, url)
+    assert re.search(r"train\.en\.gz is not a whole gzip file", message)
 
 
 def test_no_such_file(tmp_path):
     with server({}) as (url, _):
-        refused(tmp_path, url, r"train\.en\.gz cannot be downloaded, .* 404 Not Found")
+        message = refusal(tmp_path, url)
+    assert re.search(r"train\.en\.gz cannot be downloaded, .* 404 Not Found", message)
 
 
 def test_no_network(tmp_path):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # bound, but nobody listens
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        refused(tmp_path, url, r"cannot be reached .*without a network")
+        message = refusal(tmp_path, url)
+    assert re.search(r"cannot be reached .*without a network", message)
 
 
 def test_a_connection_reset_in_the_middle(tmp_path):
@@ -174,7 +182,8 @@ def test_a_connection_reset_in_the_middle(tmp_path):
     thread = threading.Thread(target=answer)
     thread.start()
     with listener:
-        refused(tmp_path, f"http://127.0.0.1:{listener.getsockname()[1]}", "broke off")
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        assert "broke off" in refusal(tmp_path, url)
         thread.join()
 
 

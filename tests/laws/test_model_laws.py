@@ -46,12 +46,12 @@ def test_no_future(variant, batch, law):
     src, tgt_in = batch
     logits = variant.model(src, tgt_in)
     unchanged = []
-    for now in (0, 7, 16):
+    for t in (0, 7, 16):
         other = tgt_in.clone()
-        other[:, now + 1 :] = torch.where(other[:, now + 1 :] == 5, 6, 5)
-        past = (tgt_in != PAD)[:, : now + 1]
+        other[:, t + 1 :] = torch.where(other[:, t + 1 :] == 5, 6, 5)
+        past = (tgt_in != PAD)[:, : t + 1]
         unchanged.append(
-            close(logits[:, : now + 1][past], variant.model(src, other)[:, : now + 1][past])
+            close(logits[:, : t + 1][past], variant.model(src, other)[:, : t + 1][past])
         )
     assert all(unchanged) == variant.keeps(law.NO_FUTURE)
 
@@ -92,14 +92,14 @@ def test_stepwise_with_beams_that_are_reordered_and_dropped(variant, batch, law)
     src = src.repeat_interleave(beams, 0)
     history = torch.empty(12, 0, dtype=torch.long)
     equal = []
-    for now in range(18):
+    for step in range(18):
         tokens = torch.randint(4, 20, (len(history),), generator=generator)
         history = torch.cat([history, tokens[:, None]], 1)
         logits = model.step(tokens, state)
-        if now in (0, 3, 7, 17):
+        if step in (0, 3, 7, 17):
             equal.append(close(logits, model(src, history)[:, -1]))
-        if now in (4, 12):
-            kept = torch.tensor([0, 2, 3] if now == 4 else [1])
+        if step in (4, 12):
+            kept = torch.tensor([0, 2, 3] if step == 4 else [1])
             state.keep(kept)
             rows = (kept[:, None] * beams + torch.arange(beams)).flatten()
             history, src = history[rows], src[rows]

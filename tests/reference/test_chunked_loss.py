@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from ablate.data.vocabulary import PAD
 from ablate.loss import chunked
 from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
@@ -75,8 +76,28 @@ def test_low_precision_rounds_the_gradient_and_leaves_the_logits(loss, spread):
     of_float = loss.gradient(logits.float(), targets, exact)
     assert torch.equal(logits, before)
     assert ((found.float() - exact).abs() <= 2**-8).all()
+    alike = torch.ones_like(exact, dtype=torch.bool)  # but PAD and the true token
+    alike[:, PAD] = alike[torch.arange(400), targets] = False
+    torch.testing.assert_close(found[alike].float(), exact[alike], rtol=2**-8, atol=1e-30)
     assert of_half.nll.item() == pytest.approx(of_float.nll.item(), rel=2e-3)
     assert of_half.objective.item() == pytest.approx(of_float.objective.item(), rel=2e-3)
+
+
+@pytest.fixture
+def unwritten_is_nan():
+    """Memory that torch hands out is filled with NaN."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_no_memory_is_read_before_it_is_written(dtype, unwritten_is_nan):
+    weight, states, targets = task()
+    with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+        objective, _ = chunked.loss_of_states(LOSSES[1], weight, states, targets)
+    assert objective.isfinite()
+    assert all(gradient.isfinite().all() for gradient in gradients(objective, weight, states))
 
 
 def test_a_large_vocabulary_is_not_projected_row_by_row():
