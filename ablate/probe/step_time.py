@@ -4,7 +4,8 @@ Equation: the median over `repeats` of the wall time of one batch of batch_size 
     src_length and tgt_length tokens: forward, loss and backward, without the optimiser; the same
     without gradient; and forward and backward of one self-attention of the encoder.
 Source: the costs per layer of arXiv:1706.03762, table 1 and section 3.2.2.
-What differs: measured on this machine, with the threads of the run, dropout on in training.
+What differs: measured on this machine, with the threads of the run, dropout on in training; the
+    three in turn, so that whatever else the machine does falls on all of them.
 What to expect: noise of other processes: let the machine do nothing else (n_jobs=1), and compare
     arms within one sweep. `others` is the number of cores that were busy with something else, on
     Linux; a report says so when it is not small.
@@ -92,13 +93,9 @@ class StepTime(Probe):
             torch.autograd.backward(mixed.sum())
 
         others = Others()
-        model.train()
-        found = {"step": self.seconds(step)}
+        found = self.seconds(model, step=step, attention=attend, forward=forward)
         if self.device.type == "cuda":
             found["peak_bytes"] = float(torch.cuda.max_memory_allocated())
-        found["attention"] = self.seconds(attend)
-        model.eval()
-        found["forward"] = self.seconds(forward)
         cores = others.cores()
         if cores is not None:
             found["others"] = cores
@@ -109,16 +106,22 @@ class StepTime(Probe):
         enabled = self.precision is not None
         return torch.autocast(self.device.type, dtype=self.precision, enabled=enabled)
 
-    def seconds(self, work: Callable[[], None]) -> float:
-        """Return the median time of `work`."""
-        times = []
+    def seconds(self, model: Transformer, **works: Callable[[], None]) -> dict[str, float]:
+        """Return the median time of each of `works`, in turn; `forward` is without dropout."""
+        times: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(WARM_UP + self.repeats):
-            self.wait()
-            start = time.perf_counter()
-            work()
-            self.wait()
-            times.append(time.perf_counter() - start)
-        return median(times[WARM_UP:])
+            for name, work in works.items():
+                model.train(name != "forward")
+                times[name].append(self.duration(work))
+        return {name: median(each[WARM_UP:]) for name, each in times.items()}
+
+    def duration(self, work: Callable[[], None]) -> float:
+        """Return the wall time of `work`."""
+        self.wait()
+        start = time.perf_counter()
+        work()
+        self.wait()
+        return time.perf_counter() - start
 
     def wait(self) -> None:
         """Wait until the device has done all it was given."""

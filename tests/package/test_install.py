@@ -26,16 +26,19 @@ AT_EXIT = (
     ("code", "seconds"), [("import ablate", 0.3), (HELP, 1.0)], ids=["import", "help"]
 )
 def test_start_is_quick_because_torch_is_not_imported(code, seconds):
-    spent = []
-    for _ in range(3):
-        before = os.times()
-        done = python("-c", AT_EXIT + code, cwd=ROOT)
-        after = os.times()
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == "False"
-        user = after.children_user - before.children_user
-        spent.append(user + after.children_system - before.children_system)
-    assert min(spent) < seconds  # of the processor: a busy machine is not our fault
+    # of the processor, and more than once: a busy machine is not our fault
+    assert any(spent_on_start(code) < seconds for _ in range(10))
+
+
+def spent_on_start(code):
+    """Return the seconds that the processor takes for `code` in a new process."""
+    before = os.times()
+    done = python("-c", AT_EXIT + code, cwd=ROOT)
+    after = os.times()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "False"
+    user = after.children_user - before.children_user
+    return user + after.children_system - before.children_system
 
 
 def test_help_lists_the_groups_and_where_to_begin():
