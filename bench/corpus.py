@@ -4,8 +4,7 @@
 
 Generates a small and a large corpus, builds the cache of each and goes through its training
 batches once, each in a process of its own. `own` is the peak of the memory that such a process
-has for itself (RssAnon, read every 10 ms), `resident` the peak of all that it has mapped, with
-the pages of token ids that the system lends it from its file cache and takes back at need.
+has for itself (RssAnon, read every 10 ms), `resident` the peak of all that it has mapped.
 Bytes per pair are those above the small corpus. One JSON line, and a copy of it in `out`.
 The files lie in a temporary folder in `folder`.
 """

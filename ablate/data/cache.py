@@ -1,4 +1,4 @@
-"""Token ids on disk, memory-mapped, under a key that is a hash of everything they depend on.
+"""Token ids on disk, under a key that is a hash of everything they depend on.
 
 A cache is a folder: the vocabularies, for each split and side a flat file of ids and one of
 offsets, and a manifest with the size of every file. It is built in a private folder and then
@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import tokenizers
 
+from ablate.data.on_disk import Integers, OnDisk
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.progress import progress
 from ablate.data.scheme.base import Scheme
@@ -43,38 +43,33 @@ Encoded = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # ids one after the ot
 
 
 class TokenIds:
-    """The ids of all sentences of one side of a split, without BOS and EOS.
-
-    The files are mapped when they are first used, and pickling sends their path.
-    """
+    """The ids of all sentences of one side of a split, without BOS and EOS."""
 
     def __init__(self, path: Path, dtype: str):
-        self._path = path
-        self._dtype = dtype
+        self._offsets = OnDisk(_offsets(path), OFFSET)
+        self._flat = OnDisk(_flat(path), dtype)
 
-    @cached_property
-    def offsets(self) -> npt.NDArray[np.int64]:
-        """Where each sentence begins in `flat`; one more than there are sentences."""
-        return np.memmap(_offsets(self._path), dtype=OFFSET, mode="r")
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
 
-    @cached_property
-    def flat(self) -> npt.NDArray[Any]:
-        """All ids, one sentence after the other, 16 or 32 bits wide."""
-        return np.memmap(_flat(self._path), dtype=self._dtype, mode="r")
+    def read(self, rows: Integers, at_most: int) -> tuple[Integers, Integers]:
+        """Return the ids of some sentences, one after the other, and how many each has.
+
+        Of a sentence of more than `at_most` ids these are the first ones.
+        """
+        spans = self._offsets.take(rows, np.full(len(rows), 2)).reshape(-1, 2)
+        lengths = np.minimum(spans[:, 1] - spans[:, 0], at_most)
+        return self._flat.take(spans[:, 0], lengths), lengths
 
     def lengths(self, at_most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
         """Return the tokens of each sentence, EOS counted, but never more than `at_most`."""
-        count = _offsets(self._path).stat().st_size // OFFSET.itemsize - 1
-        lengths = np.empty(count, np.min_scalar_type(at_most))
-        with _offsets(self._path).open("rb") as file:
-            for start in range(0, count, PART):
-                file.seek(start * OFFSET.itemsize)  # read, because what is mapped stays in memory
+        lengths = np.empty(len(self), np.min_scalar_type(at_most))
+        with self._offsets.path.open("rb") as file:
+            for start in range(0, len(self), PART):
+                file.seek(start * OFFSET.itemsize)
                 tokens = np.diff(np.fromfile(file, OFFSET, PART + 1)) + 1
                 lengths[start : start + PART] = np.minimum(tokens, at_most)
         return lengths
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_path": self._path, "_dtype": self._dtype}
 
 
 class TokenCache:

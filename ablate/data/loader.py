@@ -35,12 +35,10 @@ class SentencePairs(Dataset[Batch]):
 
 def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int64]:
     """Return the ids of some sentences, each ended by EOS and filled up with PAD."""
-    starts = tokens.offsets[rows]
-    lengths = np.minimum(tokens.offsets[rows + 1] - starts, max_length - 1)
+    found, lengths = tokens.read(rows, max_length - 1)
     columns = np.arange(lengths.max(initial=0) + 1)
     ids = np.where(columns == lengths[:, None], EOS, PAD)
-    real = columns < lengths[:, None]
-    ids[real] = tokens.flat[(starts[:, None] + columns)[real]]
+    ids[columns < lengths[:, None]] = found
     return ids
 
 

@@ -35,6 +35,11 @@ class Entry:
         return bool(self.findings) and self.findings[0].scale == SMOKE
 
     @property
+    def differs(self) -> bool:
+        """Whether another experiment or regime has another verdict than the newest."""
+        return len({finding.verdict for finding in self.findings}) > 1
+
+    @property
     def outside(self) -> bool:
         """Whether no document makes the claim: an experiment added it."""
         return self.claim.group == OUTSIDE

@@ -37,10 +37,12 @@ def summary(entries: list[Entry], of: list[Entry]) -> str:
     amount = f"{shown} claims" if shown == everything else f"{shown} of {everything} claims"
     states = ", ".join(f"{counts[state]} {state}" for state in STATES)
     smoke = sum(entry.smoke for entry in entries)
+    differ = sum(entry.differs for entry in entries)
     outside = len(entries) - shown
     return (
         f"{amount}: {states}"
         + (f"; {smoke} only at smoke scale" if smoke else "")
+        + (f"; {differ} with another verdict in another regime" if differ else "")
         + (f"; {outside} outside the ledger" if outside else "")
     )
 

@@ -22,6 +22,13 @@ def random_sentences(
     return ids.masked_fill(torch.arange(max(lengths)) >= torch.tensor(lengths)[:, None], PAD)
 
 
+def each_replaced(ids: Int[Tensor, "1 L"]) -> Int[Tensor, "M L"]:
+    """Return the sentence, and once for every position the sentence with another token there."""
+    others = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
+    diagonal = torch.eye(ids.size(1), dtype=torch.bool)
+    return torch.cat([ids, torch.where(diagonal, others, ids)])
+
+
 def randomised(model: Transformer, generator: torch.Generator) -> Transformer:
     """Return a float64 copy with noise on every parameter, biases and gains too, for evaluation.
 

@@ -59,6 +59,14 @@ def test_few_keys_are_written_out_and_many_are_not(monkeypatch):
     assert seen == [49]
 
 
+def test_float64_stays_float64():
+    q, k, v = (tensor.detach().double() for tensor in tensors(6))
+    out, weights = explicit()(q, k, v, None)
+    expected = (q @ k.transpose(2, 3) / 2).softmax(-1)
+    torch.testing.assert_close(weights, expected, rtol=1e-14, atol=1e-15)
+    torch.testing.assert_close(out, expected @ v, rtol=1e-14, atol=1e-14)
+
+
 @pytest.mark.parametrize("scale, divisor", [("sqrt_d_head", 2), ("none", 1), ("d_head", 4)])
 def test_scale_divides_the_scores(scale, divisor):
     q, k, v = tensors(6)

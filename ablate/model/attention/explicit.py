@@ -50,7 +50,9 @@ class Explicit(Kernel):
         keep: Bool[Tensor, "#B 1 #Q #K"] | None,
     ) -> tuple[Float[Tensor, "B H Q W"], Float[Tensor, "B H Q K"]]:
         """Return the mixed values and the weights (before dropout)."""
-        scores = (q @ k.transpose(-2, -1)).float()  # exponentials of bfloat16 are slow and coarse
+        scores = q @ k.transpose(-2, -1)
+        # exponentials of bfloat16 are slow and coarse
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         if keep is None:
             weights = softmax(scores * self.scale)
         else:

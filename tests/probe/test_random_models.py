@@ -1,0 +1,87 @@
+"""Probes of random sentences under random weights: order, influence, teacher forcing."""
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+from ablate.probe.sentences import each_replaced
+
+NOTHING = 1e-12
+SOMETHING = 1e-3
+
+
+@pytest.fixture
+def probed(measure):
+    def found(probe, *overrides, **keys):
+        return measure(probe, *overrides, **{"draws": 2, "length": 6, **keys})
+
+    return found
+
+
+def test_every_token_is_replaced_in_turn():
+    ids = torch.tensor([[4, 5, 9]])
+    changed = each_replaced(ids)
+    assert changed[0].tolist() == [4, 5, 9]
+    assert ((changed[1:] != ids) == torch.eye(3, dtype=torch.bool)).all()
+
+
+def test_without_positions_the_source_is_a_bag_and_the_target_is_not(probed):
+    found = probed("word_order", "model/position=none")
+    assert max(found["encoder"], found["source"]) < NOTHING
+    assert found["largest"] == found["target"] > SOMETHING
+    assert found["control"] > SOMETHING
+
+
+def test_one_layer_does_not_know_the_order_of_the_target(probed):
+    found = probed("word_order", "model/position=none", "model.n_layers=1")
+    assert found["largest"] < NOTHING
+    assert found["control"] > SOMETHING
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "sinusoidal_concat", "learned"])
+def test_positions_give_order(probed, position):
+    found = probed("word_order", f"model/position={position}", "model.n_layers=1")
+    assert min(found[f"{side}_least"] for side in ("encoder", "source", "target")) > SOMETHING
+
+
+@pytest.mark.parametrize("kernel", ["explicit", "fused"])
+@pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
+def test_what_depends_on_what(probed, kernel, residual):
+    found = probed("influence", f"model/attention={kernel}", f"model/residual={residual}")
+    assert found["decoder_future"] < NOTHING
+    assert min(found["encoder_other"], found["source"], found["decoder_past"]) > 1e-6
+
+
+def test_a_decoder_without_its_mask_sees_the_future(probed, monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "tril", lambda square: square)
+    assert probed("influence")["decoder_future"] > SOMETHING
+    found = probed("teacher_forcing")
+    assert min(found["prefix"], found["step"]) > SOMETHING
+
+
+@pytest.mark.parametrize("kernel", ["explicit", "fused"])
+@pytest.mark.parametrize("position", ["sinusoidal", "learned", "none"])
+def test_reading_at_once_is_reading_token_by_token(probed, kernel, position):
+    choices = (f"model/attention={kernel}", f"model/position={position}")
+    found = probed("teacher_forcing", *choices)
+    assert max(found["prefix"], found["step"]) < NOTHING
+    assert found["control"] > SOMETHING
+
+
+@pytest.mark.parametrize("probe", ["word_order", "influence", "teacher_forcing"])
+def test_the_same_numbers_again_and_others_for_another_seed(probed, probe):
+    first = probed(probe, seed=3)
+    assert first == probed(probe, seed=3) != probed(probe, seed=4)
+
+
+@pytest.mark.parametrize(
+    ("probe", "keys", "message"),
+    [
+        ("influence", dict(draws=0), r"probe\.draws is 0: it must be at least 1"),
+        ("teacher_forcing", dict(length=1), r"probe\.length is 1: it must be at least 2"),
+        ("word_order", dict(length=2), r"probe\.length is 2: it must be at least 3"),
+    ],
+)
+def test_bad_arguments(probed, probe, keys, message):
+    with pytest.raises(UserError, match=message):
+        probed(probe, **keys)
