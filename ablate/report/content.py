@@ -81,15 +81,19 @@ def regime(verdict: Verdict) -> str:
     if "model" in known:
         parts.append(f"model {known.pop('model')}")
     if "steps" in known:
-        tokens = known.pop("tokens_per_step", None)
-        each = f" of {tokens:,} tokens" if tokens else ""
-        parts.append(f"{known.pop('steps'):,} optimiser steps{each}")
+        parts.append(_trained(known.pop("steps"), known.pop("tokens_per_step", None), known))
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
     parts.append(f"{seeds} seed{'s' * (seeds != 1)} per arm")
     if tested := _tested(known.pop("test_sentences", None)):
         parts.append(f"tested on {tested}")
     parts += [f"{key} {value}" for key, value in known.items()]
     return ", ".join(parts)
+
+
+def _trained(steps: int, tokens: int | None, known: dict[str, Any]) -> str:
+    if not known.get("test_sentences", True):
+        return "not trained"
+    return f"{steps:,} optimiser steps" + (f" of {tokens:,} tokens" if tokens else "")
 
 
 def _tested(sentences: Any) -> str:

@@ -128,6 +128,12 @@ def test_real_text_below_8_bleu_opens_with_a_warning(report, evidence, data, sha
     assert (first == "# made_up") != warned
 
 
+def test_the_regime_of_a_probe_has_no_steps(report):
+    assert "480 optimiser steps of" in report()
+    probed = report(regime={"test_sentences": {}})
+    assert "not trained" in probed and "optimiser steps of" not in probed
+
+
 def test_runs_that_went_wrong_are_named(report):
     text = report("stability")
     assert "| post_ln | 0 | diverged | step 320 | - |" in text
