@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ablate.study.evidence import Evidence
-from ablate.study.registration import study_hash
+from ablate.study.registration import TOLD, study_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address
@@ -38,3 +38,12 @@ def test_the_evidence_speaks_of_no_machine(folder):
     files = [path for path in folder.rglob("*") if path.is_file()]
     text = "".join(path.read_text() for path in files if path.suffix in (".json", ".jsonl", ".md"))
     assert not ABSOLUTE.findall(text)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_report_tells_the_caveats_that_the_study_has_now(folder, compose):
+    from ablate.sweep.cell import plain_study
+
+    evidence = Evidence.load(folder)
+    study = plain_study(compose(f"+experiment={folder.name}"))
+    assert {key: evidence.study[key] for key in TOLD} == {key: study[key] for key in TOLD}
