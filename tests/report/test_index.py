@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,11 @@ def folder(tmp_path):
 
 def test_every_claim_has_a_row_with_its_verdict(folder):
     lines = index(folder).splitlines()
-    assert sum("| supported |" in line for line in lines) == 7
-    assert sum("| refuted |" in line for line in lines) == 2
+    verdicts = [json.loads(path.read_text()) for path in folder.glob("*/verdict.json")]
+    given = Counter(claim["verdict"] for verdict in verdicts for claim in verdict["claims"])
+    assert min(given["supported"], given["refuted"]) > 0
+    for verdict, count in given.items():
+        assert sum(f"| {verdict} |" in line for line in lines) == count
     assert any("toy, micro, not trained" in line for line in lines)
     found = json.loads((folder / "preln_vs_postln_depth" / "verdict.json").read_text())
     claim = found["claims"][0]
