@@ -65,19 +65,26 @@ def _product(levels):
     return found
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_arm_of_every_experiment_composes(name):
-    configs = list(arms(name))
-    assert len(configs) > 1
-    for _, config in configs:
+# the tests of an experiment go to one worker, which composes its arms once
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in EXPERIMENTS],
+)
+def experiment(request):
+    """Choices and config of every arm of an experiment."""
+    return list(arms(request.param))
+
+
+def test_every_arm_of_every_experiment_composes(experiment):
+    assert len(experiment) > 1
+    for _, config in experiment:
         check(config)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_a_study_speaks_of_what_is_swept(name):
-    (choice, config), *_ = arms(name)
+def test_a_study_speaks_of_what_is_swept(experiment, request):
+    choice, config = experiment[0]
     swept = {override.split("=")[0] for override in choice}
-    assert config.name == name
+    assert config.name in request.node.name
     assert set(config.study.factors) == swept
     check_study(OmegaConf.to_container(config, resolve=True)["study"])
     for claim in config.study.claims:
@@ -85,16 +92,15 @@ def test_a_study_speaks_of_what_is_swept(name):
         assert claim.source
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_arms_differ_in_the_factors_and_in_nothing_else(name):
-    flat = [_flat(OmegaConf.to_container(config)) for _, config in arms(name)]
+def test_arms_differ_in_the_factors_and_in_nothing_else(experiment):
+    flat = [_flat(OmegaConf.to_container(config)) for _, config in experiment]
     differing = {
         k
         for other in flat[1:]
         for k in flat[0].keys() | other.keys()
         if flat[0].get(k) != other.get(k)
     }
-    (choice, config), *_ = arms(name)
+    _, config = experiment[0]
     allowed = tuple(factor.replace("/", ".") for factor in config.study.factors)
     assert differing
     assert all(key.startswith(allowed) for key in differing), differing
