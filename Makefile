@@ -49,8 +49,9 @@ multi30k: $(READY) ## two experiments on real text (an hour and a half); without
 	  $(BIN)/python -m ablate +experiment=$${name}_multi30k data.root=$(MULTI30K) -m || exit 1; \
 	done
 
+# a worker per core, so one thread each: more wait for one another
 test: $(READY) ## all fast tests
-	$(BIN)/pytest -n auto --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup
 
 test-slow: $(READY) ## the long tests
 	$(BIN)/pytest -m slow --timeout 1800
