@@ -27,6 +27,7 @@ from ablate.probe.others import Others
 from ablate.probe.sentences import random_sentences
 
 WARM_UP = 2
+Works = dict[str, tuple[bool, Callable[[], None]]]  # whether in training, and what to do
 PRECISIONS = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 
 
@@ -93,7 +94,9 @@ class StepTime(Probe):
             torch.autograd.backward(mixed.sum())
 
         others = Others()
-        found = self.seconds(model, step=step, attention=attend, forward=forward)
+        found = self.seconds(
+            model, {"step": (True, step), "attention": (True, attend), "forward": (False, forward)}
+        )
         if self.device.type == "cuda":
             found["peak_bytes"] = float(torch.cuda.max_memory_allocated())
         cores = others.cores()
@@ -106,12 +109,12 @@ class StepTime(Probe):
         enabled = self.precision is not None
         return torch.autocast(self.device.type, dtype=self.precision, enabled=enabled)
 
-    def seconds(self, model: Transformer, **works: Callable[[], None]) -> dict[str, float]:
-        """Return the median time of each of `works`, in turn; `forward` is without dropout."""
+    def seconds(self, model: Transformer, works: Works) -> dict[str, float]:
+        """Return the median time of each of `works`, in turn, the model in training or not."""
         times: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(WARM_UP + self.repeats):
-            for name, work in works.items():
-                model.train(name != "forward")
+            for name, (training, work) in works.items():
+                model.train(training)
                 times[name].append(self.duration(work))
         return {name: median(each[WARM_UP:]) for name, each in times.items()}
 

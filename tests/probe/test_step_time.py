@@ -6,22 +6,36 @@ import sys
 import time
 
 import pytest
+import torch
 
 from ablate.errors import UserError
 from ablate.probe.others import STAT, Others
+from ablate.probe.step_time import WARM_UP, loss
 
 SMALL = dict(batch_size=4, src_length=5, tgt_length=6, repeats=9)
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_seconds_and_parameters(measure, finite, precision):
-    many = SMALL | dict(repeats=31)  # a median that a burst of other work does not move
+    many = SMALL | dict(repeats=51)  # a median that a burst of other work does not move
     found = measure("step_time", **many, precision=precision)
     assert set(found) - {"others"} == {"step", "forward", "attention", "parameters"}
     assert finite(found)
     assert found["step"] > found["forward"] > 0
     assert found["step"] > found["attention"] > 0
     assert found["parameters"] > 1000
+
+
+def test_the_forward_pass_alone_has_neither_dropout_nor_gradient(measure, monkeypatch):
+    seen = []
+
+    def spy(model, *ids):
+        seen.append((model.training, torch.is_grad_enabled()))
+        return loss(model, *ids)
+
+    monkeypatch.setattr("ablate.probe.step_time.loss", spy)
+    measure("step_time", **SMALL | dict(repeats=2))
+    assert seen == [(True, True), (False, False)] * (WARM_UP + 2)  # in turn
 
 
 @pytest.mark.skipif(not STAT.exists(), reason="the system does not tell")
@@ -44,7 +58,7 @@ def test_others_are_unknown_where_the_system_does_not_tell(monkeypatch, tmp_path
 
 def test_longer_sentences_take_longer(measure):
     short = measure("step_time", **SMALL)
-    larger = dict(batch_size=16, src_length=200, tgt_length=200, repeats=3)
+    larger = dict(batch_size=64, src_length=200, tgt_length=200, repeats=3)
     long = measure("step_time", **SMALL | larger)
     assert long["step"] > 2 * short["step"]
 

@@ -73,9 +73,15 @@ def test_nobody_listens():
 def test_a_host_that_never_answers_costs_a_moment(monkeypatch):
     monkeypatch.setattr(connection, "SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        start = time.monotonic()
-        assert not reachable(f"http://127.0.0.1:{silent.getsockname()[1]}")
-        assert time.monotonic() - start < 10  # a busy machine wakes late
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        # more than once: a busy machine wakes late
+        assert any(seconds_without_an_answer(url) < 1 for _ in range(3))
+
+
+def seconds_without_an_answer(url):
+    start = time.monotonic()
+    assert not reachable(url)
+    return time.monotonic() - start
 
 
 @pytest.mark.parametrize("url", ["http://", "no url", "http://127.0.0.1:99999"])
