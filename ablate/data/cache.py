@@ -63,12 +63,12 @@ class TokenIds:
 
     def lengths(self, at_most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
         """Return the tokens of each sentence, EOS counted, but never more than `at_most`."""
-        lengths = np.empty(len(self), np.min_scalar_type(at_most))
-        with self._offsets.path.open("rb") as file:
-            for start in range(0, len(self), PART):
-                file.seek(start * OFFSET.itemsize)
-                tokens = np.diff(np.fromfile(file, OFFSET, PART + 1)) + 1
-                lengths[start : start + PART] = np.minimum(tokens, at_most)
+        total = len(self)
+        lengths = np.empty(total, np.min_scalar_type(at_most))
+        for start in range(0, total, PART):
+            count = min(PART, total - start)
+            bounds = self._offsets.take(np.array([start]), np.array([count + 1]))
+            lengths[start : start + count] = np.minimum(np.diff(bounds) + 1, at_most)
         return lengths
 
 

@@ -14,15 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.data.vocabulary import EOS, PAD
+from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.transformer import Transformer
-from ablate.probe.base import Probe
-from ablate.probe.sentences import random_sentences, randomised
-from ablate.seeding import stream
+from ablate.probe.random_models import RandomModels
+from ablate.probe.sentences import each_replaced, random_sentences
 
 SENTENCES = 4
-LONGEST = 16  # tokens of a sentence, at most
 
 
 class Outputs(NamedTuple):
@@ -32,24 +30,24 @@ class Outputs(NamedTuple):
     decoder: Float[Tensor, "B T D"]
 
 
-class PaddingOutputs(Probe):
-    """Compares random sentences alone and in padded batches, under `draws` random weights.
+class PaddingOutputs(RandomModels):
+    """Compares random sentences alone and in padded batches.
 
     Args:
         draws: weights and batches that are tried.
+        length: tokens of a sentence, at most.
         padding: columns of PAD beyond the longest sentence of a batch.
         seed: of weights and batches.
 
     Raises:
-        UserError: `draws` is below 1, or `padding` below 0.
+        UserError: `draws` is below 1, `length` below 2, or `padding` below 0.
     """
 
-    def __init__(self, *, draws: int, padding: int, seed: int) -> None:
-        if draws < 1:
-            raise UserError(f"probe.draws is {draws}: it must be at least 1")
+    def __init__(self, *, draws: int, length: int, padding: int, seed: int) -> None:
+        super().__init__(draws=draws, length=length, seed=seed)
         if padding < 0:
             raise UserError(f"probe.padding is {padding}: it must be at least 0")
-        self.draws, self.padding, self.seed = draws, padding, seed
+        self.padding = padding
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest differences, shares of NaN, and how far a changed token moves.
@@ -58,7 +56,7 @@ class PaddingOutputs(Probe):
         nan_share is over all outputs of the batches, nan_share_real over those at real positions;
         control is the least that a sentence alone moves when its first source token is another.
         """
-        found = [self.draw(model, number) for number in range(self.draws)]
+        found = [self.draw(*drawn) for drawn in self.models(model)]
         values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
         control = values.pop("control").min()
         shares = {name: values.pop(name).mean() for name in ("nan_share", "nan_share_real")}
@@ -66,10 +64,8 @@ class PaddingOutputs(Probe):
         return {k: float(v) for k, v in {**largest, **shares, "control": control}.items()}
 
     @torch.no_grad()
-    def draw(self, model: Transformer, number: int) -> dict[str, Tensor]:
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements under one set of weights."""
-        generator = torch.Generator().manual_seed(stream(self.seed, f"padding_outputs/{number}"))
-        model = randomised(model, generator)
         src, tgt = (self._sentences(model, generator) for _ in range(2))
         batch = outputs(model, src, tgt)
         differences: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
@@ -86,7 +82,7 @@ class PaddingOutputs(Probe):
         }
 
     def _sentences(self, model: Transformer, generator: torch.Generator) -> Tensor:
-        lengths = torch.randint(1, LONGEST + 1, (SENTENCES,), generator=generator).tolist()
+        lengths = torch.randint(1, self.length + 1, (SENTENCES,), generator=generator).tolist()
         ids = random_sentences(model, lengths, generator)
         return torch.nn.functional.pad(ids, (0, self.padding), value=PAD)
 
@@ -105,7 +101,7 @@ def nan_share(parts: list[Tensor]) -> Tensor:
 
 def control(model: Transformer, src: Tensor, tgt_in: Tensor) -> Tensor:
     """Return how far another first token moves the outputs of the stack that moves least."""
-    other = src.clone()
-    other[:, 0] = torch.where(src[:, 0] == EOS + 1, EOS + 2, EOS + 1)
-    pairs = zip(outputs(model, src, tgt_in), outputs(model, other, tgt_in), strict=True)
+    pairs = zip(
+        outputs(model, src, tgt_in), outputs(model, each_replaced(src)[1:2], tgt_in), strict=True
+    )
     return torch.stack([(one - two).abs().max() for one, two in pairs]).min()

@@ -3,7 +3,7 @@
 Equation: with a permutation s of the tokens, the largest |f(x)_s(i) - f(x_s)_i| over the states of
     the encoder; the largest |g(x, y) - g(x_s, y)| over those of the decoder, the source permuted;
     and |g(x, y)_T - g(x, y_s)_T| at the last position, the target tokens before it permuted.
-Source: arXiv:1706.03762, section 3.5 ("since our model contains no recurrence and no convolution").
+Source: arXiv:1706.03762, section 3.5, which gives this as the reason for positions.
 What differs: random weights in float64, so that what makes no difference is 0 to the last bits.
 What to expect: without positions, 0 for both of the source. For the target, 0 in a decoder of one
     layer: in the second the causal mask has told how many tokens came before (arXiv:2305.19466).

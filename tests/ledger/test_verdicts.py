@@ -6,6 +6,7 @@ import pytest
 
 from ablate.ledger.claims import read_claims
 from ablate.ledger.entries import OUTSIDE, count, join
+from ablate.ledger.table import summary
 from ablate.ledger.verdicts import collect, latest
 
 CLAIM = "preln_solves_gradient_problem"
@@ -68,6 +69,15 @@ def test_every_regime_and_experiment_is_kept_the_newest_first(ledger, verdict):
         ("inconclusive", "toy"),
         ("supported", "toy"),
     ]
+    told = summary([*entries.values()], [*entries.values()])
+    assert "; 1 with another verdict in another regime" in told
+
+
+def test_experiments_that_agree_are_not_counted_as_other_verdicts(ledger, verdict):
+    verdict("experiments/study", {CLAIM: "supported"})
+    verdict("experiments/real", {CLAIM: "supported"}, experiment="study", data="multi30k")
+    entries, _ = ledger()
+    assert "another verdict" not in summary([*entries.values()], [*entries.values()])
 
 
 def test_two_contrasts_of_one_claim_in_one_file_are_both_kept(ledger, verdict, folders):
