@@ -97,8 +97,9 @@ class Translation(pl.LightningModule):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """End the run at the first gradient that is not finite on any device."""
-        grads = [p.grad for p in self.model.parameters() if p.grad is not None]
-        norm = torch.nn.utils.get_total_norm(grads)
+        # the optimiser lists its parameters; to find them in the modules takes as long as the norm
+        trained = (p for group in optimizer.param_groups for p in group["params"])
+        norm = torch.nn.utils.get_total_norm([p.grad for p in trained if p.grad is not None])
         self.log("train/gradient_norm", norm)
         finite = self.trainer.strategy.reduce_boolean_decision(bool(norm.isfinite()))
         if not finite:

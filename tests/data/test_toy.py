@@ -124,8 +124,8 @@ def test_the_config_builds_the_corpus(compose):
     config = compose("data=toy").data
     data = Toy(**{key: config[key] for key in SETTINGS})
     assert data.splits == ("train", "validation", "test", "test_long")
-    assert len(data.read("test").src) == config.n_test == 1000
-    assert compose("data=toy", "budget.test_sentences=3000").data.n_test == 3000
+    assert len(data.read("test").src) == config.n_test == 3000
+    assert compose("data=toy", "budget.test_sentences=50").data.n_test == 50
 
 
 @pytest.mark.parametrize("key", ["n_train", "n_validation", "n_test", "n_test_long"])
