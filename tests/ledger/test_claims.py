@@ -38,6 +38,7 @@ ADDED = {
     "random_company_costs_bleu",
     "rows_filled_with_a_large_number_are_finite",
     "rows_instead_of_columns",
+    "scaling_keeps_the_gradient",
     "sinusoidal_better_beyond_training",
     "sinusoids_have_no_parameters",
     "smoothing_calibrates",
@@ -45,6 +46,7 @@ ADDED = {
     "smoothing_variants_alike",
     "step_time_grows_with_heads",
     "warmup_matters_more_to_postln",
+    "wider_beam_better",
 }
 
 CLAIMS = read_claims()

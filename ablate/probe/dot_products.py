@@ -1,0 +1,72 @@
+"""Dot products of random queries and keys, and the gradient of a softmax over them.
+
+Equation: s = q . k, q and k of d_head independent standard normal numbers, for which E[s] = 0,
+    var[s] = d_head and the excess kurtosis of s is 6 / d_head; for a row of KEYS scores with
+    p = softmax(s), the trace of the softmax's Jacobian is sum_j p_j (1 - p_j).
+Source: arXiv:1706.03762, section 3.2.1, footnote 4 ("their dot product has mean 0 and variance
+    d_k") and the text that it belongs to ("regions where it has extremely small gradients").
+What differs: nothing is learned; queries and keys of a model have other variances and depend on
+    one another.
+What to expect: a variance ratio of 1, a kurtosis that falls with d_head and is 0 for none, and a
+    trace that falls with d_head, unless the scores are divided by sqrt(d_head).
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.attention.multi_head import MultiHeadAttention
+from ablate.model.transformer import Transformer
+from ablate.probe.base import Probe
+from ablate.seeding import stream
+
+KEYS = 50  # a row: as many as a long sentence has tokens
+
+
+class DotProducts(Probe):
+    """Draws `rows` queries, and KEYS keys for each, of the width of the model's heads.
+
+    Args:
+        rows: queries that are drawn.
+        seed: of queries and keys.
+
+    Raises:
+        UserError: `rows` is below 2.
+    """
+
+    def __init__(self, *, rows: int, seed: int) -> None:
+        if rows < 2:
+            raise UserError(f"probe.rows is {rows}: it must be at least 2")
+        self.rows, self.seed = rows, seed
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return moments of the dot products, and mean traces of the softmax's Jacobian.
+
+        variance_ratio: variance over d_head, variance_error: its distance from 1; kurtosis: in
+        excess of a normal distribution's 0; trace and trace_scaled: without and with the division
+        of the scores by sqrt(d_head).
+        """
+        width = next(m for m in model.modules() if isinstance(m, MultiHeadAttention)).d_head
+        generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
+        scores = torch.cat([self.row(width, generator) for _ in range(self.rows)])
+        variance = scores.square().mean()
+        ratio = float(variance / width)
+        return {
+            "variance_ratio": ratio,
+            "variance_error": abs(ratio - 1),
+            "kurtosis": float(scores.pow(4).mean() / variance**2 - 3),
+            "trace": trace(scores),
+            "trace_scaled": trace(scores * width**-0.5),
+        }
+
+    def row(self, width: int, generator: torch.Generator) -> Float[Tensor, "1 K"]:
+        """Return the scores of one query."""
+        vectors = torch.randn(1 + KEYS, width, generator=generator, dtype=torch.float64)
+        return (vectors[1:] @ vectors[0])[None]
+
+
+def trace(scores: Float[Tensor, "N K"]) -> float:
+    """Return the mean trace of the Jacobian of the softmax of each row."""
+    p = scores.softmax(-1)
+    return float((p * (1 - p)).sum(-1).mean())

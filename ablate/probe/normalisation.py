@@ -1,0 +1,61 @@
+"""What a norm makes of vectors, and on what that depends.
+
+Equation: mean and variance over d_model of y = norm(x), gain 1 and bias 0; and the distance of y
+    from (x - mean) / sqrt(var + 1e-5), the formula of layer normalisation.
+Source: arXiv:1607.06450, equation 4.
+What differs: random vectors in float64, of mean 3 and standard deviation 2, as no layer has them.
+What to expect: mean 0 and variance 1 for layer_norm; a smaller variance for std_eps, whose deviation
+    is divided by d_model - 1; another mean for rms_norm. None depends on other tokens, nor on
+    whether the model trains.
+"""
+
+import copy
+
+import torch
+from torch import Tensor
+
+from ablate.model.norm.base import Norm
+from ablate.model.transformer import Transformer
+from ablate.probe.random_models import RandomModels
+from ablate.seeding import stream
+
+MEAN, DEVIATION, EPS = 3.0, 2.0, 1e-5
+SENTENCES = 4
+
+
+class Normalisation(RandomModels):
+    """Gives random vectors to a norm of the model, with its initial gain and bias."""
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the extremes over all draws and tokens.
+
+        moments: the largest distance of a mean from 0 or of a variance from 1; formula: of an output
+        from the formula; modes: between training and evaluation; company: how far a token's output
+        moves when all others are others; control: the least that it moves when it is another.
+        """
+        norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
+        width = model.embedding.output_weight().size(1)
+        generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
+        found = [self.draw(norm, width, generator) for _ in range(self.draws)]
+        *largest, control = (torch.stack(values) for values in zip(*found, strict=True))
+        names = ("moments", "formula", "modes", "company")
+        named = {name: float(v.max()) for name, v in zip(names, largest, strict=True)}
+        return {**named, "control": float(control.min())}
+
+    @torch.no_grad()
+    def draw(self, norm: Norm, width: int, generator: torch.Generator) -> list[Tensor]:
+        """Return the measurements on random vectors, in the order of their names."""
+        shape = (2, SENTENCES, self.length, width)
+        noise = torch.randn(shape, generator=generator, dtype=torch.float64)
+        x, other = MEAN + DEVIATION * noise
+        y = norm.eval()(x)
+        mean, variance = x.mean(-1, keepdim=True), x.var(-1, correction=0, keepdim=True)
+        mixed = other.clone()
+        mixed[0, 0] = x[0, 0]
+        return [
+            torch.maximum(y.mean(-1).abs(), (y.var(-1, correction=0) - 1).abs()).max(),
+            (y - (x - mean) / (variance + EPS).sqrt()).abs().max(),
+            (y - norm.train()(x)).abs().max(),
+            (y[0, 0] - norm.eval()(mixed)[0, 0]).abs().max(),
+            (y - norm(other)).abs().amax(-1).min(),
+        ]

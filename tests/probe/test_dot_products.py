@@ -1,0 +1,37 @@
+"""The probe of dot products, against what theory says of independent normal numbers."""
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+from ablate.probe.dot_products import trace
+
+
+@pytest.mark.parametrize("width", [4, 64])
+def test_variance_and_kurtosis_are_those_of_theory(measure, width):
+    found = measure("dot_products", f"model.d_head={width}", rows=4000)
+    assert found["variance_ratio"] == pytest.approx(1, abs=0.05)
+    assert found["variance_error"] == abs(found["variance_ratio"] - 1)
+    assert found["kurtosis"] == pytest.approx(6 / width, rel=0.25, abs=0.05)
+
+
+def test_scaling_keeps_the_gradient_of_the_softmax(measure):
+    narrow, wide = (measure("dot_products", f"model.d_head={d}", rows=300) for d in (4, 256))
+    assert wide["trace"] < narrow["trace"] / 2
+    assert wide["trace_scaled"] == pytest.approx(narrow["trace_scaled"], abs=0.03)
+
+
+def test_the_trace_is_that_of_the_jacobian():
+    scores = torch.randn(1, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores[0])
+    assert trace(scores) == pytest.approx(float(jacobian.trace()))
+
+
+def test_the_same_numbers_again_and_others_for_another_seed(measure):
+    first, again, other = (measure("dot_products", rows=20, seed=s) for s in (3, 3, 4))
+    assert first == again != other
+
+
+def test_too_few_rows(measure):
+    with pytest.raises(UserError, match=r"probe\.rows is 1: it must be at least 2"):
+        measure("dot_products", rows=1)

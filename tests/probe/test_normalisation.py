@@ -1,0 +1,55 @@
+"""The probe of norms: moments, the formula, and what an output depends on."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+SMALL = dict(draws=2, length=3)
+
+
+@pytest.fixture
+def probed(measure):
+    return lambda norm: measure("normalisation", f"model/norm={norm}", **SMALL)
+
+
+def test_layer_norm_is_the_formula(probed):
+    found = probed("layer_norm")
+    assert found["formula"] < 1e-12
+    assert found["moments"] < 1e-4
+
+
+def test_the_listing_divides_by_one_less(probed):
+    found = probed("std_eps")
+    assert found["moments"] == pytest.approx(1 / 16, rel=0.01)  # d_model is 16
+    assert found["formula"] > 0.01
+
+
+def test_rms_norm_keeps_the_mean(probed):
+    assert probed("rms_norm")["moments"] > 0.5
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "std_eps", "rms_norm"])
+def test_a_token_is_on_its_own(probed, norm):
+    found = probed(norm)
+    assert found["modes"] == 0
+    assert found["company"] < 1e-12
+    assert found["control"] > 0.001
+
+
+def test_a_norm_over_the_batch_is_seen(probed, monkeypatch):
+    def over_the_batch(x, *args):
+        return (x - x.mean(dim=(0, 1, 2))) / x.std(dim=(0, 1, 2))
+
+    monkeypatch.setattr(F, "layer_norm", over_the_batch)
+    found = probed("layer_norm")
+    assert min(found["company"], found["formula"], found["moments"]) > 0.01
+
+
+def test_a_norm_that_trains_another_way_is_seen(probed, monkeypatch):
+    from ablate.model.norm.layer_norm import LayerNorm
+
+    plain = LayerNorm.forward
+    monkeypatch.setattr(LayerNorm, "forward", lambda self, x: plain(self, x) * (1 + self.training))
+    assert probed("layer_norm")["modes"] > 0.5
+
+
