@@ -32,8 +32,9 @@ class AttentionWeights(RandomModels):
 
         row_error: how far the sum of a row is from 1; future: the largest weight on a later target
         token; past: the least over layers and heads of the largest on any other; padding: the
-        largest share of a row that is on padding, padding_cross and padding_target of cross-attention
-        and of the decoder's self-attention alone; padding_source: the least on padding of the source.
+        largest share of a row that is on padding, padding_cross and padding_target: in
+        cross-attention and in the decoder's self-attention; padding_source: the least share on
+        padding of the source.
         """
         found = [self.draw(*drawn) for drawn in self.models(model)]
         values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
@@ -43,7 +44,11 @@ class AttentionWeights(RandomModels):
         """Return the measurements under one set of weights."""
         lengths = [self.length, self.length // 2]
         src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
-        sides = {"encoder.self": (src, src), "decoder.self": (tgt, tgt), "decoder.cross": (tgt, src)}
+        sides = {
+            "encoder.self": (src, src),
+            "decoder.self": (tgt, tgt),
+            "decoder.cross": (tgt, src),
+        }
         weights = by_kind(attention_weights(model, src, tgt))
         sums, padding = {}, {}
         for kind, (queries, keys) in sides.items():

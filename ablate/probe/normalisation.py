@@ -4,9 +4,9 @@ Equation: mean and variance over d_model of y = norm(x), gain 1 and bias 0; and 
     from (x - mean) / sqrt(var + 1e-5), the formula of layer normalisation.
 Source: arXiv:1607.06450, equation 4.
 What differs: random vectors in float64, of mean 3 and standard deviation 2, as no layer has them.
-What to expect: mean 0 and variance 1 for layer_norm; a smaller variance for std_eps, whose deviation
-    is divided by d_model - 1; another mean for rms_norm. None depends on other tokens, nor on
-    whether the model trains.
+What to expect: mean 0 and variance 1 for layer_norm; a smaller variance for std_eps, which divides
+    by d_model - 1; another mean for rms_norm. None depends on other tokens, nor on whether the model
+    trains.
 """
 
 import copy
@@ -29,9 +29,10 @@ class Normalisation(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws and tokens.
 
-        moments: the largest distance of a mean from 0 or of a variance from 1; formula: of an output
-        from the formula; modes: between training and evaluation; company: how far a token's output
-        moves when all others are others; control: the least that it moves when it is another.
+        moments: the largest distance of a mean from 0 or of a variance from 1; formula: that of an
+        output from the formula; modes: that between training and evaluation; company: how far a
+        token's output moves when all others are others; control: the least that it moves when it
+        is another.
         """
         norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
         width = model.embedding.output_weight().size(1)

@@ -1,7 +1,6 @@
 """The probe of norms: moments, the formula, and what an output depends on."""
 
 import pytest
-import torch
 from torch.nn import functional as F
 
 SMALL = dict(draws=2, length=3)
@@ -51,5 +50,3 @@ def test_a_norm_that_trains_another_way_is_seen(probed, monkeypatch):
     plain = LayerNorm.forward
     monkeypatch.setattr(LayerNorm, "forward", lambda self, x: plain(self, x) * (1 + self.training))
     assert probed("layer_norm")["modes"] > 0.5
-
-
