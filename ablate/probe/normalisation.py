@@ -4,9 +4,9 @@ Equation: mean and variance over d_model of y = norm(x), gain 1 and bias 0; and 
     from (x - mean) / sqrt(var + 1e-5), the formula of layer normalisation.
 Source: arXiv:1607.06450, equation 4.
 What differs: random vectors in float64, of mean 3 and standard deviation 2, as no layer has them.
-What to expect: mean 0 and variance 1 for layer_norm; a smaller variance for std_eps, which divides
-    by d_model - 1; another mean for rms_norm. None depends on other tokens, nor on whether the model
-    trains.
+What to expect: mean 0 and variance 1 for layer_norm; a smaller variance for std_eps, which
+    divides by d_model - 1; another mean for rms_norm. None depends on other tokens, nor on whether
+    the model trains.
 """
 
 import copy
