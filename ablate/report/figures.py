@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.report.selection import bound, claims, has_effect, measured, shown
 from ablate.study.evidence import Evidence
-from ablate.study.table import by_arm
+from ablate.study.table import Run, by_arm
 from ablate.words import listed, measure
 
 if TYPE_CHECKING:
@@ -131,15 +131,13 @@ def _outcomes(evidence: Evidence) -> Iterator[Figure]:
 def _curves(evidence: Evidence) -> Iterator[Figure]:
     from ablate.report.draw.curves import draw_curves
 
-    curves = {
-        arm: [run["curve"] for run in runs if run["curve"]]
-        for arm, runs in by_arm(evidence.runs).items()
-    }
+    arms = _trainings(evidence)
+    curves = {arm: [run["curve"] for run in runs if run["curve"]] for arm, runs in arms.items()}
     if not any(curves.values()):
         return
     caption = (
         "Learning curves on validation sentences. Line: the mean over the seeds of an arm that "
-        "got so far; band: from the lowest to the highest of them."
+        f"got so far; band: from the lowest to the highest of them.{_once(arms, evidence)}"
     )
     yield Figure("curves", "curves", caption, draw_curves(curves))
 
@@ -147,21 +145,41 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
 def _layers(evidence: Evidence) -> Iterator[Figure]:
     from ablate.report.draw.layers import draw_layers
 
+    arms = _trainings(evidence)
     for when in WHEN:
-        stacks = {stack: _norms(evidence, f"gradient/{when}/{stack}.") for stack in STACKS}
+        stacks = {stack: _norms(arms, f"gradient/{when}/{stack}.") for stack in STACKS}
         stacks = {stack: norms for stack, norms in stacks.items() if norms}
         if stacks:
             caption = (
                 f"Norm of the gradient in every layer at the {when} optimiser step. One mark per "
-                "seed; line: their median."
+                f"seed; line: their median.{_once(arms, evidence)}"
             )
             yield Figure(f"layers-{when}", "layers", caption, draw_layers(when, stacks))
 
 
-def _norms(evidence: Evidence, prefix: str) -> dict[str, dict[int, list[float]]]:
+def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
+    """The runs of every arm; of arms that trained alike, such as two searches, the first."""
+    shown: dict[str, list[Run]] = {}
+    known: list[dict[int, Any]] = []
+    for arm, runs in by_arm(evidence.runs).items():
+        curves = {run["seed"]: run["curve"] for run in runs}
+        if curves not in known:
+            shown[arm] = runs
+        if any(curves.values()):  # nothing is alike in having no curve
+            known.append(curves)
+    return shown
+
+
+def _once(arms: dict[str, list[Run]], evidence: Evidence) -> str:
+    """What to say of arms that are not shown."""
+    hidden = len(by_arm(evidence.runs)) > len(arms)
+    return " Arms that trained alike are shown once." if hidden else ""
+
+
+def _norms(arms: dict[str, list[Run]], prefix: str) -> dict[str, dict[int, list[float]]]:
     """Norms of all seeds by arm and number of the layer; a norm of 0 has no logarithm."""
     found: dict[str, dict[int, list[float]]] = {}
-    for run in evidence.runs:
+    for run in (run for runs in arms.values() for run in runs):
         for key, norm in run["metrics"].items():
             if key.startswith(prefix) and norm:
                 layer = int(key.removeprefix(prefix))

@@ -46,7 +46,6 @@ ADDED = {
     "smoothing_variants_alike",
     "step_time_grows_with_heads",
     "warmup_matters_more_to_postln",
-    "wider_beam_better",
 }
 
 CLAIMS = read_claims()

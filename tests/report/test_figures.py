@@ -163,3 +163,14 @@ def test_long_names_are_folded():
     assert folded("pre_ln no_warmup") == "pre_ln no_warmup"
     assert all(len(part) <= 30 for part in folded("many words " * 8).splitlines())
     assert max(map(len, folded("x" * 80).splitlines())) <= 30
+
+
+def test_arms_that_trained_alike_are_shown_once(evidence):
+    made = evidence()
+    curves = {run["seed"]: run["curve"] for run in made.runs if run["arm"] == "pre_ln"}
+    assert "shown once" not in drawn(made)["curves"].caption
+    for run in made.runs:
+        run["curve"] = curves[run["seed"]]
+    figure = drawn(made)["curves"]
+    assert figure.caption.endswith("Arms that trained alike are shown once.")
+    assert len(all_axes(figure)[0].get_lines()) == 1
