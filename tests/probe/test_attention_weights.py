@@ -24,8 +24,9 @@ def test_without_a_mask_padding_of_the_source_has_a_share(measure):
     assert found["padding_target"] == 0  # padding stands to the right
 
 
-def test_a_decoder_without_its_mask_looks_ahead(measure, monkeypatch):
-    monkeypatch.setattr(torch.Tensor, "tril", lambda square: square)
+def test_a_decoder_that_sees_the_next_token_is_seen(measure, monkeypatch):
+    plain = torch.Tensor.tril
+    monkeypatch.setattr(torch.Tensor, "tril", lambda square: plain(square, 1))
     found = measure("attention_weights", "model/padding=none", **SMALL)
     assert min(found["future"], found["padding_target"]) > SOMETHING
 
