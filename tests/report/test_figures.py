@@ -174,3 +174,13 @@ def test_arms_that_trained_alike_are_shown_once(evidence):
     figure = drawn(made)["curves"]
     assert figure.caption.endswith("Arms that trained alike are shown once.")
     assert len(all_axes(figure)[0].get_lines()) == 1
+
+
+def test_arms_without_a_curve_are_not_taken_for_one(evidence):
+    made = evidence()
+    for run in made.runs:
+        run["curve"] = {}
+        run["metrics"] |= {"gradient/first/encoder.0": 1.0, "gradient/first/encoder.1": 2.0}
+    figure = drawn(made)["layers-first"]
+    assert "shown once" not in figure.caption
+    assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"pre_ln", "post_ln"}
