@@ -73,8 +73,7 @@ class Translation(pl.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective, a mean over the target tokens of the batch."""
         objective, nll = loss_of_states(self.loss, *self._outputs(batch))
-        self.log("train/objective", objective, prog_bar=True)
-        self.log("train/nll", nll)
+        self._log_step({"train/objective": objective, "train/nll": nll})
         return objective
 
     def configure_gradient_clipping(
@@ -100,7 +99,7 @@ class Translation(pl.LightningModule):
         # the optimiser lists its parameters; to find them in the modules takes as long as the norm
         trained = (p for group in optimizer.param_groups for p in group["params"])
         norm = torch.nn.utils.get_total_norm([p.grad for p in trained if p.grad is not None])
-        self.log("train/gradient_norm", norm)
+        self._log_step({"train/gradient_norm": norm})
         finite = self.trainer.strategy.reduce_boolean_decision(bool(norm.isfinite()))
         if not finite:
             self.diverged = True
@@ -125,6 +124,15 @@ class Translation(pl.LightningModule):
     def on_test_epoch_end(self) -> None:
         """Log the scores of the split."""
         self._conclude(self.evaluation, self.split)
+
+    def _log_step(self, values: dict[str, Tensor]) -> None:
+        """Log what belongs to a step, if that is one of those that are written.
+
+        Lightning forgets the others, and to log a value takes it as long as a layer norm.
+        """
+        every = self.trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
+        if every and (self.trainer.global_step + 1) % every == 0:
+            self.log_dict(values)
 
     def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """The output projection, and states and targets at the real target positions."""

@@ -78,13 +78,8 @@ class CorpusBleu(Metric):
         one = self.bleu.corpus_score([prepare(hypothesis)], [[prepare(reference)]])
         return [one.sys_len, one.ref_len, *one.counts, *one.totals]
 
-    def update(self, hypotheses: list[str], references: list[str]) -> None:
-        """Add sentences, one reference each.
-
-        Raises:
-            ValueError: there are not as many references as hypotheses.
-        """
-        rows = self.statistics(hypotheses, references)
+    def update(self, rows: Int[np.ndarray, "n 10"]) -> None:
+        """Add the `statistics` of sentences."""
         self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
 
     def compute(self) -> Float[Tensor, ""]:

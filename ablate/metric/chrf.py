@@ -54,13 +54,8 @@ class CorpusChrf(Metric):
         rows = [_statistics(self.chrf, [hyp], [ref])[0] for hyp, ref in pairs]
         return np.array(rows, dtype=np.int64).reshape(-1, WIDTH)
 
-    def update(self, hypotheses: list[str], references: list[str]) -> None:
-        """Add sentences, one reference each.
-
-        Raises:
-            ValueError: there are not as many references as hypotheses.
-        """
-        rows = self.statistics(hypotheses, references)
+    def update(self, rows: Int[np.ndarray, "n 18"]) -> None:
+        """Add the `statistics` of sentences."""
         self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
 
     def compute(self) -> Float[Tensor, ""]:

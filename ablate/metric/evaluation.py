@@ -49,12 +49,14 @@ class Evaluation(nn.Module):
         references: list[str],
     ) -> None:
         """Add the translations of a batch; `index` are the line numbers of its sentences."""
-        for score in self.scores.values():
-            score.update(hypotheses, references)
+        counted = {
+            name: score.statistics(hypotheses, references) for name, score in self.scores.items()
+        }
+        for name, rows in counted.items():
+            self.scores[name].update(rows)
         if self.thorough:
-            statistics = self.bleu.statistics(hypotheses, references).tolist()
-            rows = zip(hypotheses, statistics, strict=True)
-            self.rows.update(zip(index.tolist(), rows, strict=True))
+            kept = zip(hypotheses, counted["bleu"].tolist(), strict=True)
+            self.rows.update(zip(index.tolist(), kept, strict=True))
 
     def compute(self) -> dict[str, float]:
         """Reduce over all processes and return every score by name."""

@@ -24,6 +24,7 @@ PRELOAD = [
     "ablate.tracking.wandb",
     "ablate.tracking.pictures",
     "wandb.sdk.launch",  # wandb.init imports it: a second of a core for every run
+    "pandas",  # and wandb's tables this
 ]
 
 

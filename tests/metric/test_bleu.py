@@ -12,7 +12,8 @@ def test_cased_equals_sacrebleu_whatever_the_batches(corpus):
     hypotheses, references = corpus
     metric = CorpusBleu(Cased())
     for first in range(0, len(hypotheses), 7):
-        metric.update(hypotheses[first : first + 7], references[first : first + 7])
+        rows = slice(first, first + 7)
+        metric.update(metric.statistics(hypotheses[rows], references[rows]))
     assert metric.compute().item() == sacrebleu.corpus_bleu(hypotheses, [references]).score > 0
 
 
@@ -20,7 +21,7 @@ def test_tokenised_equals_sacrebleu_on_prepared_lines(corpus):
     hypotheses, references = corpus
     scoring = Tokenised("de")
     metric = CorpusBleu(scoring)
-    metric.update(hypotheses, references)
+    metric.update(metric.statistics(hypotheses, references))
     lines = [[scoring.prepare(line) for line in side] for side in corpus]
     known = sacrebleu.corpus_bleu(lines[0], [lines[1]], tokenize="none", force=True)
     assert metric.compute().item() == known.score
@@ -45,21 +46,21 @@ def test_signatures_name_the_scoring():
 
 def test_unequal_lengths_are_an_error():
     with pytest.raises(ValueError):
-        CorpusBleu(Cased()).update(["a", "b"], ["a"])
+        CorpusBleu(Cased()).statistics(["a", "b"], ["a"])
 
 
 def test_no_sentence_adds_nothing(corpus):
     metric = CorpusBleu(Cased())
-    metric.update(*corpus)
+    metric.update(metric.statistics(*corpus))
     before = metric.compute().item()
-    metric.update([], [])
+    metric.update(metric.statistics([], []))
     assert metric.compute().item() == before
 
 
 @pytest.mark.parametrize("hypothesis", ["", "zzz", "Hund"])
 def test_hopeless_hypotheses_score_what_sacrebleu_says(hypothesis):
     metric = CorpusBleu(Cased())
-    metric.update([hypothesis], ["Der Hund läuft ."])
+    metric.update(metric.statistics([hypothesis], ["Der Hund läuft ."]))
     assert (
         metric.compute().item() == sacrebleu.corpus_bleu([hypothesis], [["Der Hund läuft ."]]).score
     )
@@ -67,7 +68,7 @@ def test_hopeless_hypotheses_score_what_sacrebleu_says(hypothesis):
 
 def test_no_warning_is_logged_about_tokenised_text(caplog):
     with caplog.at_level(logging.DEBUG):
-        CorpusBleu(Tokenised("de")).update(["ein Hund ."] * 120, ["ein Hund ."] * 120)
+        CorpusBleu(Tokenised("de")).statistics(["ein Hund ."] * 120, ["ein Hund ."] * 120)
     assert not caplog.records
 
 

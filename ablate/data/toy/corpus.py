@@ -97,19 +97,21 @@ class Toy(Corpus):
         seen = set()
         while True:
             meaning = speaker.sentence()
-            src, tgt = mirel.sentence(meaning), sodak.sentence(meaning)
-            pair = text(src), text(tgt)
-            if pair[0] in seen or not self._belongs(split, pair[0], len(src), len(tgt)):
+            source = mirel.sentence(meaning)
+            src = text(source)
+            if src in seen or split not in ("test_long", _home(src)):
+                continue
+            target = sodak.sentence(meaning)
+            if not self._fits(split, *sorted((len(source), len(target)))):
                 continue
             if split != "train":
-                seen.add(pair[0])
-            yield pair
+                seen.add(src)
+            yield src, text(target)
 
-    def _belongs(self, split: str, src: str, n_src: int, n_tgt: int) -> bool:
-        shorter, longer = sorted((n_src, n_tgt))
+    def _fits(self, split: str, shorter: int, longer: int) -> bool:
         if split == "test_long":
             return shorter > self._max_words and longer <= 2 * self._max_words
-        return longer <= self._max_words and _home(src) == split
+        return longer <= self._max_words
 
 
 def _home(src: str) -> str:
