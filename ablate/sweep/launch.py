@@ -17,15 +17,7 @@ from ablate.sweep.tuning import screening_jobs, tuned_jobs
 from ablate.sweep.view import View
 from ablate.sweep.without import leave_out
 
-# What a process needs is imported once, by the server that the processes are forked from.
-PRELOAD = [
-    "ablate.run",
-    "ablate.sweep.worker",
-    "ablate.tracking.wandb",
-    "ablate.tracking.pictures",
-    "wandb.sdk.launch",  # wandb.init imports it: a second of a core for every run
-    "pandas",  # and wandb's tables this
-]
+PRELOADED = "ablate.sweep.preloaded"  # by name, as this process can do without
 
 
 def launch(
@@ -39,7 +31,7 @@ def launch(
     Where the study tunes a nuisance, the runs that decide its values come first.
     """
     sweep = Path(config.hydra.sweep.dir)
-    pool = Pool(n_jobs(config), PRELOAD, threads=config.threads)
+    pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
     tune = plain_study(config)["tune"] if config.study is not None else None
     Console(stderr=True).print(f"{config.name}: checking {len(job_overrides)} cells")
     cells, screening = _checked(context, config, job_overrides, first, tune)

@@ -21,19 +21,19 @@ GRACE_SECONDS = 20  # for a run to save its state when the sweep is stopped
 
 
 class Pool:
-    """At most `size` processes at a time; none outlives the sweep.
+    """At most `size` processes at a time, `preloaded` in each; none outlives the sweep.
 
     Starting and joining happen in one thread only: with several, multiprocessing reports wrong
     exit statuses.
     """
 
-    def __init__(self, size: int, preload: list[str], *, threads: int) -> None:
+    def __init__(self, size: int, preloaded: str, *, threads: int) -> None:
         self.size = size
         # The server's environment at its start is that of all runs.
         os.environ["OMP_NUM_THREADS"] = str(threads)
         os.environ["TOKENIZERS_PARALLELISM"] = "0"
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(preload)
+        self._context.set_forkserver_preload([preloaded])
         forkserver.ensure_running()
         self._running: dict[int, tuple[ForkServerProcess, Cell]] = {}
 

@@ -8,6 +8,7 @@ results/runs/<identity>/
     result.json        status and metrics of training; exists only when training has ended
 """
 
+import functools
 import importlib.metadata
 import json
 import os
@@ -185,12 +186,15 @@ def environment() -> dict[str, Any]:
         "system": platform.system(),
         "cores": os.cpu_count(),
         "commit": _commit(),
-        "packages": {
-            d.metadata["Name"]: d.version
-            for d in importlib.metadata.distributions()
-            if d.metadata["Name"]
-        },
+        "packages": packages(),
     }
+
+
+@functools.cache
+def packages() -> dict[str, str]:
+    """Versions of all that is installed."""
+    named = ((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
+    return {name: version for name, version in named if name}
 
 
 def _commit() -> str | None:

@@ -1,1 +1,1 @@
-"""Hydra looks for launchers in the namespace package `hydra_plugins` only."""
+"""Hydra looks for launchers and sweepers in the namespace package `hydra_plugins` only."""

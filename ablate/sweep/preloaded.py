@@ -1,0 +1,20 @@
+"""What every run of a sweep needs, done once, in the server that the runs are forked from.
+
+Importing torch, Lightning and W&B takes seconds; a run that finds them imported begins at once.
+"""
+
+import gc
+
+import pandas  # type: ignore[import-untyped]  # noqa: F401  # W&B's tables import it
+import wandb.sdk.launch  # noqa: F401  # wandb.init imports it: a second of a core
+
+import ablate.run
+import ablate.sweep.worker
+import ablate.tracking.pictures
+import ablate.tracking.wandb  # noqa: F401
+from ablate.tracking.identity import ENTRY_MODULES, closure
+from ablate.tracking.record import packages
+
+closure([*ENTRY_MODULES])  # to read the source of a run takes a third of a second
+packages()
+gc.freeze()  # all of this stays: no run has to go through it for garbage

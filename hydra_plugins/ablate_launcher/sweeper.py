@@ -1,0 +1,31 @@
+"""The sweeper of sweeps: Hydra's own, without its second look at every job.
+
+This module is imported at every start of Hydra, so it imports nothing heavy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hydra._internal.core_plugins import basic_sweeper
+from hydra.core.config_store import ConfigStore
+
+from hydra_plugins.ablate_launcher import launcher
+
+
+@dataclass
+class AblateSweeperConf(basic_sweeper.BasicSweeperConf):
+    """The choices of Hydra's own sweeper."""
+
+    _target_: str = "hydra_plugins.ablate_launcher.sweeper.AblateSweeper"
+
+
+ConfigStore.instance().store(group="hydra/sweeper", name="ablate", node=AblateSweeperConf)
+
+
+class AblateSweeper(basic_sweeper.BasicSweeper):
+    """Every combination of the swept values, one job each."""
+
+    def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
+        """Leave it to our launcher, which composes an arm once; Hydra composes every seed of it."""
+        if not isinstance(self.launcher, launcher.AblateLauncher):
+            super().validate_batch_is_legal(batch)
