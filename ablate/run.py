@@ -23,6 +23,7 @@ from ablate.measure.heads import SENTENCES, head_distances
 from ablate.model.build import build
 from ablate.model.initialise import initialise
 from ablate.model.transformer import Transformer
+from ablate.probe.base import Probe
 from ablate.progress_bar import StepBar
 from ablate.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.seeding import seed_dropout, seed_of
@@ -59,13 +60,14 @@ def run(config: DictConfig) -> dict[str, Any]:
             return conclude(record, earlier, reused=True, trained=False)
         model = make_model(config, data)
         check_lengths(config, model, data, make_parts(config))
+        measure: Probe | None = construct(config.probe)
         with record:
             start = begin(record, model)
             with Tracking(config, record) as tracking:
-                if config.probe is None:
+                if measure is None:
                     found = train_and_test(config, data, model, tracking, start, interruption)
                 else:
-                    found = probe(config, model, record)
+                    found = probe(measure, model, record)
     return conclude(record, found, reused=False, trained=start.trained is None)
 
 
@@ -165,10 +167,10 @@ def parameters(model: Transformer) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
-def probe(config: DictConfig, model: Transformer, record: Record) -> dict[str, Any]:
+def probe(measure: Probe, model: Transformer, record: Record) -> dict[str, Any]:
     """Measure without training."""
     with record.phase("probe"):
-        values = construct(config.probe)(model)
+        values = measure(model)
     metrics = {f"probe/{name}": value for name, value in values.items()}
     found = record.finish("finished", metrics | {"parameters": parameters(model)})
     return record.whole(found, None)

@@ -22,7 +22,7 @@ from ablate.study.simulate import KINDS, Design
 from ablate.study.trial import Marks, Trial
 from ablate.tracking.files import write_text
 
-SENTENCES = 1000
+SENTENCES = 3000
 MARGIN = 2.0  # BLEU
 CHUNK = 50  # sweeps of one step of the progress bar
 SEED = 0

@@ -56,11 +56,11 @@ def document(results: Results, sweeps: int, sentences: int, margin: float) -> st
 
 NOISE = (
     "Standard deviations in BLEU of the paired difference of two runs, as simulated, and of the "
-    "sweep that it imitates (`python -m ablate.study.noise`, preln_vs_postln on the built-in "
-    "corpus, 480 updates of 1,024 tokens, 5 seeds). Similar arms differ little in which sentences "
+    "sweep that it imitates (`python -m ablate.study.noise experiments/preln_vs_postln`, for six "
+    "layers `experiments/preln_vs_postln_depth`). Similar arms differ little in which sentences "
     "they get right; distinct arms do (one of them fails), and that part does not average out "
-    "over seeds. With unequal variances the treatment's seeds vary three times as much as the "
-    "baseline's."
+    "over seeds. With unequal variances the treatment's seeds vary three and a half times as much "
+    "as the baseline's."
 )
 INTERVALS = (
     "How often the two-sided 95 % interval misses the true mean over new seeds and new sentences; "

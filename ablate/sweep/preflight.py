@@ -10,6 +10,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config_check import check
+from ablate.construct import construct
 from ablate.data.module import TranslationData
 from ablate.errors import UserError
 from ablate.length_check import check_lengths
@@ -48,6 +49,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
             if key not in built:
                 built[key] = _build(config, data[text])
             check_lengths(config, built[key], data[text], make_parts(config))
+            construct(config.probe)
         except UserError as error:
             raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
         needed += _kept_bytes(built[key]) * count[without_seed(cell.overrides)]

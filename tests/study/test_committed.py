@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from ablate.study.evidence import Evidence
+from ablate.study.noise import noise
 from ablate.study.registration import TOLD, study_hash
+from ablate.study.simulate import MEASURED
 
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address
@@ -47,3 +49,29 @@ def test_a_report_tells_the_caveats_that_the_study_has_now(folder, compose):
     evidence = Evidence.load(folder)
     study = plain_study(compose(f"+experiment={folder.name}"))
     assert {key: evidence.study[key] for key in TOLD} == {key: study[key] for key in TOLD}
+
+
+@pytest.mark.parametrize(
+    ("name", "arms", "measured"),
+    [
+        (
+            "preln_vs_postln",
+            "post_ln noam - pre_ln noam",
+            "pre_ln - post_ln with warm-up",
+        ),
+        (
+            "preln_vs_postln",
+            "post_ln no_warmup - pre_ln no_warmup",
+            "pre_ln - post_ln without warm-up, where post_ln varies",
+        ),
+        (
+            "preln_vs_postln_depth",
+            "post_ln n_layers=6 - pre_ln n_layers=6",
+            "pre_ln - post_ln of six layers, where post_ln fails",
+        ),
+    ],
+)
+def test_the_calibration_imitates_the_noise_of_the_evidence(name, arms, measured):
+    found = noise(Evidence.load(ROOT / "experiments" / name))[arms]
+    parts = [found[level] for level in ("seed", "sentence", "rest")]
+    assert parts == pytest.approx(MEASURED[measured], abs=0.0055)
