@@ -60,6 +60,7 @@ def _draw_panel(axes: Axes, claims: list[Claim]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.set_ylabel("contrast")
     axes.margins(x=0.06)
+    axes.locator_params(axis="x", nbins=7)  # more run into each other when their digits are many
     axes.set_xlabel(_axis(claims[0]))
 
 
