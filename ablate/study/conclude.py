@@ -17,6 +17,14 @@ from ablate.study.table import by_arm, values
 from ablate.study.verdict import INCONCLUSIVE, decide, on_scale_of_alpha
 from ablate.words import listed
 
+# What a regime calls a config key that may be a factor; the steps stay the number that they are.
+REGIME = {
+    **{name: name for name in ("scale", "data", "model", "threads")},
+    "model.d_model": "d_model",
+    "model.n_layers": "n_layers",
+    "batch.tokens": "tokens_per_step",
+    "trainer.precision": "precision",
+}
 UNREGISTERED: dict[str, Any] = {"hash": "", "time": 0.0, "earlier": [], "looks": 0}
 
 
@@ -58,11 +66,10 @@ def _regime(evidence: Evidence) -> dict[str, Any]:
     """The regime; of a size or setting that is a factor, its levels and not the default."""
     found = dict(evidence.regime)
     for factor in evidence.study["factors"]:
-        key = factor.rpartition(".")[2]
-        if key in found and key != "steps":  # which is shown as a number
-            found[key] = listed(
-                list(dict.fromkeys(str(r["levels"][factor]) for r in evidence.runs))
-            )
+        name = REGIME.get(factor, "")
+        if name in found:
+            levels = dict.fromkeys(str(run["levels"][factor]) for run in evidence.runs)
+            found[name] = listed(list(levels))
     return found
 
 

@@ -45,7 +45,9 @@ ADDED = {
     "smoothing_costs_nll",
     "smoothing_variants_alike",
     "step_time_grows_with_heads",
+    "unscaled_scores_ok",
     "warmup_matters_more_to_postln",
+    "wider_beam_better",
 }
 
 CLAIMS = read_claims()

@@ -273,3 +273,13 @@ def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, eviden
     found = evidence(runs, factors=["model.n_layers"])
     found.regime.update(n_layers=2, d_model=64)
     assert conclude(found)["regime"] == {"n_layers": "2 and 6", "d_model": 64}
+
+
+def test_a_factor_of_the_same_last_word_is_not_taken_for_the_regime(run, evidence):
+    factor = "model.attention.scale"
+    runs = [
+        run({factor: x}, seed, **{"test/nll": 1.0}) for x in ("none", "d_head") for seed in (0, 1)
+    ]
+    found = evidence(runs, factors=[factor])
+    found.regime.update(scale="cpu")
+    assert conclude(found)["regime"] == {"scale": "cpu"}
