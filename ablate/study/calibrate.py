@@ -2,7 +2,7 @@
 
   python -m ablate.study.calibrate [sweeps=1000] [seeds=3,5,10,20] [to=docs/calibration.md]
 
-Writes a table per question as Markdown. Takes about four minutes of one core, on all cores.
+Writes a table per question as Markdown. Takes about ten minutes of one core, on all cores.
 """
 
 import os
