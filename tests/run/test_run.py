@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.run import run
 
+LOGGED = ("train/objective", "train/nll", "train/gradient_norm")
 VOLATILE = ("seconds", "wall_seconds", "ended", "reused", "trained", "folder")
 
 
@@ -57,6 +58,15 @@ def test_metrics_come_as_they_are_measured(go):
     lines = [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "val/nll" in line][:2] == [2, 4]
     assert all(math.isfinite(line["val/nll"]) for line in lines if "val/nll" in line)
+
+
+@pytest.mark.parametrize("accumulated", [1, 2])
+def test_steps_are_logged_as_often_as_is_wanted(go, accumulated):
+    batches = f"trainer.accumulate_grad_batches={accumulated}"
+    _, folder = go("trainer.log_every_n_steps=2", batches)
+    lines = [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
+    logged = {name: [x["step"] for x in lines if name in x] for name in LOGGED}
+    assert logged == dict.fromkeys(LOGGED, [2, 4])
 
 
 def test_the_same_command_gives_the_same_numbers_bit_for_bit(go):

@@ -4,6 +4,7 @@ import hydra
 import pytest
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
 from hydra.errors import ConfigCompositionException
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
@@ -11,6 +12,10 @@ from omegaconf import OmegaConf
 from ablate.__main__ import CONF
 from ablate.sweep.cell import compose
 
+LAUNCHERS = {
+    "ablate": "hydra_plugins.ablate_launcher.launcher.AblateLauncher",
+    "basic": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
+}
 ARMS = ("model/residual=post_ln", "model/residual=pre_ln")
 
 
@@ -48,6 +53,23 @@ def test_every_arm_is_composed_once(master, small, tmp_path, monkeypatch):
     seeds = [cell.config.seed for cell in compose(*master, jobs, 0, tmp_path)]
     assert seeds == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(("launcher", "composed"), [("ablate", 0), ("basic", 2)])
+def test_only_another_launcher_has_every_job_composed_beforehand(
+    master, small, monkeypatch, launcher, composed
+):
+    context, config = master
+    config.hydra.launcher._target_ = LAUNCHERS[launcher]
+    sweeper = Plugins.instance().instantiate_sweeper(
+        config=config, hydra_context=context, task_function=lambda config: None
+    )
+    asked = []
+    monkeypatch.setattr(
+        context.config_loader, "load_sweep_config", lambda **given: asked.append(given)
+    )
+    sweeper.validate_batch_is_legal([small, small])
+    assert len(asked) == composed
 
 
 def test_a_seed_that_is_no_number_is_left_to_hydra(master, small, tmp_path):
