@@ -1,5 +1,8 @@
 """The configs of the cells of a sweep."""
 
+import subprocess
+import sys
+
 import hydra
 import pytest
 from hydra._internal.callbacks import Callbacks
@@ -76,3 +79,9 @@ def test_a_seed_that_is_no_number_is_left_to_hydra(master, small, tmp_path):
     jobs = [(*small, "seed=1"), (*small, "seed=one")]
     with pytest.raises(ConfigCompositionException, match="seed=one"):
         compose(*master, jobs, 0, tmp_path)
+
+
+def test_what_runs_are_forked_from_can_be_imported():
+    # the server would pass over a module that it cannot import, and every run begin without it
+    code = "from ablate.sweep.launch import PRELOADED; __import__(PRELOADED)"
+    subprocess.run([sys.executable, "-c", code], check=True)
