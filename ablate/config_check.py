@@ -167,7 +167,8 @@ def _explain_level(error: hydra.errors.MissingConfigException) -> str:
 def _explain_key(key: str, cause: Any) -> str:
     parent, _, _ = key.rpartition(".")
     kind = getattr(cause, "object_type", None)
-    allowed = _keys(parent)
+    siblings = getattr(cause, "parent_node", None)
+    allowed = _keys(parent) or [str(name) for name in siblings or ()]
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         allowed = [f.name for f in dataclasses.fields(kind)]
     return unknown(key, [*allowed, *(_groups("") if not parent else [])])

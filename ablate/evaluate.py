@@ -5,12 +5,12 @@ from typing import Any
 import pytorch_lightning as pl
 from omegaconf import DictConfig
 
-from ablate.task import Translation
 from ablate.tracking.record import Record
+from ablate.train.module import Training
 
 
 def evaluate(
-    config: DictConfig, trainer: pl.Trainer, task: Translation, record: Record
+    config: DictConfig, trainer: pl.Trainer, task: Training, record: Record
 ) -> dict[str, Any]:
     """Test the weights that the task holds; keep every translation, and write the result."""
     tests = record.current = record.evaluation

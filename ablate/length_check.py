@@ -5,16 +5,16 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from ablate.data.module import TranslationData
+from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.model.transformer import Transformer
+from ablate.model.base import Model
 from ablate.search.base import Search
 
 Need = tuple[int, str]  # tokens, and of what
 
 
 def check_lengths(
-    config: DictConfig, model: Transformer, data: TranslationData, parts: Mapping[str, Any]
+    config: DictConfig, model: Model, data: TextData, parts: Mapping[str, Any]
 ) -> None:
     """Raise UserError when a table of positions is too short for training, validation or a test.
 
@@ -25,28 +25,31 @@ def check_lengths(
         parts: `search` and `validation_search`, as `ablate.run.make_parts` returns them.
     """
     sources, targets = zip(*_needs(config, data, parts), strict=True)
-    for stack, needs in ((model.encoder, sources), (model.decoder, targets)):
-        longest, (tokens, what) = stack.position.longest, max(needs)
-        if longest is not None and tokens > longest:
+    longest = model.limits()
+    for side, needs in (("source", sources), ("target", targets)):
+        limit, (tokens, what) = longest[side], max(needs)
+        if limit is not None and tokens > limit:
             raise UserError(
-                f"model.position.max_length={longest} is too short for {what}, which may have "
+                f"model.position.max_length={limit} is too short for {what}, which may have "
                 f"{tokens} tokens: set it to at least {tokens}, or use model/position=sinusoidal"
             )
 
 
 def _needs(
-    config: DictConfig, data: TranslationData, parts: Mapping[str, Any]
+    config: DictConfig, data: TextData, parts: Mapping[str, Any]
 ) -> Iterator[tuple[Need, Need]]:
     """Yield what training, validation and each test need of encoder and decoder."""
     src, tgt = data.longest("train")
     yield (src, "the sources of train"), (tgt, "the targets of train")
+    if not parts["task"].generates:
+        return
     yield _searched(data, "validation", parts["validation_search"], 0, "validation_search")
     for split in config.test_splits:
         yield _searched(data, split, parts["search"], config.batch.test_padding, "search")
 
 
 def _searched(
-    data: TranslationData, split: str, search: Search, padding: int, key: str
+    data: TextData, split: str, search: Search, padding: int, key: str
 ) -> tuple[Need, Need]:
     src, tgt = data.longest(split)
     added = f" with batch.test_padding={padding}" if padding else ""

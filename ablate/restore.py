@@ -15,9 +15,9 @@ from ablate.construct import construct
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
+from ablate.model.base import Model
 from ablate.model.build import build
-from ablate.model.transformer import Transformer
-from ablate.schema import Batching, Model
+from ablate.schema import Batching
 from ablate.search.base import Search
 from ablate.trust import check_targets
 from ablate.weights import load_weights
@@ -27,7 +27,7 @@ from ablate.weights import load_weights
 class Translator:
     """A trained model, its vocabularies and its search."""
 
-    model: Transformer
+    model: Model
     tokenizers: Tokenizers
     search: Search
     max_length: int
@@ -72,6 +72,7 @@ def restore(
     except InstantiationException as error:
         cause = str(error.__cause__ or error).splitlines()[0]
         raise UserError(f"{folder / 'config.yaml'} cannot be built: {cause}") from None
+    construct(config.adapt)(model, 0)
     load_weights(model, folder / "weights.pt")
     try:
         model.to(device)
@@ -82,16 +83,16 @@ def restore(
 
 
 def read_config(folder: Path, settings: dict[str, Any], trust: list[str]) -> DictConfig:
-    """Return the nodes model, search and batch of a run's config, checked."""
+    """Return the nodes model, adapt, search and batch of a run's config, checked."""
     path = folder / "config.yaml"
     if not folder.is_dir():
         raise UserError(f"checkpoint is {str(folder)!r}, which is not a folder")
     if not path.is_file():
         raise UserError(f"checkpoint is {str(folder)!r}, which holds no config.yaml")
-    schema = {"model": OmegaConf.structured(Model), "batch": OmegaConf.structured(Batching)}
+    schema = {"batch": OmegaConf.structured(Batching)}
     try:
         plain: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
-        parts = {key: dict(plain[key]) for key in ("model", "search", "batch")}
+        parts = {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch")}
         merged = OmegaConf.merge(schema, parts)
     except Exception as error:  # YAML can have any shape
         reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"

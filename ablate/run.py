@@ -14,27 +14,26 @@ from pytorch_lightning.callbacks import Callback, EarlyStopping
 from ablate.allocator import keep_memory
 from ablate.config_check import check
 from ablate.construct import construct
-from ablate.data.module import TranslationData
+from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.evaluate import evaluate
 from ablate.interruption import Interruption
 from ablate.length_check import check_lengths
 from ablate.measure.heads import SENTENCES, head_distances
+from ablate.model.base import Model
 from ablate.model.build import build
-from ablate.model.initialise import initialise
-from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 from ablate.progress_bar import StepBar
 from ablate.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.seeding import seed_dropout, seed_of
 from ablate.summary import announce, conclude
-from ablate.task import Translation
 from ablate.tracking.files import check_name
 from ablate.tracking.record import Record
 from ablate.tracking.tracking import Tracking
+from ablate.train.module import Training
 from ablate.weights import WeightKeeper, load_weights
 
-PARTS = ("loss", "optimizer", "schedule", "validation_search", "search")
+PARTS = ("task", "loss", "optimizer", "schedule", "validation_search", "search")
 
 
 def run(config: DictConfig) -> dict[str, Any]:
@@ -78,7 +77,7 @@ class Start(NamedTuple):
     saved: Saved | None
 
 
-def begin(record: Record, model: Transformer) -> Start:
+def begin(record: Record, model: Model) -> Start:
     """Open the record; `model` has the trained weights if there are any."""
     fresh = record.config.fresh
     trained = None if fresh else trained_before(record, model)
@@ -94,7 +93,7 @@ def begin(record: Record, model: Transformer) -> Start:
     return Start(trained, saved)
 
 
-def trained_before(record: Record, model: Transformer) -> dict[str, Any] | None:
+def trained_before(record: Record, model: Model) -> dict[str, Any] | None:
     """Load the weights of an earlier training and return its result; None if there are none."""
     trained = record.result()
     if trained is None:
@@ -116,12 +115,13 @@ def hush_lightning() -> None:
         warnings.filterwarnings("ignore", message=f".*{advice}.*")
 
 
-def prepare_data(config: DictConfig) -> TranslationData:
+def prepare_data(config: DictConfig) -> TextData:
     """Read the corpus and build its vocabulary and token ids, or find them in the cache."""
     batch: Any = OmegaConf.to_object(config.batch)
-    data = TranslationData(
+    data = TextData(
         corpus=construct(config.data),
         scheme=construct(config.tokenizer),
+        collate=construct(config.task).batch,
         batch=batch,
         cache_dir=config.paths.cache,
         seed=seed_of(config),
@@ -130,7 +130,7 @@ def prepare_data(config: DictConfig) -> TranslationData:
     return data
 
 
-def check_splits(splits: list[str], data: TranslationData) -> None:
+def check_splits(splits: list[str], data: TextData) -> None:
     """Raise UserError for a split that the corpus does not have."""
     for split in splits:
         if split not in data.counts:
@@ -140,14 +140,15 @@ def check_splits(splits: list[str], data: TranslationData) -> None:
             )
 
 
-def make_model(config: DictConfig, data: TranslationData) -> Transformer:
+def make_model(config: DictConfig, data: TextData) -> Model:
     """Build the model for the vocabularies of the data, with the initial weights of the seed."""
-    model = build_model(config, data)
-    initialise(model, seed_of(config))
+    model, seed = build_model(config, data), seed_of(config)
+    construct(config.initial)(model, data.tokenizers, seed)
+    construct(config.adapt)(model, seed)
     return model
 
 
-def build_model(config: DictConfig, data: TranslationData) -> Transformer:
+def build_model(config: DictConfig, data: TextData) -> Model:
     """Build the model for the vocabularies of the data; under the meta device it has no values."""
     return build(
         config.model,
@@ -162,12 +163,12 @@ def make_parts(config: DictConfig) -> dict[str, Any]:
     return {part: construct(config[part]) for part in PARTS}
 
 
-def parameters(model: Transformer) -> int:
+def parameters(model: Model) -> int:
     """Number of trained parameters; shared ones count once."""
-    return sum(p.numel() for p in model.parameters())
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def probe(measure: Probe, model: Transformer, record: Record) -> dict[str, Any]:
+def probe(measure: Probe, model: Model, record: Record) -> dict[str, Any]:
     """Measure without training."""
     with record.phase("probe"):
         values = measure(model)
@@ -178,15 +179,15 @@ def probe(measure: Probe, model: Transformer, record: Record) -> dict[str, Any]:
 
 def train_and_test(
     config: DictConfig,
-    data: TranslationData,
-    model: Transformer,
+    data: TextData,
+    model: Model,
     tracking: Tracking,
     start: Start,
     interruption: Interruption,
 ) -> dict[str, Any]:
     """Train, unless that was done before, and test."""
     record = tracking.record
-    task = Translation(model=model, data=data, **make_parts(config))
+    task = Training(model=model, data=data, **make_parts(config))
     checkpoint: Any = OmegaConf.to_object(config.checkpoint)
     weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
     states = StateKeeper(record, checkpoint.save_every, interruption)
@@ -197,7 +198,7 @@ def train_and_test(
 
 
 def train(
-    task: Translation,
+    task: Training,
     trainer: pl.Trainer,
     weights: WeightKeeper,
     tracking: Tracking,
@@ -225,8 +226,7 @@ def train(
         raise
     with record.phase("validation"):
         trainer.validate(task, datamodule=data, verbose=False)
-        lines = data.first_lines("validation", SENTENCES).to(task.device)
-        known |= head_distances(model, lines)
+        known |= head_distances(model, data.first_lines("validation", SENTENCES), task.device)
     with record.phase("pictures"):
         tracking.show(task)
     record.keep_weights(model.state_dict())

@@ -15,38 +15,6 @@ Component = dict[str, Any]
 
 
 @dataclass
-class Dropout:
-    """Dropout probability of each site; all follow `rate` unless set on their own."""
-
-    rate: float = 0.1
-    residual: float = II(".rate")
-    attention: float = II(".rate")
-    feed_forward: float = II(".rate")
-    embedding: float = II(".rate")
-
-
-@dataclass
-class Model:
-    """Sizes and components of the encoder-decoder."""
-
-    _target_: str = "ablate.model.transformer.Transformer"
-    d_model: int = MISSING
-    d_ff: int = MISSING
-    n_heads: int = MISSING
-    d_head: int | None = None  # null: d_model / n_heads
-    n_layers: int = MISSING
-    n_decoder_layers: int = II(".n_layers")
-    dropout: Dropout = field(default_factory=Dropout)
-    position: Component = MISSING
-    residual: Component = MISSING
-    norm: Component = MISSING
-    attention: Component = MISSING
-    padding: Component = MISSING
-    feed_forward: Component = MISSING
-    embedding: Component = MISSING
-
-
-@dataclass
 class Batching:
     """How sentence pairs become batches."""
 
@@ -170,7 +138,10 @@ class Config:
     tokenizer: Component = MISSING
     batch: Batching = field(default_factory=Batching)
     budget: Budget = field(default_factory=Budget)
-    model: Model = MISSING
+    task: Component = MISSING
+    model: Component = MISSING
+    initial: Component = MISSING
+    adapt: Component = MISSING
     loss: Component = MISSING
     optimizer: Component = MISSING
     schedule: Component = MISSING

@@ -7,23 +7,23 @@ from pytorch_lightning.utilities import rank_zero_only
 from rich.console import Console
 from rich.table import Table
 
-from ablate.data.module import TranslationData
+from ablate.data.module import TextData
+from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
-from ablate.model.transformer import Transformer
 from ablate.tracking.record import Record
 
 
 @rank_zero_only
 def announce(
-    config: DictConfig, data: TranslationData, model: Transformer, record: Record, *, step: int
+    config: DictConfig, data: TextData, model: Model, record: Record, *, step: int
 ) -> None:
     """Print a table: model, parameters per part, data, steps, where results go.
 
     `step` is the one that a resumed run goes on from.
     """
     table = Table(title=f"run {record.identity}", title_justify="left", show_header=False)
-    sizes = ("d_model", "d_ff", "n_heads", "n_layers", "n_decoder_layers")
-    table.add_row("model", "  ".join(f"{size} {config.model[size]}" for size in sizes))
+    sizes = {key: value for key, value in config.model.items() if isinstance(value, int)}
+    table.add_row("model", "  ".join(f"{key} {value}" for key, value in sizes.items()))
     for part, count in parameter_table(model):
         table.add_row(f"  {part}", f"{count:,}")
     table.add_row("  parameters", f"{sum(p.numel() for p in model.parameters()):,}")

@@ -20,7 +20,7 @@ import numpy as np
 from omegaconf import OmegaConf
 
 from ablate.data.cache import open_cache
-from ablate.data.module import TranslationData
+from ablate.data.module import TextData
 from ablate.data.parallel import Parallel
 from ablate.data.scheme.bpe import Bpe
 from ablate.errors import UserError
@@ -146,7 +146,7 @@ def build(folder: Path) -> dict[str, float]:
 
 def one_pass(folder: Path) -> dict[str, float]:
     """Form the batches of an epoch and go through them."""
-    data = TranslationData(
+    data = TextData(
         corpus=corpus(folder), scheme=scheme(), batch=Batching(), cache_dir=str(folder), seed=1
     )
     data.prepare()

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import torch
 
-from ablate.data.module import TranslationData
+from ablate.data.module import TextData
 from bench.weights import convert
 
 SPLITS = {"train": "train", "validation": "val", "test": "test"}
 
 
-def export_text(data: TranslationData, folder: Path) -> None:
+def export_text(data: TextData, folder: Path) -> None:
     """Write the vocabulary, the ids of every split, and the references of test."""
     pieces = data.tokenizers.tgt.pieces(list(range(data.tgt_vocab)))
     (folder / "vocab.json").write_text(json.dumps(pieces))

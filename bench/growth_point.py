@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 from ablate.allocator import keep_memory
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import BOS, EOS
-from ablate.model.initialise import initialise
+from ablate.initial.seeded import initialise
 from ablate.run import build_model, hush_lightning, prepare_data
 from bench.ours import Stopwatch, compose, fit, peak_mib
 

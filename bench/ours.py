@@ -27,9 +27,9 @@ from ablate.allocator import keep_memory
 from ablate.construct import construct
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import EOS, PAD
-from ablate.model.transformer import Transformer
+from ablate.model.base import Model
 from ablate.run import hush_lightning, make_model, make_parts, prepare_data
-from ablate.task import Translation
+from ablate.train.module import Training
 
 DECODING_BATCH = 100
 
@@ -58,7 +58,7 @@ class Stopwatch(pl.Callback):
         """Count a step; everything between two steps is in its time."""
         now = time.perf_counter()
         if now - self.start > self.warm_up:
-            tokens = int((batch.tgt_out != PAD).sum())
+            tokens = int((batch.targets != PAD).sum())
             self.tokens += tokens
             self.window += now - self.last
             self.rates.append(tokens / (now - self.last))
@@ -85,12 +85,10 @@ def compose(overrides: list[str]) -> DictConfig:
     return config
 
 
-def fit(
-    config: DictConfig, model: Transformer, data: pl.LightningDataModule, watch: pl.Callback
-) -> None:
+def fit(config: DictConfig, model: Model, data: pl.LightningDataModule, watch: pl.Callback) -> None:
     """Train until `watch` ends it, without validation and without a record."""
     parts: Any = {"data": data, **make_parts(config)}
-    task = Translation(model=model, **parts)
+    task = Training(model=model, **parts)
     trainer: pl.Trainer = construct(config.trainer)(
         logger=False,
         callbacks=[watch],
@@ -124,7 +122,7 @@ def decode(
 ) -> dict[str, float]:
     """Return sentences per second and BLEU on the test split; weights "-" are the initial ones."""
     data = prepare_data(config)
-    task = Translation(model=make_model(config, data), data=data, **make_parts(config))
+    task = Training(model=make_model(config, data), data=data, **make_parts(config))
     if weights != "-":
         task.model.load_state_dict(torch.load(weights, weights_only=True))
     task.model.eval()

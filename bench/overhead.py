@@ -28,9 +28,9 @@ from ablate.interruption import Interruption
 from ablate.resume import StateKeeper
 from ablate.run import hush_lightning, make_model, make_parts, make_trainer, prepare_data
 from ablate.seeding import seed_dropout, seed_of
-from ablate.task import Translation
 from ablate.tracking.record import Record
 from ablate.tracking.tracking import Tracking
+from ablate.train.module import Training
 from ablate.weights import WeightKeeper
 from bench.ours import compose
 
@@ -100,7 +100,7 @@ class TimedLoader(TrainingLoader):
             yield batch
 
 
-class TimedTranslation(Translation):
+class TimedTranslation(Training):
     """The task, its parts counted."""
 
     clock: Clock

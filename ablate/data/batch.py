@@ -1,30 +1,26 @@
-"""What the model sees: token ids of a few sentence pairs, padded on the right."""
+"""What a model is trained on at one step."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-import torch
+import numpy as np
 from jaxtyping import Int
 from torch import Tensor
 
+Ids = Int[np.ndarray, "B L"]
+Draw = Callable[[int], np.random.Generator]  # random numbers of a line, keyed by seed and epoch
 
-@dataclass
-class Batch:
-    """Token ids of B sentence pairs.
 
-    `src` ends in EOS, `tgt_in` starts with BOS, `tgt_out` is `tgt_in` one step later and ends
-    in EOS; all are padded with PAD. `index` is the line number of each pair in its split.
+class Batch(NamedTuple):
+    """B examples of a task, padded with PAD.
+
     A batch may be empty (B = 0): ranks that run out of evaluation batches get such a one.
     """
 
-    src: Int[Tensor, "B S"]
-    tgt_in: Int[Tensor, "B T"]
-    tgt_out: Int[Tensor, "B T"]
-    index: Int[Tensor, " B"]
+    inputs: Any  # what the model reads: `Seq2Seq`, or what else the task gives
+    targets: Int[Tensor, "B T"]  # what its states predict; PAD is not scored
+    lines: Int[Tensor, " B"]  # their numbers in the split
 
-    def __len__(self) -> int:
-        return self.src.size(0)
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
-        """Return the same batch on another device."""
-        parts = (self.src, self.tgt_in, self.tgt_out, self.index)
-        return Batch(*(part.to(device, non_blocking=non_blocking) for part in parts))
+# from sources and targets, each ended by EOS and filled up with PAD, and their line numbers
+Collate = Callable[[Ids, Ids, Int[np.ndarray, " B"], Draw], Batch]

@@ -7,30 +7,52 @@ import numpy.typing as npt
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from ablate.data.batch import Batch
+from ablate.data.batch import Batch, Collate
 from ablate.data.batching import Batches, Rows, TrainingBatches
 from ablate.data.cache import TokenIds
-from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.data.vocabulary import EOS, PAD
 
 
-class SentencePairs(Dataset[Batch]):
-    """The pairs of a split; asked for several line numbers at once, it gives a Batch.
+class Examples(Dataset[Batch]):
+    """The lines of a split as examples of a task; asked for several of them, it gives a Batch.
 
-    A sentence of more than `max_length` tokens, EOS counted, is cut to that length.
+    Args:
+        src: token ids of the sources.
+        tgt: token ids of the targets.
+        max_length: tokens, EOS counted, to which longer sentences are cut.
+        columns: padding added to every batch of sources, on top of the token budget, so that it
+            changes nobody's company. Targets get none: the causal mask hides what stands to their
+            right from every real position.
+        collate: makes the batches, as a task wants them.
+        seed: of what it draws.
     """
 
-    def __init__(self, src: TokenIds, tgt: TokenIds, max_length: int):
+    def __init__(  # noqa: PLR0913
+        self,
+        src: TokenIds,
+        tgt: TokenIds,
+        *,
+        max_length: int,
+        columns: int,
+        collate: Collate,
+        seed: int,
+    ):
         self._src = src
         self._tgt = tgt
         self._max_length = max_length
+        self._columns = columns
+        self._collate = collate
+        self._seed = seed
+        self.epoch = 0
 
-    def __getitem__(self, rows: Rows) -> Batch:
-        src = padded(self._src, rows, self._max_length)
-        tgt = padded(self._tgt, rows, self._max_length)
-        tgt_in = np.roll(tgt, 1, axis=1)
-        tgt_in[tgt_in == EOS] = PAD
-        tgt_in[:, 0] = BOS
-        return Batch(*(torch.from_numpy(part) for part in (src, tgt_in, tgt, rows.copy())))
+    def __getitem__(self, lines: Rows) -> Batch:
+        src = padded(self._src, lines, self._max_length)
+        tgt = padded(self._tgt, lines, self._max_length)
+        src = np.pad(src, ((0, 0), (0, self._columns)), constant_values=PAD)
+        return self._collate(src, tgt, lines, self._draw)
+
+    def _draw(self, line: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, self.epoch, line])
 
 
 def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int64]:
@@ -45,9 +67,9 @@ def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int6
 class EvaluationLoader(DataLoader[Batch]):
     """Batches of a split in their fixed order."""
 
-    def __init__(self, pairs: SentencePairs, batches: Batches, seed: int):
+    def __init__(self, examples: Examples, batches: Batches, seed: int):
         super().__init__(
-            pairs,
+            examples,
             sampler=batches,
             batch_size=None,  # the sampler gives whole batches
             generator=torch.Generator().manual_seed(seed),  # leaves the global one alone
@@ -62,8 +84,9 @@ class TrainingLoader(EvaluationLoader):
     at the first batch.
     """
 
-    def __init__(self, pairs: SentencePairs, batches: TrainingBatches, seed: int):
-        super().__init__(pairs, batches, seed)
+    def __init__(self, examples: Examples, batches: TrainingBatches, seed: int):
+        super().__init__(examples, batches, seed)
+        self._examples = examples
         self._training_batches = batches
         self._position = 0
         self._resume_at: dict[str, int] | None = None
@@ -72,6 +95,7 @@ class TrainingLoader(EvaluationLoader):
         # nothing here runs before the first batch is asked for: by then the epoch has been set
         first = self._first_batch()
         self._training_batches.skip = first
+        self._examples.epoch = self._training_batches.epoch
         for done, batch in enumerate(super().__iter__(), start=first + 1):
             self._position = done % len(self)
             yield batch

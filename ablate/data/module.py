@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytorch_lightning as pl
 
-from ablate.data.batch import Batch
+from ablate.data.batch import Batch, Collate
 from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingBatches, numbered
 from ablate.data.cache import TokenCache, TokenIds, open_cache
-from ablate.data.loader import EvaluationLoader, SentencePairs, TrainingLoader, padded
-from ablate.data.padded_sources import PaddedSources
+from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader, padded
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Tokenizers
@@ -33,8 +32,8 @@ class Counts(NamedTuple):
     truncated: int  # pairs used with at least one side cut
 
 
-class TranslationData(pl.LightningDataModule):
-    """A corpus as batches of token ids.
+class TextData(pl.LightningDataModule):
+    """A corpus as batches of a task.
 
     Call `prepare` first. In training, pairs with more than `batch.max_length` tokens on a side
     (EOS counted) are skipped or truncated, as `batch.too_long` says. In evaluation every
@@ -45,12 +44,20 @@ class TranslationData(pl.LightningDataModule):
     """
 
     def __init__(
-        self, *, corpus: Corpus, scheme: Scheme, batch: Batching, cache_dir: str, seed: int
+        self,
+        *,
+        corpus: Corpus,
+        scheme: Scheme,
+        collate: Collate,
+        batch: Batching,
+        cache_dir: str,
+        seed: int,
     ):
         super().__init__()
         _check(batch)
         self._corpus = corpus
         self._scheme = scheme
+        self._collate = collate
         self._batch = batch
         self._cache_dir = Path(cache_dir)
         self._seed = seed
@@ -148,7 +155,7 @@ class TranslationData(pl.LightningDataModule):
                 f"batch.tokens={batch.tokens} gives fewer training batches than the "
                 f"{rank.world_size} devices; make it smaller, or use fewer devices."
             )
-        return TrainingLoader(self._pairs("train"), batches, self._seed)
+        return TrainingLoader(self._examples("train"), batches, self._seed)
 
     def val_dataloader(self) -> EvaluationLoader:
         """Return this rank's share of validation."""
@@ -167,7 +174,7 @@ class TranslationData(pl.LightningDataModule):
 
     def first_lines(self, split: str, count: int) -> Batch:
         """Return the first lines of a split, at most `count`, as a batch."""
-        return self._pairs(split)[np.arange(min(count, len(self._whole(split).rows)))]
+        return self._examples(split)[np.arange(min(count, len(self._whole(split).rows)))]
 
     def longest(self, split: str) -> tuple[int, int]:
         """Return the tokens (EOS counted) of the longest source and target used of a split."""
@@ -199,10 +206,16 @@ class TranslationData(pl.LightningDataModule):
     def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
         sizes, rank = self._whole(split), self._rank()
         batches = EvaluationBatches(sizes, self._batch.eval_tokens, bucket, rank)
-        return EvaluationLoader(self._pairs(split, padding), batches, self._seed)
+        return EvaluationLoader(self._examples(split, padding), batches, self._seed)
 
-    def _pairs(self, split: str, padding: int = 0) -> SentencePairs:
-        return PaddedSources(*self._ids(split), self._batch.max_length, padding)
+    def _examples(self, split: str, padding: int = 0) -> Examples:
+        return Examples(
+            *self._ids(split),
+            max_length=self._batch.max_length,
+            columns=padding,
+            collate=self._collate,
+            seed=self._seed,
+        )
 
     def _lengths(self, split: str, at_most: int) -> list[Rows]:
         """Return the tokens of each source and each target, EOS counted, as far as `at_most`."""

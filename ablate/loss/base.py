@@ -1,13 +1,18 @@
 """The seam of losses."""
 
 from abc import ABC, abstractmethod
+from enum import Enum
 from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ablate.model.laws import Law
+
+class Law(Enum):
+    """Properties that tests/laws checks for every loss that does not declare otherwise."""
+
+    NLL_WITHOUT_SMOOTHING = "a loss whose epsilon is 0 equals the negative log-likelihood"
 
 
 class Scored(NamedTuple):
@@ -27,6 +32,8 @@ class Loss(nn.Module, ABC):
     """What training minimises, and the unsmoothed measure that arms are compared by."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
+    # whether the objective is a mean over rows, so that it may be taken a chunk of rows at a time
+    mean_over_rows: ClassVar[bool] = False
 
     @abstractmethod
     def forward(

@@ -17,6 +17,8 @@ from ablate.loss.closed_form import Target, cross_entropy
 class CrossEntropy(Loss):
     """The negative log-likelihood itself."""
 
+    mean_over_rows = True
+
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:

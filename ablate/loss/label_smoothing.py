@@ -36,6 +36,8 @@ class LabelSmoothing(Loss):
         UserError: another value.
     """
 
+    mean_over_rows = True
+
     def __init__(self, *, epsilon: float, target: str) -> None:
         super().__init__()
         if not 0 <= epsilon < 1:

@@ -9,16 +9,12 @@ What to expect: at the first step a ratio above 1 for deep Post-LN, about 1 for 
 """
 
 import math
-import re
-from collections import defaultdict
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 from torch import Tensor, nn
-
-LAYER = re.compile(r"\b(encoder|decoder)\.layers\.(\d+)\.")
 
 
 class LayerGradients(Callback):
@@ -31,7 +27,7 @@ class LayerGradients(Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Find the layers once: to go through all names takes longer than the norms."""
-        self.layers = layers(pl_module)
+        self.layers = dict(pl_module.model.layers())  # type: ignore[operator, union-attr]
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
@@ -61,16 +57,6 @@ class LayerGradients(Callback):
         self.first, self.last = state_dict["first"], state_dict["last"]
 
 
-def layers(model: nn.Module) -> dict[str, list[nn.Parameter]]:
-    """Return the parameters of each layer, "encoder.0" to the last of the decoder."""
-    found: defaultdict[str, list[nn.Parameter]] = defaultdict(list)
-    for name, parameter in model.named_parameters():
-        layer = LAYER.search(name)
-        if layer:
-            found[f"{layer[1]}.{layer[2]}"].append(parameter)
-    return dict(found)
-
-
 def layer_norms(layers: dict[str, list[nn.Parameter]]) -> dict[str, Tensor]:
     """Return the L2 norm of the gradient of each layer that has one."""
     grads = {
@@ -83,8 +69,8 @@ def layer_norms(layers: dict[str, list[nn.Parameter]]) -> dict[str, Tensor]:
 def ratios(norms: dict[str, float]) -> dict[str, float]:
     """Return the largest norm over the smallest of each stack, "encoder_ratio"."""
     found: dict[str, float] = {}
-    for stack in ("encoder", "decoder"):
-        own = [norm for layer, norm in norms.items() if layer.startswith(stack)]
-        if own and min(own) > 0:
+    for stack in dict.fromkeys(layer.partition(".")[0] for layer in norms):
+        own = [norm for layer, norm in norms.items() if layer.startswith(f"{stack}.")]
+        if min(own) > 0:
             found[f"{stack}_ratio"] = max(own) / min(own)
     return found

@@ -16,25 +16,30 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
+from lightning_fabric.utilities import move_data_to_device
 from torch import Tensor
 
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import PAD
+from ablate.model.base import Model
 from ablate.model.inspect import attention_weights
-from ablate.model.transformer import Transformer
 
 SENTENCES = 64  # of validation, the first ones, whatever the batches are
 
 
-def head_distances(model: Transformer, batch: Batch) -> dict[str, float]:
+def head_distances(model: Model, batch: Batch, device: torch.device) -> dict[str, float]:
     """Return heads/encoder_self, heads/decoder_self and heads/decoder_cross, each 0 to 1 bit.
 
-    Each is a mean over the layers; with one head it is 0.
+    Each is a mean over the layers; with one head it is 0. A model without attention has none.
     """
+    if not any(True for _ in model.attentions()):
+        return {}
+    inputs = move_data_to_device(batch.inputs, device)
     found: dict[str, list[float]] = {}
-    for name, weights in attention_weights(model, batch.src, batch.tgt_in).items():
+    for name, weights in attention_weights(model, inputs).items():
         stack, _, kind = name.split(".")
-        queries = (batch.src if stack == "encoder" else batch.tgt_in) != PAD
+        # an encoder reads the first of the inputs, a decoder the last
+        queries = (inputs[0] if stack == "encoder" else inputs[-1]) != PAD
         found.setdefault(f"heads/{stack}_{kind}", []).append(distance(weights, queries))
     return {name: sum(layers) / len(layers) for name, layers in found.items()}
 

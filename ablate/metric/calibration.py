@@ -13,10 +13,9 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 from torchmetrics import Metric
 
-from ablate.loss.chunked import chunks, rows_at_once
+from ablate.model.head import Head
 
 BINS = 15
 QUANTUM = 2.0**30  # confidences are rounded to 1e-9, so that sums up to 8 million tokens are exact
@@ -32,12 +31,12 @@ class Predictions(NamedTuple):
 
 @torch.no_grad()
 def predictions(
-    weight: Float[Tensor, "V D"], states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
+    head: Head, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
 ) -> Predictions:
-    """Return the predictions of the logits `states weight^T`, which never exist all at once."""
+    """Return what the head predicts from states; its logits never exist all at once."""
     parts = []
-    for chunk in chunks(len(targets), rows_at_once(weight)):
-        log_p = F.linear(states[chunk], weight).float().log_softmax(-1)
+    for chunk in head.chunks(len(targets)):
+        log_p = head(states[chunk]).float().log_softmax(-1)
         true = log_p.gather(1, targets[chunk, None])[:, 0]
         best, token = log_p.max(-1)
         parts.append((-true, best.exp(), token == targets[chunk]))

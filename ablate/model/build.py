@@ -4,21 +4,21 @@ import torch
 from omegaconf import DictConfig
 
 from ablate.construct import construct
-from ablate.model.transformer import Transformer
+from ablate.model.base import Model
 
 
-def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bool) -> Transformer:
+def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bool) -> Model:
     """Return the model that `config` (the node `model`) describes.
 
     It draws nothing from torch's global random numbers, so that whatever is random later does
-    not depend on the arm; `ablate.model.initialise` sets the initial values. Under
+    not depend on the arm; `ablate.initial.seeded` sets the initial values. Under
     `torch.device("meta")` it only checks that everything fits.
 
     Raises:
         UserError: a wrong size, value or combination.
     """
     with torch.random.fork_rng(devices=[]):
-        model: Transformer = construct(
+        model: Model = construct(
             config, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab
         )
     return model

@@ -9,6 +9,7 @@ What differs: on a CPU, eight decisions are cut from one random number of 64 bit
 What to expect: the same distribution as torch's; other masks for the same seed.
 """
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -16,8 +17,30 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.errors import UserError
+
 DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # levels of the rate: what holds one
 TOLERANCE = 0.02  # relative, of the rate and of what is kept
+
+
+@dataclass
+class Rates:
+    """Probability of dropout at each site of a Transformer; the YAML has all follow `rate`.
+
+    Raises:
+        UserError: one of them is no probability below 1.
+    """
+
+    rate: float
+    residual: float
+    attention: float
+    feed_forward: float
+    embedding: float
+
+    def __post_init__(self) -> None:
+        for site, rate in asdict(self).items():
+            if not 0 <= rate < 1:
+                raise UserError(f"model.dropout.{site}={rate}: it must be at least 0 and below 1")
 
 
 class Dropout(nn.Module):

@@ -2,37 +2,35 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.model.attention.base import Kernel
-from ablate.model.transformer import Transformer
+from ablate.model.base import Model
+from ablate.model.padding.base import Mask
 
 
 @torch.no_grad()
-def attention_weights(
-    model: Transformer, src: Int[Tensor, "B S"], tgt_in: Int[Tensor, "B T"]
-) -> dict[str, Float[Tensor, "B H Q K"]]:
-    """Return the weights of every attention, without dropout.
+def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H Q K"]]:
+    """Return the weights of every attention on a batch's inputs, without dropout.
 
     Keys are "encoder.0.self", "decoder.0.self", "decoder.0.cross", numbers counting layers.
     """
     found: dict[str, Tensor] = {}
 
     def record(name: str) -> Any:
-        def hook(kernel: nn.Module, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
-            found[name] = output[1] if output[1] is not None else weights_of(kernel, *inputs)
+        def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
+            found[name] = weights_of(kernel, *inputs)
 
         return hook
 
-    handles = [kernel.register_forward_hook(record(name)) for name, kernel in kernels(model)]
+    handles = [kernel.register_forward_hook(record(name)) for name, kernel in model.attentions()]
     training = model.training
     try:
-        model.eval()(src, tgt_in)
+        model.eval()(inputs)
     finally:
         model.train(training)
         for handle in handles:
@@ -40,25 +38,16 @@ def attention_weights(
     return found
 
 
-def kernels(model: Transformer) -> Iterator[tuple[str, Kernel]]:
-    """Yield every attention kernel with its name."""
-    for number, encoder_layer in enumerate(model.encoder.layers):
-        yield f"encoder.{number}.self", encoder_layer.self_attention.kernel
-    for number, decoder_layer in enumerate(model.decoder.layers):
-        yield f"decoder.{number}.self", decoder_layer.self_attention.kernel
-        yield f"decoder.{number}.cross", decoder_layer.cross_attention.kernel
-
-
 def weights_of(
-    kernel: nn.Module, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None
+    kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None
 ) -> Float[Tensor, "B H Q K"]:
-    """Return the weights of a kernel that does not tell them.
+    """Return the weights of a kernel.
 
     Kernels are linear in the values, so the values of an identity matrix are the weights.
     """
     n_keys = k.size(2)
     identity = torch.eye(n_keys, dtype=v.dtype, device=v.device)
-    weights: Tensor = kernel.forward(q, k, identity.expand(*v.shape[:2], -1, -1), keep)[0]
+    weights: Tensor = kernel.forward(q, k, identity.expand(*v.shape[:2], -1, -1), mask, bias)
     return weights
 
 

@@ -10,4 +10,3 @@ class Law(Enum):
     SOURCE_PADDING = "more padding on the source changes nothing at real positions"
     TARGET_PADDING = "more padding on the target changes nothing at real positions"
     STEPWISE = "decoding step by step with caches equals one parallel pass"
-    NLL_WITHOUT_SMOOTHING = "a loss whose epsilon is 0 equals the negative log-likelihood"

@@ -1,9 +1,6 @@
 """Checks of the model's numbers, before anything is built."""
 
-from dataclasses import asdict
-
 from ablate.errors import UserError
-from ablate.schema import Dropout
 
 
 def check_positive(**sizes: int) -> None:
@@ -11,13 +8,6 @@ def check_positive(**sizes: int) -> None:
     for key, size in sizes.items():
         if size < 1:
             raise UserError(f"model.{key} is {size}: it must be at least 1")
-
-
-def check_dropout(dropout: Dropout) -> None:
-    """Raise UserError unless every probability is at least 0 and below 1."""
-    for site, rate in asdict(dropout).items():
-        if not 0 <= rate < 1:
-            raise UserError(f"model.dropout.{site} is {rate}: it must be at least 0 and below 1")
 
 
 def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:

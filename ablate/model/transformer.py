@@ -1,6 +1,7 @@
 """The encoder-decoder Transformer (arXiv:1706.03762), its components given as factories."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from jaxtyping import Float, Int
@@ -8,23 +9,36 @@ from torch import Tensor, nn
 
 from ablate.data.vocabulary import PAD
 from ablate.model.attention.base import Kernel
-from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.decoder import Decoder, DecoderLayer
-from ablate.model.decoder_state import DecoderState
+from ablate.model.attention.multi_head import (
+    CrossAttention,
+    MultiHeadAttention,
+    SelfAttention,
+)
+from ablate.model.base import Model, Seq2Seq
+from ablate.model.dropout import Rates
 from ablate.model.embedding.base import Embedding
-from ablate.model.encoder import Encoder, EncoderLayer
 from ablate.model.feed_forward.base import FeedForward
-from ablate.model.memory import Memory
+from ablate.model.head import LinearHead
 from ablate.model.norm.base import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
-from ablate.model.residual.base import Residual
-from ablate.model.sizes import check_dropout, check_positive, head_width
-from ablate.schema import Dropout
+from ablate.model.residual.base import Depth, Residual
+from ablate.model.sizes import check_positive, head_width
+from ablate.model.stack import Stack, StackCache
+from ablate.model.sublayer import Memory, Sublayer
 
 
-class Transformer(nn.Module):
-    """Source tokens to memory, memory and target tokens to logits.
+@dataclass
+class Own:
+    """Components of one attention or stack in place of the model's; None: the model's."""
+
+    attention: Callable[..., Kernel] | None
+    padding: Callable[..., Padding] | None
+    position: Callable[..., Position] | None = None
+
+
+class Transformer(Model):
+    """Source tokens to memory, memory and target tokens to states.
 
     Args:
         d_model: width of every layer.
@@ -36,6 +50,8 @@ class Transformer(nn.Module):
         dropout: probability of each site.
         position, residual, norm, attention, padding, feed_forward, embedding: factories, called
             once per use; the seam of each is the `base.py` of its folder.
+        encoder, decoder: what self-attention and positions of a stack have in their place.
+        cross: the same of cross-attention, in which positions do not act.
         src_vocab: size of the source vocabulary.
         tgt_vocab: size of the target vocabulary.
         joint_vocab: whether both are the same vocabulary.
@@ -53,7 +69,7 @@ class Transformer(nn.Module):
         d_head: int | None,
         n_layers: int,
         n_decoder_layers: int,
-        dropout: Dropout,
+        dropout: Rates,
         position: Callable[..., Position],
         residual: Callable[..., Residual],
         norm: Callable[..., Norm],
@@ -61,6 +77,9 @@ class Transformer(nn.Module):
         padding: Callable[..., Padding],
         feed_forward: Callable[..., FeedForward],
         embedding: Callable[..., Embedding],
+        encoder: Own,
+        decoder: Own,
+        cross: Own,
         src_vocab: int,
         tgt_vocab: int,
         joint_vocab: bool,
@@ -69,50 +88,64 @@ class Transformer(nn.Module):
         check_positive(
             d_model=d_model, d_ff=d_ff, n_layers=n_layers, n_decoder_layers=n_decoder_layers
         )
-        check_dropout(dropout)
         d_head = head_width(d_model, n_heads, d_head)
 
-        def new_attention() -> MultiHeadAttention:
-            kernel = attention(d_head=d_head, dropout=dropout.attention)
-            return MultiHeadAttention(
-                d_model=d_model, n_heads=n_heads, d_head=d_head, kernel=kernel
-            )
+        sizes = {"d_model": d_model, "n_heads": n_heads, "d_head": d_head}
+
+        def kernel(own: Own) -> Kernel:
+            return (own.attention or attention)(d_head=d_head, dropout=dropout.attention)
+
+        def self_attention(own: Own, *, causal: bool) -> SelfAttention:
+            own_padding = (own.padding or padding)()
+            return SelfAttention(**sizes, kernel=kernel(own), padding=own_padding, causal=causal)
+
+        def cross_attention() -> CrossAttention:
+            own_padding = (cross.padding or padding)()
+            return CrossAttention(**sizes, kernel=kernel(cross), padding=own_padding)
+
+        def encoder_layer() -> dict[str, Sublayer]:
+            return {
+                "self_attention": self_attention(encoder, causal=False),
+                "feed_forward": new_feed_forward(),
+            }
+
+        def decoder_layer() -> dict[str, Sublayer]:
+            return {
+                "self_attention": self_attention(decoder, causal=True),
+                "cross_attention": cross_attention(),
+                "feed_forward": new_feed_forward(),
+            }
 
         new_feed_forward = partial(
             feed_forward, d_model=d_model, d_ff=d_ff, dropout=dropout.feed_forward
         )
-        new_norm = partial(norm, d_model=d_model)
-        new_residual = partial(residual, norm=new_norm, dropout=dropout.residual)
+        new_residual = partial(
+            residual, norm=partial(norm, d_model=d_model), dropout=dropout.residual
+        )
+        layers = {"encoder_layers": n_layers, "decoder_layers": n_decoder_layers}
 
         self.embedding = embedding(
             d_model=d_model, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab
         )
-        self.encoder = Encoder(
-            [
-                EncoderLayer(new_attention(), new_feed_forward(), new_residual)
-                for _ in range(n_layers)
-            ],
-            final_norm=new_residual().final_norm(new_norm),
-            position=position(d_model=d_model),
-            padding=padding(),
+        self.encoder = Stack(
+            [encoder_layer() for _ in range(n_layers)],
+            d_model=d_model,
+            position=(encoder.position or position)(d_model=d_model),
+            residual=new_residual(depth=Depth("encoder", 2 * n_layers, **layers)),
             dropout=dropout.embedding,
         )
-        self.decoder = Decoder(
-            [
-                DecoderLayer(new_attention(), new_attention(), new_feed_forward(), new_residual)
-                for _ in range(n_decoder_layers)
-            ],
-            final_norm=new_residual().final_norm(new_norm),
-            position=position(d_model=d_model),
-            padding=padding(),
+        self.decoder = Stack(
+            [decoder_layer() for _ in range(n_decoder_layers)],
+            d_model=d_model,
+            position=(decoder.position or position)(d_model=d_model),
+            residual=new_residual(depth=Depth("decoder", 3 * n_decoder_layers, **layers)),
             dropout=dropout.embedding,
         )
+        self.head = LinearHead(self.embedding.output_weight)
 
-    def forward(
-        self, src: Int[Tensor, "B S"], tgt_in: Int[Tensor, "B T"]
-    ) -> Float[Tensor, "B T V"]:
-        """Return the logits of the token after each target token."""
-        return self.project(self.decode(tgt_in, self.encode(src)))
+    def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
+        """Return the states that predict what follows each target token."""
+        return self.decode(inputs.tgt_in, self.encode(inputs.src))
 
     def encode(self, src: Int[Tensor, "B S"]) -> Memory:
         """Return the encoded source."""
@@ -123,14 +156,29 @@ class Transformer(nn.Module):
         """Return the last hidden states of the decoder."""
         return self.decoder(self.embedding.embed_tgt(tgt_in), tgt_in != PAD, memory)
 
-    def project(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
-        """Return the logits of hidden states."""
-        return self.embedding.project(states)
+    def start(self, src: Int[Tensor, "B S"], beams: int) -> StackCache:
+        """Encode the source; return what decoding remembers, `beams` rows per sentence."""
+        return self.decoder.start(self.encode(src), beams)
 
-    def start(self, memory: Memory, beams: int) -> DecoderState:
-        """Return the state of an incremental decoding of `beams` rows per sentence."""
-        return self.decoder.start(memory, beams)
+    def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
+        """Return the states that predict what follows each row's newest token."""
+        newest = tokens.view(-1, cache.slots.beams)
+        return self.decoder.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
-    def step(self, tokens: Int[Tensor, " R"], state: DecoderState) -> Float[Tensor, "R V"]:
-        """Return the logits of the token after each row's newest one, and advance the state."""
-        return self.project(self.decoder.step(self.embedding.embed_tgt(tokens[:, None]), state))
+    def limits(self) -> dict[str, int | None]:
+        """Return the longest source and target that there are positions for."""
+        return {"source": self.encoder.position.longest, "target": self.decoder.position.longest}
+
+    def attentions(self) -> Iterator[tuple[str, Kernel]]:
+        """Yield every attention, as "encoder.0.self" and "decoder.0.cross"."""
+        for stack in ("encoder", "decoder"):
+            for number, layer in enumerate(getattr(self, stack).layers):
+                for name, sublayer in layer.items():
+                    if isinstance(sublayer, MultiHeadAttention):
+                        yield f"{stack}.{number}.{name.removesuffix('_attention')}", sublayer.kernel
+
+    def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
+        """Yield the parameters of each layer, as "encoder.0"."""
+        for stack in ("encoder", "decoder"):
+            for number, own in enumerate(getattr(self, stack).parameters_by_layer()):
+                yield f"{stack}.{number}", own

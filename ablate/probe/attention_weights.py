@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ablate.data.vocabulary import PAD
+from ablate.model.base import Seq2Seq
 from ablate.model.inspect import attention_weights
 from ablate.model.transformer import Transformer
 from ablate.probe.random_models import RandomModels
@@ -49,7 +50,7 @@ class AttentionWeights(RandomModels):
             "decoder.self": (tgt, tgt),
             "decoder.cross": (tgt, src),
         }
-        weights = by_kind(attention_weights(model, src, tgt))
+        weights = by_kind(attention_weights(model, Seq2Seq(src, tgt)))
         sums, padding = {}, {}
         for kind, (queries, keys) in sides.items():
             real = (queries != PAD)[:, :, None]

@@ -90,7 +90,7 @@ def existing(position: Position, d_model: int, length: int) -> int:
 @torch.no_grad()
 def encodings(position: Position, d_model: int, length: int) -> Float[Tensor, "L D"]:
     """Return what is added to the embeddings at positions 0 to length - 1."""
-    return position(torch.zeros(1, length, d_model), offset=0)[0]
+    return position.embed(torch.zeros(1, length, d_model), torch.arange(length)[None])[0]
 
 
 def residual(position: Sinusoidal, p: Float[Tensor, "L D"], k: int, turned: int) -> float:

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.loss.chunked import loss_of_states
 from ablate.loss.cross_entropy import CrossEntropy
+from ablate.model.base import Seq2Seq
+from ablate.model.sublayer import Place
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 from ablate.probe.others import Others
@@ -75,8 +76,10 @@ class StepTime(Probe):
             random_sentences(model, [length] * self.batch_size, generator).to(self.device)
             for length in (self.src_length, self.tgt_length)
         )
-        attention = model.encoder.layers[0].self_attention
+        attention = model.encoder.sublayers[0]
         x = model.embedding.embed_src(src).detach()
+        positions = torch.arange(src.size(1), device=self.device)[None]
+        at = Place(positions, model.encoder.position, torch.ones_like(src, dtype=torch.bool), None)
 
         def step() -> None:
             model.zero_grad()
@@ -90,7 +93,7 @@ class StepTime(Probe):
 
         def attend() -> None:
             with self.autocast():
-                mixed = attention(x, x, None)
+                mixed = attention(x, at)
             torch.autograd.backward(mixed.sum())
 
         others = Others()
@@ -144,6 +147,5 @@ def device_of(accelerator: str) -> torch.device:
 
 def loss(model: Transformer, src: Tensor, tgt: Tensor) -> Tensor:
     """Return the cross-entropy of each target token after the one before it."""
-    states = model.decode(tgt, model.encode(src)).flatten(0, 1)
-    weight = model.embedding.output_weight()
-    return loss_of_states(CrossEntropy(), weight, states, tgt.roll(-1, 1).flatten())[0]
+    states = model(Seq2Seq(src, tgt)).flatten(0, 1)
+    return model.head.score(CrossEntropy(), states, tgt.roll(-1, 1).flatten())[0]

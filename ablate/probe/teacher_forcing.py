@@ -43,13 +43,13 @@ class TeacherForcing(RandomModels):
         src = random_sentences(model, lengths, generator)
         tgt = random_sentences(model, [self.length] * SENTENCES, generator)
         memory = model.encode(src)
-        whole = model.project(model.decode(tgt, memory))
+        whole = model.head(model.decode(tgt, memory))
         prefix = [
-            model.project(model.decode(tgt[:, :end], memory)[:, -1])
+            model.head(model.decode(tgt[:, :end], memory)[:, -1])
             for end in range(1, self.length + 1)
         ]
-        state = model.start(memory, beams=1)
-        step = [model.step(tokens, state) for tokens in tgt.T]
+        state = model.start(src, beams=1)
+        step = [model.head(model.step(tokens, state)) for tokens in tgt.T]
         neighbours = (whole[:, 1:] - whole[:, :-1]).abs().amax(-1)
         return torch.stack(
             [

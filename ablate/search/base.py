@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -11,7 +11,6 @@ from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 
 
-@runtime_checkable
 class State(Protocol):
     """The decoder's memory of what it has produced: `beams` rows for each sentence."""
 
@@ -22,18 +21,18 @@ class State(Protocol):
         """Drop all sentences but these."""
 
 
-@runtime_checkable
 class Model(Protocol):
-    """A model that decodes step by step; `ablate.model.transformer.Transformer` is one."""
+    """What decodes step by step; `ablate.model.base.Model` does."""
 
-    def encode(self, src: Int[Tensor, "B S"]) -> Any:
-        """Return the memory of the sources."""
-
-    def start(self, memory: Any, beams: int) -> Any:
+    def start(self, src: Int[Tensor, "B S"], beams: int) -> Any:
         """Return the `State` before the first step."""
 
-    def step(self, tokens: Int[Tensor, " R"], state: Any) -> Float[Tensor, "R V"]:
-        """Return the logits of each row's next token, given its last one."""
+    def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
+        """Return the states that predict each row's next token, given its last one."""
+
+    @property
+    def head(self) -> Any:
+        """What turns states into logits."""
 
 
 class Search(ABC):

@@ -59,9 +59,9 @@ class Beam(Search):
             return []
         limits = length_limits(src, self.max_ratio, self.max_extra)
         beams = _Beams(limits, self.size, self.length_penalty)
-        state = model.start(model.encode(src), self.size)
+        state = model.start(src, self.size)
         for _ in range(int(limits.max()) + 1):
-            parents = beams.advance(model.step(beams.tokens.flatten(), state))
+            parents = beams.advance(model.head(model.step(beams.tokens.flatten(), state)))
             live = beams.live()
             n_live = int(live.sum())
             if not n_live:

@@ -9,17 +9,18 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
-from torch import Tensor
 
-from ablate.data.module import TranslationData
-from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.data.batch import Batch, Ids
+from ablate.data.module import TextData
+from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
-from ablate.loss.chunked import loss_of_states
 from ablate.run import make_model, make_parts
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.cell import SEEDS, Cell
+from ablate.task.base import Task
 
 # What two steps on a fixed batch can show; of the rest, each is a difference by itself.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
@@ -27,7 +28,7 @@ LENGTHS = (12, 9, 7, 4, 3, 1)  # of the sentences of the fixed batch
 STEPS = 2
 
 
-def check_arms(cells: list[Cell], study: dict[str, Any], data: dict[int, TranslationData]) -> None:
+def check_arms(cells: list[Cell], study: dict[str, Any], data: dict[int, TextData]) -> None:
     """Raise UserError unless the cells form the study; `data` holds their corpora by number."""
     _check_swept(cells, study)
     _check_claims(cells, study)
@@ -106,7 +107,7 @@ def _walk(node: Any, path: str) -> Iterable[tuple[str, Any]]:
         yield from _walk(value, f"{path}.{key}" if path else str(key))
 
 
-def _check_training(arms: list[Cell], data: dict[int, TranslationData]) -> None:
+def _check_training(arms: list[Cell], data: dict[int, TextData]) -> None:
     """Two arms that differ only in what two steps can show must differ after them."""
     prints: dict[int, str] = {}
     for one, other in itertools.combinations(arms, 2):
@@ -126,19 +127,18 @@ def _seen(factor: str) -> bool:
     return factor.replace("/", ".").startswith(SEEN)
 
 
-def trained_a_little(config: DictConfig, data: TranslationData) -> str:
+def trained_a_little(config: DictConfig, data: TextData) -> str:
     """Hash of all parameters after two optimiser steps on a fixed batch with padding."""
     model = make_model(config, data)
     parts = make_parts(config)
-    optimizer = parts["optimizer"](model.parameters())
+    optimizer = parts["optimizer"](p for p in model.parameters() if p.requires_grad)
     factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: parts["schedule"](d + 1))
-    src, tgt_in, tgt_out = fixed_batch(data.src_vocab, data.tgt_vocab)
+    batch = fixed_batch(parts["task"], data.src_vocab, data.tgt_vocab)
+    real = batch.targets != PAD
     seed_dropout(seed_of(config), 0)
     for _ in range(STEPS):
-        keep = tgt_out != PAD
-        states = model.decode(tgt_in, model.encode(src))[keep]
-        weight = model.embedding.output_weight()
-        objective, _ = loss_of_states(parts["loss"], weight, states, tgt_out[keep])
+        states, targets = model(batch.inputs)[real], batch.targets[real]
+        objective, _ = model.head.score(parts["loss"], states, targets)
         optimizer.zero_grad()
         torch.autograd.backward(objective)
         optimizer.step()
@@ -147,18 +147,14 @@ def trained_a_little(config: DictConfig, data: TranslationData) -> str:
     return hashlib.sha256(values).hexdigest()
 
 
-def fixed_batch(src_vocab: int, tgt_vocab: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Source, target input and target output of some random sentences of unlike lengths."""
-    random = torch.Generator().manual_seed(0)
-    columns = torch.arange(max(LENGTHS) + 1)
-    length = torch.tensor(LENGTHS)[:, None]
-    sides = []
-    for vocabulary, lengths in ((src_vocab, length), (tgt_vocab, length.flip(0))):
-        words = torch.randint(EOS + 2, vocabulary, (len(LENGTHS), len(columns)), generator=random)
-        words = words.where(columns < lengths, torch.where(columns == lengths, EOS, PAD))
-        sides.append(words)
-    src, tgt_out = sides
-    tgt_in = tgt_out.roll(1, 1)
-    tgt_in = tgt_in.where(tgt_in != EOS, PAD)
-    tgt_in[:, 0] = BOS
-    return src, tgt_in, tgt_out
+def fixed_batch(task: Task, src_vocab: int, tgt_vocab: int) -> Batch:
+    """Return a task's batch of some random sentences of unlike lengths."""
+    random = np.random.default_rng(0)
+    columns, lengths = np.arange(max(LENGTHS) + 1), np.array(LENGTHS)
+
+    def side(vocabulary: int, length: Ids) -> Ids:
+        words = random.integers(EOS + 2, vocabulary, (len(LENGTHS), len(columns)))
+        return np.where(columns < length, words, np.where(columns == length, EOS, PAD))
+
+    src, tgt = side(src_vocab, lengths[:, None]), side(tgt_vocab, lengths[::-1, None])
+    return task.batch(src, tgt, np.arange(len(LENGTHS)), np.random.default_rng)

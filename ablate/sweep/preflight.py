@@ -11,10 +11,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.config_check import check
 from ablate.construct import construct
-from ablate.data.module import TranslationData
+from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.length_check import check_lengths
-from ablate.model.transformer import Transformer
+from ablate.model.base import Model
 from ablate.run import PARTS, build_model, check_splits, make_parts, prepare_data
 from ablate.sweep.arms import check_arms
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
@@ -32,8 +32,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
     """
-    data: dict[str, TranslationData] = {}
-    built: dict[str, Transformer] = {}
+    data: dict[str, TextData] = {}
+    built: dict[str, Model] = {}
     needed = 0
     arms = _first_of_each(cells)
     count = Counter(without_seed(cell.overrides) for cell in (*cells, *screening))
@@ -67,7 +67,7 @@ def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
     return list(first.values())
 
 
-def _build(config: DictConfig, data: TranslationData) -> Transformer:
+def _build(config: DictConfig, data: TextData) -> Model:
     with torch.device("meta"):
         return build_model(config, data)
 
@@ -80,7 +80,7 @@ def _key(config: DictConfig, *nodes: str) -> str:
     return json.dumps([OmegaConf.to_container(config[n], resolve=True) for n in nodes])
 
 
-def _kept_bytes(model: Transformer) -> int:
+def _kept_bytes(model: Model) -> int:
     return sum(p.numel() * p.element_size() for p in model.parameters())
 
 

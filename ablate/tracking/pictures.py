@@ -7,80 +7,82 @@ every kind of colour vision.
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
+from lightning_fabric.utilities import move_data_to_device
 from PIL import Image
 from torch import Tensor
 
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import PAD
+from ablate.model.base import Model
 from ablate.model.inspect import attention_weights
-from ablate.model.position.base import Position
-from ablate.model.transformer import Transformer
-from ablate.task import Translation
+from ablate.model.stack import Stack
 from ablate.tracking.heatmap import Axis, Scale, heatmaps
+from ablate.train.module import Training
 
 HEADS = 4  # shown of each attention
 TOKENS = 12  # the sentence that is shown is about so long ...
 LINES = 100  # ... and the nearest to it among so many lines of validation
 LONGEST_LABEL = 10
+SHOWN = 32  # positions
 TOKEN_CELL = 24  # pixels
 PANEL = 480  # pixels of a side of the positions, about
 
 
-def pictures(task: Translation) -> Iterator[tuple[str, Image.Image]]:
+def pictures(task: Training) -> Iterator[tuple[str, Image.Image]]:
     """Yield names and pictures: attention in the last layers, and positions if there are any."""
     lines = task.data.first_lines("validation", LINES)
     yield from draw_attention(task, shown_line(lines))
-    tables = position_tables(task.model, lines.src.to(task.device))
+    tables = position_tables(task.model, task.device)
     if any(table.any() for table in tables.values()):
         yield "position", draw_positions(tables)
 
 
 def shown_line(lines: Batch) -> Batch:
-    """The pair whose target is nearest to TOKENS tokens, without padding."""
-    line = int(((lines.tgt_out != PAD).sum(1) - TOKENS).abs().argmin())
-    src, tgt_in, tgt_out = (
-        ids[line][ids[line] != PAD][None] for ids in (lines.src, lines.tgt_in, lines.tgt_out)
-    )
-    return Batch(src, tgt_in, tgt_out, lines.index[line, None])
+    """The example whose target is nearest to TOKENS tokens, without padding."""
+    line = int(((lines.targets != PAD).sum(1) - TOKENS).abs().argmin())
+    inputs = type(lines.inputs)(*(ids[line][ids[line] != PAD][None] for ids in lines.inputs))
+    targets = lines.targets[line]
+    return Batch(inputs, targets[targets != PAD][None], lines.lines[line, None])
 
 
-def draw_attention(task: Translation, pair: Batch) -> Iterator[tuple[str, Image.Image]]:
-    """Yield the three attentions of the last layers; the decoder reads the reference."""
-    weights = attention_weights(
-        task.model, *(ids.to(task.device) for ids in (pair.src, pair.tgt_in))
-    )
+def draw_attention(task: Training, one: Batch) -> Iterator[tuple[str, Image.Image]]:
+    """Yield the attentions of the last layers; a decoder reads the reference."""
+    if not any(True for _ in task.model.attentions()):
+        return
+    inputs = move_data_to_device(one.inputs, task.device)
+    last = {}  # of each kind of attention, the last layer
+    for name, weights in attention_weights(task.model, inputs).items():
+        side, number, kind = name.split(".")
+        last[side, kind] = int(number) + 1, weights
     tokenizers = task.data.tokenizers
-    source = _tokens("source token", tokenizers.src.pieces(pair.src[0].tolist()))
-    target = _tokens("reference token", tokenizers.tgt.pieces(pair.tgt_in[0].tolist()))
-    for side, kind, queries, keys in (
-        ("encoder", "self", source, source),
-        ("decoder", "self", target, target),
-        ("decoder", "cross", target, source),
-    ):
-        layer = len(getattr(task.model, side).layers)
-        heads = weights[f"{side}.{layer - 1}.{kind}"][0, :HEADS].float().cpu().numpy()
+    source = _tokens("source token", tokenizers.src.pieces(one.inputs[0][0].tolist()))
+    target = _tokens("reference token", tokenizers.tgt.pieces(one.inputs[-1][0].tolist()))
+    for (side, kind), (layer, weights) in last.items():
+        heads = weights[0, :HEADS].float().cpu().numpy()
         yield (
             f"attention/{side}_{kind}",
             heatmaps(
                 f"{side}, layer {layer}, {kind}-attention: row reads from column",
                 {f"head {number}": values for number, values in enumerate(heads, start=1)},
-                x=keys,
-                y=queries,
+                x=source if side == "encoder" or kind == "cross" else target,
+                y=source if side == "encoder" else target,
                 scale=Scale("attention weight", 0.0, float(heads.max()), "viridis"),
             ),
         )
 
 
 @torch.no_grad()
-def position_tables(model: Transformer, src: Int[Tensor, "B S"]) -> dict[str, Float[Tensor, "S D"]]:
-    """What encoder and decoder add to the embeddings, as far as the longest source goes."""
-    nothing = torch.zeros_like(model.embedding.embed_src(src[:1]))
-    stacks: dict[str, Position] = {
-        "encoder": model.encoder.position,
-        "decoder": model.decoder.position,
-    }
-    return {side: place(nothing, offset=0)[0].float().cpu() for side, place in stacks.items()}
+def position_tables(model: Model, device: torch.device) -> dict[str, Float[Tensor, "L D"]]:
+    """What each stack adds to the embeddings of its first positions."""
+    found = {}
+    for name, stack in model.named_modules():
+        if isinstance(stack, Stack):
+            length = min(SHOWN, stack.position.longest or SHOWN)
+            nothing = torch.zeros(1, length, stack.d_model, device=device)
+            positions = torch.arange(length, device=device)[None]
+            found[name] = stack.position.embed(nothing, positions)[0].float().cpu()
+    return found
 
 
 def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:

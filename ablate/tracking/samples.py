@@ -5,7 +5,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
-from ablate.task import Translation
+from ablate.train.module import Training
 
 KEY = "val/translations"
 COLUMNS = ["line", "source", "reference", "hypothesis"]
@@ -21,18 +21,18 @@ class Samples(Callback):
     @rank_zero_only
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log the table."""
-        if isinstance(pl_module, Translation) and not trainer.sanity_checking:
+        if isinstance(pl_module, Training) and pl_module.task.generates:
             rows = translations(pl_module, self.count)
             self.logger.log_table(KEY, COLUMNS, rows, step=trainer.global_step)
 
 
-def translations(task: Translation, count: int) -> list[list[int | str]]:
+def translations(task: Training, count: int) -> list[list[int | str]]:
     """Line number, source, reference and translation of the first lines of validation."""
-    batch = task.data.first_lines("validation", count).to(task.device)
-    found = task.validation_search(task.model, batch.src)
+    batch = task.data.first_lines("validation", count)
+    found = task.validation_search(task.model, batch.inputs.src.to(task.device))
     hypotheses = task.data.tokenizers.tgt.decode_batch(found)
     sources, references = task.data.sources("validation"), task.data.references("validation")
     return [
         [line, sources[line], references[line], hypothesis]
-        for line, hypothesis in zip(batch.index.tolist(), hypotheses, strict=True)
+        for line, hypothesis in zip(batch.lines.tolist(), hypotheses, strict=True)
     ]

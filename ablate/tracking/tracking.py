@@ -9,9 +9,9 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 
 from ablate.construct import construct
-from ablate.task import Translation
 from ablate.tracking.logger import RecordLogger
 from ablate.tracking.record import Record
+from ablate.train.module import Training
 
 
 class Follower(ABC):
@@ -26,7 +26,7 @@ class Follower(ABC):
         """What the trainer needs for it."""
 
     @abstractmethod
-    def show(self, task: Translation) -> None:
+    def show(self, task: Training) -> None:
         """Called with the weights that have been tested."""
 
     @abstractmethod
@@ -52,7 +52,7 @@ class Tracking:
         """What the trainer needs for the loggers."""
         return [callback for follower in self._followers for callback in follower.callbacks()]
 
-    def show(self, task: Translation) -> None:
+    def show(self, task: Training) -> None:
         """Show what is inside the tested model."""
         for follower in self._followers:
             follower.show(task)

@@ -21,7 +21,6 @@ from wandb.sdk.wandb_run import Run
 
 from ablate.errors import UserError
 from ablate.study.gather import LIBRARIES
-from ablate.task import Translation
 from ablate.tracking.arm import arm, choices, levels
 from ablate.tracking.connection import MODES
 from ablate.tracking.files import write_json
@@ -30,6 +29,7 @@ from ablate.tracking.record import Record
 from ablate.tracking.samples import Samples
 from ablate.tracking.start import NOTE, finish, start
 from ablate.tracking.tracking import Follower
+from ablate.train.module import Training
 
 # How a metric is summed up over a run, by the part after the slash; the others by their last value.
 SUMMARIES = {
@@ -105,7 +105,7 @@ class WandbRun(WandbLogger, Follower):
         super().log_metrics(metrics, self.steps_done())
 
     @rank_zero_only
-    def show(self, task: Translation) -> None:
+    def show(self, task: Training) -> None:
         """Log attention maps and positions."""
         from ablate.tracking.pictures import pictures  # matplotlib
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ablate.data.module import Counts, TranslationData
+from ablate.data.module import Counts, TextData
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
 from ablate.data.vocabulary import PAD
@@ -18,13 +18,13 @@ PAIRS = [(f"a b{i}", f"A B{i} C" + " D" * (i % 4)) for i in range(40)]
 def make(tmp_path, write, parallel):
     """Data of words: 40 training, 6 validation and 4 test pairs, all known but the last."""
 
-    def build(scheme=None, pairs=PAIRS, seed=1, **batch) -> TranslationData:
+    def build(scheme=None, pairs=PAIRS, seed=1, **batch) -> TextData:
         given = {
             name: write(tmp_path / name, part)
             for name, part in (("train", pairs), ("val", PAIRS[:6]), ("test", PAIRS[-3:] + [LONG]))
         }
         keys = dict(tokens=64, eval_tokens=64, max_length=12) | batch
-        return TranslationData(
+        return TextData(
             corpus=parallel(given["train"], validation=given["val"], test=given["test"]),
             scheme=scheme or Word(vocab_size=None, joint=False),
             batch=Batching(**keys),
@@ -40,7 +40,7 @@ LONG = ("a " * 20 + "new", "A " * 30 + "NEW.")
 
 @pytest.fixture
 def prepared(make):
-    def build(*args, **keys) -> TranslationData:
+    def build(*args, **keys) -> TextData:
         data = make(*args, **keys)
         data.prepare()
         return data

@@ -82,10 +82,10 @@ def test_damaged_weights_are_named_and_trained_again(go, finished, capfd):
 
 
 def test_a_lost_checkpoint_of_the_best_weights_is_trained_again(go, kill, tmp_path):
-    from ablate.run import Translation
+    from ablate.run import Training
 
     best = "checkpoint.tested=best"
-    kill("lost", Translation, "training_step", 12, best)
+    kill("lost", Training, "training_step", 12, best)
     for path in (tmp_path / "lost").rglob("best.pt"):
         path.write_bytes(b"nothing")
     with pytest.raises(UserError, match=r"best\.pt is damaged"):

@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 
-from ablate.task import Translation
+from ablate.train.module import Training
 from ablate.tracking import files
 
 MODES = {
@@ -19,13 +19,13 @@ MODES = {
 }
 # Lives of one run; each ends where the name is called for the nth time since it was resumed.
 LIVES = (
-    (Translation, "training_step", 5, False),
-    (Translation, "optimizer_step", 2, True),
-    (Translation, "validation_step", 1, False),
+    (Training, "training_step", 5, False),
+    (Training, "optimizer_step", 2, True),
+    (Training, "validation_step", 1, False),
     (files, "write_bytes", 4, True),
-    (Translation, "on_validation_epoch_end", 1, True),
-    (Translation, "test_step", 1, True),
-    (Translation, "on_test_epoch_end", 1, True),
+    (Training, "on_validation_epoch_end", 1, True),
+    (Training, "test_step", 1, True),
+    (Training, "on_test_epoch_end", 1, True),
 )
 SLOW = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, ev
     """An epoch has three batches, so states lie at its begin, its middle and its end."""
     saving = f"checkpoint.save_every={every}"
     whole = left(go("whole", saving))
-    kill("killed", Translation, "training_step", nth, saving)
+    kill("killed", Training, "training_step", nth, saving)
     assert left(go("killed", saving)) == whole
 
 
@@ -68,7 +68,7 @@ def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, ev
 )
 def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, status):
     whole = left(go("whole"))
-    real, steps = Translation.training_step, []
+    real, steps = Training.training_step, []
 
     def hit(task, *args):
         steps.append(task.global_step)
@@ -76,7 +76,7 @@ def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, st
             os.kill(os.getpid(), number)
         return real(task, *args)
 
-    monkeypatch.setattr(Translation, "training_step", hit)
+    monkeypatch.setattr(Training, "training_step", hit)
     with pytest.raises(SystemExit) as left_with:
         go("stopped")
     assert left_with.value.code == status
@@ -88,7 +88,7 @@ def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, st
 
 def test_a_signal_while_testing_ends_at_once_and_keeps_the_training(go, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(Translation, "test_step", lambda *args: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(Training, "test_step", lambda *args: os.kill(os.getpid(), signal.SIGTERM))
         go("stopped")
     assert not go("stopped")["trained"]
 
@@ -106,7 +106,7 @@ def test_a_diverged_run_that_was_killed_is_still_diverged(go, kill):
 @pytest.fixture
 def half(kill, tmp_path):
     """The folder of a run that was killed after its first state had been saved."""
-    kill("half", Translation, "training_step", 8)
+    kill("half", Training, "training_step", 8)
     (folder,) = (tmp_path / "half" / "runs").iterdir()
     return folder
 

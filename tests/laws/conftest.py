@@ -43,7 +43,7 @@ def build_model(**options):
 def built(config):
     """Return the model of a node `model`, its initial values drawn."""
     from ablate.model.build import build
-    from ablate.model.initialise import initialise
+    from ablate.initial.seeded import initialise
 
     model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
     initialise(model, 1)

@@ -6,7 +6,7 @@ import torch
 
 @pytest.fixture
 def initialise():
-    from ablate.model.initialise import initialise
+    from ablate.initial.seeded import initialise
 
     return initialise
 

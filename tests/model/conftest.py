@@ -13,7 +13,7 @@ def seed():
 def build_model(compose):
     """Build a small model from overrides."""
     from ablate.model.build import build
-    from ablate.model.initialise import initialise
+    from ablate.initial.seeded import initialise
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2")
 

@@ -11,7 +11,7 @@ def measure(compose):
     from ablate.config_check import check
     from ablate.construct import construct
     from ablate.model.build import build
-    from ablate.model.initialise import initialise
+    from ablate.initial.seeded import initialise
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2", "model.n_layers=2")
 

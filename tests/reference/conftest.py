@@ -20,7 +20,7 @@ def transformer():
     from ablate.model.attention.fused import Fused
     from ablate.model.embedding.separate import Separate
     from ablate.model.feed_forward.position_wise import PositionWise
-    from ablate.model.initialise import initialise
+    from ablate.initial.seeded import initialise
     from ablate.model.norm.layer_norm import LayerNorm
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.task import Translation
+from ablate.train.module import Training
 from ablate.tracking.identity import digest, evaluation_parts, parts
 
 TESTING = ("search=greedy", "search.size=2", "test_splits=[test,test_long]", "batch.test_padding=3")
@@ -49,7 +49,7 @@ def go(small, compose):
 
 def test_another_search_tests_the_kept_weights(go, monkeypatch):
     first = go()
-    monkeypatch.setattr(Translation, "training_step", None)  # would raise
+    monkeypatch.setattr(Training, "training_step", None)  # would raise
     second = go("search=greedy", "test_splits=[test,test_long]")
     assert (second["trained"], second["reused"]) == (False, False)
     assert second["training"] == first["training"]
@@ -89,7 +89,7 @@ def test_validation_has_a_search_of_its_own(go):
 def test_a_refused_evaluation_leaves_the_training_as_it_was(go, monkeypatch):
     first = go()
     with monkeypatch.context() as patch, pytest.raises(RuntimeError):
-        patch.setattr(Translation, "test_step", broken)
+        patch.setattr(Training, "test_step", broken)
         go("search=greedy")
     assert go()["reused"]
     assert not go("search=greedy")["trained"]

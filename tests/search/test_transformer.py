@@ -5,7 +5,7 @@ import torch
 
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.model.build import build
-from ablate.model.initialise import initialise
+from ablate.initial.seeded import initialise
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
 

@@ -13,7 +13,7 @@ from PIL import Image
 import ablate.run
 from ablate.errors import UserError
 from ablate.run import run
-from ablate.task import Translation
+from ablate.train.module import Training
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ("attention/encoder_self", "attention/decoder_self", "attention/decoder_cross")
@@ -141,14 +141,14 @@ def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
 
 
 def test_a_run_that_goes_on_is_one_run_with_all_of_its_history(go, recorded, monkeypatch, tmp_path):
-    step = Translation.on_before_optimizer_step
+    step = Training.on_before_optimizer_step
 
     def broken(self, optimizer):
         if self.global_step == 3:
             raise RuntimeError("no luck")
         step(self, optimizer)
 
-    monkeypatch.setattr(Translation, "on_before_optimizer_step", broken)
+    monkeypatch.setattr(Training, "on_before_optimizer_step", broken)
     with pytest.raises(RuntimeError, match="no luck"):
         go()
     monkeypatch.undo()

@@ -1,23 +1,23 @@
 """The seam of attention: the kernel between the projections."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from jaxtyping import Bool, Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ablate.errors import UserError
 from ablate.model.laws import Law
-
-# torch's CPU kernels take the exponentials of a row one by one when it is shorter than a vector of
-# 16 floats, about ten times slower per key; kernels extend such rows by keys of weight 0
-VECTOR = 16
+from ablate.model.padding.base import Mask
+from ablate.model.sublayer import Cache, Slots
 
 
 class Kernel(nn.Module, ABC):
     """Mixes values by how well queries match keys; built as `attention(d_head=..., dropout=...)`.
 
-    It is linear in the values when dropout is off (`ablate.model.inspect` relies on that).
+    It is linear in the values when dropout is off (`ablate.model.inspect` relies on that). A kernel
+    whose state in decoding is not the keys and values of the past overrides `cache` and `step`.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -28,12 +28,54 @@ class Kernel(nn.Module, ABC):
         q: Float[Tensor, "B H Q E"],
         k: Float[Tensor, "B H K E"],
         v: Float[Tensor, "B H K W"],
-        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
-    ) -> tuple[Float[Tensor, "B H Q W"], Float[Tensor, "B H Q K"] | None]:
-        """Return the mixed values, and the weights where the kernel has them at hand.
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the mixed values; `bias` is added to the scores of queries and keys."""
 
-        Query i may attend to key j where keep[.., i, j] is True; None keeps everything.
-        """
+    def cache(self, slots: Slots) -> Cache:
+        """Return what self-attention has to remember, before the first step."""
+        return KeysValues(slots)
+
+    def step(
+        self,
+        q: Float[Tensor, "M H N E"],
+        k: Float[Tensor, "M H N E"],
+        v: Float[Tensor, "M H N W"],
+        slots: Slots,
+        cache: Any,
+        bias: Float[Tensor, "#M #H #N #K"] | None,
+    ) -> Float[Tensor, "M H N W"]:
+        """Return what the newest token of each of N hypotheses reads, and advance the cache."""
+        keys, values = cache.extend(k, v)
+        return self(q, keys, values, Mask(pairs=slots.pairs), bias)
+
+
+class KeysValues:
+    """Keys and values of the past, as `slots` deals them."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.slots = slots
+        self.past: list[Float[Tensor, "M H K E"]] = []
+
+    def extend(self, *new: Float[Tensor, "M H N E"]) -> list[Float[Tensor, "M H K E"]]:
+        """Store keys and values of this step; return all that there are so far."""
+        if not self.past:
+            self.past = [x.new_zeros(*x.shape[:2], self.slots.room, x.size(3)) for x in new]
+        for i, x in enumerate(new):
+            missing = self.slots.room - self.past[i].size(2)
+            if missing:
+                room = x.new_zeros(*x.shape[:2], missing, x.size(3))
+                self.past[i] = torch.cat([self.past[i], room], 2)
+            self.past[i][:, :, self.slots.new] = x
+        return [past[:, :, : self.slots.width] for past in self.past]
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Do nothing: the slots know."""
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these."""
+        self.past = [past.index_select(0, sentences) for past in self.past]
 
 
 def scale_factor(scale: str, d_head: int) -> float:

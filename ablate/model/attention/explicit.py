@@ -15,8 +15,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.attention.base import VECTOR, Kernel, scale_factor
+from ablate.model.attention.base import Kernel, scale_factor
 from ablate.model.dropout import Dropout
+from ablate.model.padding.base import Mask
+from ablate.model.sublayer import VECTOR
 
 FILLS = ("minus_inf", "large_negative", "zero_output")
 
@@ -47,22 +49,31 @@ class Explicit(Kernel):
         q: Float[Tensor, "B H Q E"],
         k: Float[Tensor, "B H K E"],
         v: Float[Tensor, "B H K W"],
-        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
-    ) -> tuple[Float[Tensor, "B H Q W"], Float[Tensor, "B H Q K"]]:
-        """Return the mixed values and the weights (before dropout)."""
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the mixed values."""
         scores = q @ k.transpose(-2, -1)
         # exponentials of bfloat16 are slow and coarse
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        if keep is None:
-            weights = softmax(scores * self.scale)
-        else:
-            lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(scores.dtype).min
-            blocked = torch.zeros_like(keep, dtype=scores.dtype).masked_fill_(~keep, lowest)
-            weights = softmax(torch.add(blocked, scores, alpha=self.scale))
-            # rows without a key are rare: to look is cheaper than to fill every time
-            if self.fill == "zero_output" and not keep.any(-1).all():
-                weights = weights.masked_fill(~keep, 0.0)
-        return self.dropout(weights).to(v.dtype) @ v, weights
+        keep = mask.dense(q.size(2), k.size(2), q.device)
+        added = bias if keep is None else self.blocked(keep, scores.dtype, bias)
+        scaled = (
+            scores * self.scale if added is None else torch.add(added, scores, alpha=self.scale)
+        )
+        weights = softmax(scaled)
+        # rows without a key are rare: to look is cheaper than to fill every time
+        if self.fill == "zero_output" and keep is not None and not keep.any(-1).all():
+            weights = weights.masked_fill(~keep, 0.0)
+        return self.dropout(weights).to(v.dtype) @ v
+
+    def blocked(
+        self, keep: Bool[Tensor, "#B 1 #Q #K"], dtype: torch.dtype, bias: Tensor | None
+    ) -> Float[Tensor, "#B #H #Q #K"]:
+        """Return what is added to the scores: the bias, and the fill where nothing is kept."""
+        lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(dtype).min
+        added = torch.zeros_like(keep, dtype=dtype) if bias is None else bias.to(dtype)
+        return added.masked_fill(~keep, lowest)
 
 
 def softmax(scores: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K"]:

@@ -4,19 +4,21 @@ Equation: softmax(scale * q k^T) v, masked keys at weight 0; zeros where every k
 Source: arXiv:1706.03762, section 3.2.1; memory-saving kernels: arXiv:2205.14135.
 What differs: nothing where at least one key is kept.
 What to expect: the results of explicit attention with fill=zero_output, with less memory on a
-    GPU; the weights are not available.
+    GPU. On a CPU it *is* explicit attention with dropout, for which torch has only a slow path of
+    the same arithmetic, and with few keys, where two products and a softmax take less time.
 """
 
-from jaxtyping import Bool, Float
+import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
 from ablate.model.attention.base import Kernel, scale_factor
 from ablate.model.attention.explicit import Explicit
+from ablate.model.padding.base import Mask
 
-# so many keys cost torch's kernel for CPUs more than two products and a softmax do
-FEW = 48
+FEW = 48  # keys
 
 
 class Fused(Kernel):
@@ -41,19 +43,26 @@ class Fused(Kernel):
             )
         self.scale = scale_factor(scale, d_head)
         self.rate = dropout
-        self.written_out = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
+        self.explicit = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
 
     def forward(
         self,
         q: Float[Tensor, "B H Q E"],
         k: Float[Tensor, "B H K E"],
         v: Float[Tensor, "B H K W"],
-        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
-    ) -> tuple[Float[Tensor, "B H Q W"], None]:
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
         """Return the mixed values."""
         rate = self.rate if self.training else 0.0
         if q.device.type == "cpu" and (rate or k.size(2) <= FEW):
-            # with dropout, torch has only a slow path of the same arithmetic on a CPU
-            return self.written_out(q, k, v, keep)[0], None
-        out = F.scaled_dot_product_attention(q, k, v, keep, rate, scale=self.scale)
-        return out, None
+            return self.explicit(q, k, v, mask, bias)
+        added: Tensor | None = mask.dense(q.size(2), k.size(2), q.device)
+        if bias is not None:
+            added = bias if added is None else bias.masked_fill(~added, -torch.inf)
+            added = added.to(q.dtype)
+        return F.scaled_dot_product_attention(q, k, v, added, rate, scale=self.scale)
+
+    def extra_repr(self) -> str:
+        """What runs where."""
+        return f"torch's kernel; on a CPU explicit, with dropout and up to {FEW} keys"

@@ -1,26 +1,37 @@
 """Multi-head attention: projections, heads and a kernel (arXiv:1706.03762, section 3.2.2)."""
 
+from typing import NamedTuple
+
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
 
 from ablate.model.attention.base import Kernel
 from ablate.model.linear import Linear, linear
+from ablate.model.padding.base import Mask, Padding
+from ablate.model.sublayer import VECTOR, Cache, Memory, Place, Slots, Sublayer
 
 Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"]]  # weight and bias of several maps
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(Sublayer):
     """Projects to heads, lets the kernel attend, and projects back.
 
+    Weights are read at every call, so whatever parametrises them acts everywhere alike
+    (`torch.nn.utils.parametrize`).
+
     Args:
-        d_model: width of x and memory.
+        d_model: width of tokens and memory.
         n_heads: number of heads.
         d_head: width of one; n_heads * d_head need not be d_model.
         kernel: what attends.
+        padding: says which queries and keys are masked.
     """
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, kernel: Kernel) -> None:
+    def __init__(
+        self, *, d_model: int, n_heads: int, d_head: int, kernel: Kernel, padding: Padding
+    ) -> None:
         super().__init__()
         self.n_heads, self.d_head = n_heads, d_head
         self.query = Linear(d_model, n_heads * d_head)
@@ -28,50 +39,7 @@ class MultiHeadAttention(nn.Module):
         self.value = Linear(d_model, n_heads * d_head)
         self.output = Linear(n_heads * d_head, d_model)
         self.kernel = kernel
-
-    def forward(
-        self,
-        x: Float[Tensor, "B Q D"],
-        memory: Float[Tensor, "B K D"],
-        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
-    ) -> Float[Tensor, "B Q D"]:
-        """Return what each x reads from memory; self-attention has memory = x."""
-        if memory is x:
-            queries, keys, values = self.project(x, self.packed())
-            return self.read(queries, keys, values, keep)
-        return self.attend(x, *self.keys_values(memory), keep)
-
-    def keys_values(
-        self, memory: Float[Tensor, "B K D"]
-    ) -> tuple[Float[Tensor, "B H K E"], Float[Tensor, "B H K E"]]:
-        """Return keys and values; decoding keeps them."""
-        keys, values = self.project(memory, pack(self.key, self.value))
-        return keys, values
-
-    def attend(
-        self,
-        x: Float[Tensor, "B Q D"],
-        keys: Float[Tensor, "B H K E"],
-        values: Float[Tensor, "B H K E"],
-        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
-    ) -> Float[Tensor, "B Q D"]:
-        """Return what each x reads from given keys and values."""
-        return self.read(self.split(self.query(x)), keys, values, keep)
-
-    def read(
-        self,
-        queries: Float[Tensor, "B H Q E"],
-        keys: Float[Tensor, "B H K E"],
-        values: Float[Tensor, "B H K E"],
-        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
-    ) -> Float[Tensor, "B Q D"]:
-        """Return what each query reads from given keys and values."""
-        heads, _ = self.kernel(queries, keys, values, keep)
-        return self.output(heads.transpose(1, 2).flatten(2))
-
-    def packed(self) -> Packed:
-        """Return the maps to queries, keys and values as one."""
-        return pack(self.query, self.key, self.value)
+        self.padding = padding
 
     def project(
         self, x: Float[Tensor, "B L D"], packed: Packed
@@ -82,9 +50,140 @@ class MultiHeadAttention(nn.Module):
         # one copy here, in place of one for each product that needs a head's rows side by side
         return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
 
-    def split(self, x: Float[Tensor, "B L HE"]) -> Float[Tensor, "B H L E"]:
-        """Return each head's part of the width."""
-        return x.view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
+    def merge(self, heads: Float[Tensor, "B H L E"]) -> Float[Tensor, "B L D"]:
+        """Return the output projection of the heads, side by side."""
+        return self.output(heads.transpose(1, 2).flatten(2))
+
+
+class SelfAttention(MultiHeadAttention):
+    """Tokens read each other, or with `causal` those before them."""
+
+    def __init__(
+        self,
+        *,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        kernel: Kernel,
+        padding: Padding,
+        causal: bool,
+    ) -> None:
+        super().__init__(
+            d_model=d_model, n_heads=n_heads, d_head=d_head, kernel=kernel, padding=padding
+        )
+        self.causal = causal
+
+    def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
+        """Return what each token reads."""
+        q, k, v = self.project(x, self.packed())
+        q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
+        bias = at.position.bias(self.n_heads, at.positions, at.positions)
+        assert at.real is not None
+        mask = self.padding.mask(at.real, at.real)._replace(causal=self.causal)
+        return self.merge(self.kernel(q, k, v, mask, bias))
+
+    def cache(self, memory: Memory | None, slots: Slots) -> Cache:
+        """Return the kernel's cache, and the projections as they are now."""
+        return SelfCache(self.packed(), self.kernel.cache(slots))
+
+    def step(
+        self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
+    ) -> Float[Tensor, "M N D"]:
+        """Return what the newest tokens read of their own past."""
+        assert isinstance(cache, SelfCache)
+        q, k, v = self.project(x, cache.packed)
+        q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
+        bias = at.position.bias(self.n_heads, at.positions, slots.past_positions)
+        return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias))
+
+    def packed(self) -> Packed:
+        """Return the maps to queries, keys and values as one."""
+        return pack(self.query, self.key, self.value)
+
+
+class SelfCache(NamedTuple):
+    """What self-attention has of the steps before; its projections are packed once."""
+
+    packed: Packed
+    past: Cache
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Let row i go on from what row `rows[i]` has decoded."""
+        self.past.reorder(rows)
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these."""
+        self.past.keep(sentences)
+
+
+class CrossAttention(MultiHeadAttention):
+    """Tokens read the memory. Positions do not act here: the two sides are numbered apart."""
+
+    def forward(self, x: Float[Tensor, "B Q D"], at: Place) -> Float[Tensor, "B Q D"]:
+        """Return what each token reads from the memory."""
+        assert at.real is not None and at.memory is not None
+        mask = self.padding.mask(at.real, at.memory.real)
+        return self.attend(x, *self.keys_values(at.memory.states), mask)
+
+    def cache(self, memory: Memory | None, slots: Slots) -> Cache:
+        """Return keys and values of the memory, once per sentence."""
+        assert memory is not None
+        keys, values = self.keys_values(memory.states)
+        queries = memory.real.new_ones(memory.real.size(0), slots.beams)
+        mask = self.padding.mask(queries, memory.real)
+        return CrossCache(keys, values, mask.dense(slots.beams, keys.size(2), keys.device))
+
+    def step(
+        self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
+    ) -> Float[Tensor, "M N D"]:
+        """Return what the newest tokens read from the memory."""
+        assert isinstance(cache, CrossCache)
+        return self.attend(x, cache.keys, cache.values, Mask(pairs=cache.pairs))
+
+    def keys_values(
+        self, memory: Float[Tensor, "B K D"]
+    ) -> tuple[Float[Tensor, "B H K E"], Float[Tensor, "B H K E"]]:
+        """Return keys and values of the memory."""
+        keys, values = self.project(memory, pack(self.key, self.value))
+        return keys, values
+
+    def attend(
+        self,
+        x: Float[Tensor, "B Q D"],
+        keys: Float[Tensor, "B H K E"],
+        values: Float[Tensor, "B H K E"],
+        mask: Mask,
+    ) -> Float[Tensor, "B Q D"]:
+        """Return what each x reads from given keys and values."""
+        queries = self.query(x).view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
+        return self.merge(self.kernel(queries, keys, values, mask, None))
+
+
+class CrossCache:
+    """Keys and values of the memory; masked ones up to VECTOR, once rather than at every step."""
+
+    def __init__(
+        self,
+        keys: Float[Tensor, "M H S E"],
+        values: Float[Tensor, "M H S E"],
+        pairs: Bool[Tensor, "M 1 #N #S"] | None,
+    ) -> None:
+        missing = VECTOR - keys.size(2)
+        if pairs is not None and missing > 0:
+            every = pairs.expand(-1, -1, -1, keys.size(2))
+            keys, values = (F.pad(heads, (0, 0, 0, missing)) for heads in (keys, values))
+            pairs = F.pad(every, (0, missing))
+        self.keys, self.values, self.pairs = keys, values, pairs
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Do nothing: the hypotheses of a sentence share its memory."""
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these."""
+        self.keys = self.keys.index_select(0, sentences)
+        self.values = self.values.index_select(0, sentences)
+        if self.pairs is not None:
+            self.pairs = self.pairs.index_select(0, sentences)
 
 
 def pack(*linears: Linear) -> Packed:

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ablate.model.laws import Law
 
@@ -30,7 +29,3 @@ class Embedding(nn.Module, ABC):
     @abstractmethod
     def output_weight(self) -> Float[Tensor, "V D"]:
         """Return the matrix whose products with a state are the logits."""
-
-    def project(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
-        """Return the logits over the target vocabulary."""
-        return F.linear(states, self.output_weight())

@@ -1,19 +1,20 @@
 """The seam of feed-forward sub-layers."""
 
-from abc import ABC, abstractmethod
-from typing import ClassVar
+from abc import abstractmethod
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from ablate.model.laws import Law
+from ablate.model.sublayer import Place, Sublayer
 
 
-class FeedForward(nn.Module, ABC):
+class FeedForward(Sublayer):
     """Transforms each token on its own; built as `feed_forward(d_model=, d_ff=, dropout=)`."""
 
-    breaks: ClassVar[frozenset[Law]] = frozenset()
-
     @abstractmethod
-    def forward(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+    def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Return the transformed tokens."""
+
+    def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
+        """Return the transformed tokens, wherever they stand."""
+        return self.transform(x)

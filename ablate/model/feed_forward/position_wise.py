@@ -58,6 +58,6 @@ class PositionWise(FeedForward):
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+    def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Return the transformed tokens."""
         return self.outer(self.dropout(self.activation(self.inner(x))))

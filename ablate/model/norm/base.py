@@ -3,17 +3,19 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ablate.model.laws import Law
 
 
 class Norm(nn.Module, ABC):
-    """Normalises each token's vector on its own; built as `norm(d_model=...)`."""
+    """Normalises the vectors of tokens; built as `norm(d_model=...)`."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
     @abstractmethod
-    def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
-        """Return the normalised vectors."""
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
+        """Return the normalised vectors; `real` is False at padding, None where there is none."""

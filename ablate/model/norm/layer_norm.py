@@ -7,7 +7,7 @@ What to expect: the reference of this factor.
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -23,6 +23,8 @@ class LayerNorm(Norm):
         self.gain = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
 
-    def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
         return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)

@@ -7,7 +7,7 @@ What to expect: the quality of layer_norm with half its parameters.
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -22,6 +22,8 @@ class RMSNorm(Norm):
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d_model))
 
-    def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
         return F.rms_norm(x, self.gain.shape, self.gain.to(x.dtype), self.eps)

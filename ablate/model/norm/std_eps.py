@@ -9,7 +9,7 @@ What to expect: the same results as layer_norm but for vectors of almost no vari
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ablate.model.norm.base import Norm
@@ -24,7 +24,9 @@ class StdEps(Norm):
         self.gain = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
 
-    def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
         centred = x - x.mean(-1, keepdim=True)
         # a norm has a gradient where the deviation is 0, a square root has none

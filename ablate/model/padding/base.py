@@ -1,16 +1,44 @@
-"""The seam of padding masks."""
+"""The seam of padding masks, and the mask itself."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from functools import reduce
+from operator import and_
+from typing import ClassVar, NamedTuple
 
+import torch
 from jaxtyping import Bool
 from torch import Tensor
 
 from ablate.model.laws import Law
 
 
+class Mask(NamedTuple):
+    """Which keys each query may attend to: all that every part allows. True = may attend."""
+
+    queries: Bool[Tensor, "B Q"] | None = None  # queries that may attend at all
+    keys: Bool[Tensor, "B K"] | None = None  # keys that may be attended to
+    causal: bool = False  # query i sees keys 0 to i
+    pairs: Bool[Tensor, "#B 1 #Q #K"] | None = None  # any other rule
+
+    def dense(
+        self, n_queries: int, n_keys: int, device: torch.device
+    ) -> Bool[Tensor, "#B 1 #Q #K"] | None:
+        """Return the mask as a matrix; None where everything may be attended to."""
+        parts = []
+        if self.causal:
+            square = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
+            parts.append(square.tril()[None, None])
+        if self.queries is not None:
+            parts.append(self.queries[:, None, :, None])
+        if self.keys is not None:
+            parts.append(self.keys[:, None, None])
+        if self.pairs is not None:
+            parts.append(self.pairs)
+        return reduce(and_, parts) if parts else None
+
+
 class Padding(ABC):
-    """Says which pairs of query and key padding leaves; built as `padding()`, one per stack.
+    """Says which queries and keys padding leaves; built as `padding()`, one per attention.
 
     The causal mask of the decoder is not its business.
     """
@@ -18,10 +46,5 @@ class Padding(ABC):
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
     @abstractmethod
-    def keep(
-        self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]
-    ) -> Bool[Tensor, "B 1 #Q #K"] | None:
-        """Return the mask, True = may attend, or None where everything may.
-
-        `queries` and `keys` are True at real tokens, False at padding.
-        """
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
+        """Return the mask; `queries` and `keys` are True at real tokens, False at padding."""

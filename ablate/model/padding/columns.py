@@ -10,14 +10,12 @@ What to expect: the correct mask. Padding positions still compute something, whi
 from jaxtyping import Bool
 from torch import Tensor
 
-from ablate.model.padding.base import Padding
+from ablate.model.padding.base import Mask, Padding
 
 
 class Columns(Padding):
     """Nobody attends to padding."""
 
-    def keep(
-        self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]
-    ) -> Bool[Tensor, "B 1 1 K"]:
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
         """Return the mask."""
-        return keys[:, None, None]
+        return Mask(keys=keys)

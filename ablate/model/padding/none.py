@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from ablate.model.laws import Law
-from ablate.model.padding.base import Padding
+from ablate.model.padding.base import Mask, Padding
 
 
 class NoPadding(Padding):
@@ -20,6 +20,6 @@ class NoPadding(Padding):
 
     breaks = frozenset({Law.SOURCE_PADDING})
 
-    def keep(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> None:
-        """Return no mask."""
-        return
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
+        """Return the mask."""
+        return Mask()

@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from ablate.model.laws import Law
-from ablate.model.padding.base import Padding
+from ablate.model.padding.base import Mask, Padding
 
 
 class Rows(Padding):
@@ -20,8 +20,6 @@ class Rows(Padding):
 
     breaks = frozenset({Law.SOURCE_PADDING})
 
-    def keep(
-        self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]
-    ) -> Bool[Tensor, "B 1 Q 1"]:
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
         """Return the mask."""
-        return queries[:, None, :, None]
+        return Mask(queries=queries)

@@ -11,14 +11,12 @@ What to expect: exactly columns at every real position, unless fill=minus_inf ma
 from jaxtyping import Bool
 from torch import Tensor
 
-from ablate.model.padding.base import Padding
+from ablate.model.padding.base import Mask, Padding
 
 
 class RowsAndColumns(Padding):
     """Nobody attends to padding, and padding attends to nothing."""
 
-    def keep(
-        self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]
-    ) -> Bool[Tensor, "B 1 Q K"]:
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
         """Return the mask."""
-        return queries[:, None, :, None] & keys[:, None, None]
+        return Mask(queries=queries, keys=keys)

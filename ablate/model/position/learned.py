@@ -9,8 +9,9 @@ What to expect: as good as sinusoids at lengths seen in training (25.7 against 2
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ablate.errors import UserError
 from ablate.model.position.base import Position
@@ -40,17 +41,19 @@ class Learned(Position):
         """Fill the table in place."""
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
-    def forward(self, x: Float[Tensor, "B L D"], offset: int) -> Float[Tensor, "B L D"]:
+    def embed(
+        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
+    ) -> Float[Tensor, "B L D"]:
         """Return x plus the learned vectors.
 
         Raises:
             UserError: the sequence is longer than the table.
         """
-        end = offset + x.size(1)
+        end = int(positions.max()) + 1
         if end > self.longest:
             raise UserError(
                 f"a sequence of {end} tokens does not fit model.position.max_length="
                 f"{self.longest}: learned positions end there; set it to at least {end}, "
                 "keep sentences shorter, or use model/position=sinusoidal"
             )
-        return x + self.table[offset:end]
+        return x + F.embedding(positions, self.table)

@@ -7,9 +7,6 @@ What to expect: the encoder sees a bag of words; the decoder can still count its
     through the causal mask. BLEU drops wherever word order carries meaning.
 """
 
-from jaxtyping import Float
-from torch import Tensor
-
 from ablate.model.position.base import Position
 
 
@@ -18,7 +15,3 @@ class NoPosition(Position):
 
     def __init__(self, *, d_model: int) -> None:
         super().__init__()
-
-    def forward(self, x: Float[Tensor, "B L D"], offset: int) -> Float[Tensor, "B L D"]:
-        """Return x."""
-        return x

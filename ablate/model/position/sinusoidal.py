@@ -12,7 +12,7 @@ What to expect: both spread the same range of wavelengths, so results that diffe
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.errors import UserError
@@ -58,9 +58,11 @@ class Sinusoidal(Position):
         axis = 2 if self.layout == "interleaved" else 1
         return torch.stack([angle.sin(), angle.cos()], axis).flatten(1).float()
 
-    def forward(self, x: Float[Tensor, "B L D"], offset: int) -> Float[Tensor, "B L D"]:
+    def embed(
+        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
+    ) -> Float[Tensor, "B L D"]:
         """Return x plus the sinusoids."""
-        end = offset + x.size(1)
+        end = int(positions.max()) + 1
         if end > self.table.size(0):
             self.table = self.sinusoids(2 * end, x.size(2)).to(self.table)
-        return x + self.table[offset:end]
+        return x + self.table[positions]

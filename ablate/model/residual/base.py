@@ -16,32 +16,55 @@ x ----+                 x ----+                 x
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ablate.model.dropout import Dropout
 from ablate.model.laws import Law
 from ablate.model.norm.base import Norm
 
-Sublayer = Callable[[Tensor], Tensor]
+Tokens = Float[Tensor, "B L D"]
+Real = Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
+Stream = Any  # what runs past the sub-layers: the tokens, or whatever `enter` makes of them
+Apply = Callable[[Tensor], Tensor]  # a sub-layer
+
+
+class Depth(NamedTuple):
+    """How deep the stack of a residual is, and the model around it."""
+
+    stack: str  # encoder | decoder
+    sublayers: int  # of this stack
+    encoder_layers: int  # 0 without an encoder
+    decoder_layers: int  # 0 without a decoder
 
 
 class Residual(nn.Module, ABC):
-    """Wraps one sub-layer; built as `residual(norm=..., dropout=...)`, `norm` being a factory."""
+    """Leads tokens past the sub-layers of one stack; built as `residual(norm=, dropout=, depth=)`.
+
+    `norm` is a factory. There is a norm for each sub-layer; a variant that needs others makes them.
+    """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
-    def __init__(self, *, norm: Callable[[], Norm], dropout: float) -> None:
+    def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__()
-        self.norm = norm()
+        self.norms = nn.ModuleList(norm() for _ in range(depth.sublayers))
         self.dropout = Dropout(dropout)
 
-    @abstractmethod
-    def forward(self, x: Float[Tensor, "B L D"], sublayer: Sublayer) -> Float[Tensor, "B L D"]:
-        """Return the new x."""
+    def enter(self, x: Tokens, real: Real) -> Stream:
+        """Return the stream that starts with the embedded tokens."""
+        return x
 
-    def final_norm(self, norm: Callable[[], Norm]) -> nn.Module:
-        """Return what ends a stack of such connections: nothing, unless x leaves unnormalised."""
-        return nn.Identity()
+    @abstractmethod
+    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+        """Return the stream after sub-layer number i of the stack."""
+
+    def leave(self, stream: Stream, real: Real) -> Tokens:
+        """Return the output of the stack."""
+        return stream
+
+    def gain(self, parameter: str) -> float:
+        """Return what multiplies the initial values of a weight, as "feed_forward.inner.weight"."""
+        return 1.0

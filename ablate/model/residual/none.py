@@ -8,15 +8,12 @@ What differs: this is Post-LN with the addition taken out and the norm kept, so 
 What to expect: token identity fades with every attention layer; training is slow or fails.
 """
 
-from jaxtyping import Float
-from torch import Tensor
-
-from ablate.model.residual.base import Residual, Sublayer
+from ablate.model.residual.base import Apply, Real, Residual, Stream
 
 
 class NoSkip(Residual):
     """Normalises the sub-layer's output alone."""
 
-    def forward(self, x: Float[Tensor, "B L D"], sublayer: Sublayer) -> Float[Tensor, "B L D"]:
+    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return norm(dropout(sublayer(x)))."""
-        return self.norm(self.dropout(sublayer(x)))
+        return self.norms[i](self.dropout(sublayer(stream)), real)

@@ -7,15 +7,12 @@ What to expect: at initialisation gradients are largest near the output (arXiv:2
     without learning-rate warm-up training often stays at the unigram distribution.
 """
 
-from jaxtyping import Float
-from torch import Tensor
-
-from ablate.model.residual.base import Residual, Sublayer
+from ablate.model.residual.base import Apply, Real, Residual, Stream
 
 
 class PostLN(Residual):
     """Adds, then normalises."""
 
-    def forward(self, x: Float[Tensor, "B L D"], sublayer: Sublayer) -> Float[Tensor, "B L D"]:
+    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return norm(x + dropout(sublayer(x)))."""
-        return self.norm(x + self.dropout(sublayer(x)))
+        return self.norms[i](stream + self.dropout(sublayer(stream)), real)

@@ -9,20 +9,21 @@ What to expect: trains without warm-up; with warm-up and moderate depth no bette
 
 from collections.abc import Callable
 
-from jaxtyping import Float
-from torch import Tensor, nn
-
 from ablate.model.norm.base import Norm
-from ablate.model.residual.base import Residual, Sublayer
+from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tokens
 
 
 class PreLN(Residual):
     """Normalises what the sub-layer reads."""
 
-    def forward(self, x: Float[Tensor, "B L D"], sublayer: Sublayer) -> Float[Tensor, "B L D"]:
-        """Return x + dropout(sublayer(norm(x)))."""
-        return x + self.dropout(sublayer(self.norm(x)))
+    def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
+        super().__init__(norm=norm, dropout=dropout, depth=depth)
+        self.final_norm = norm()
 
-    def final_norm(self, norm: Callable[[], Norm]) -> nn.Module:
-        """Return the norm that ends the stack."""
-        return norm()
+    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+        """Return x + dropout(sublayer(norm(x)))."""
+        return stream + self.dropout(sublayer(self.norms[i](stream, real)))
+
+    def leave(self, stream: Stream, real: Real) -> Tokens:
+        """Return the last norm of x, which is a plain sum here."""
+        return self.final_norm(stream, real)

@@ -1,17 +1,18 @@
-"""The loss of many rows without ever holding all of their logits.
+"""From states to logits: the one way that training, scoring and search share.
 
 The logits of a batch are its largest tensor (4096 tokens x 8000 pieces: 131 MB); writing and
-reading them costs more than the products they come from. Here rows are projected, scored and
-differentiated a chunk at a time, all chunks in one memory. The numbers are those of the whole, up
-to the order of summation.
+reading them costs more than the products they come from. So where a loss is a mean over rows, a
+linear head projects, scores and differentiates a chunk of rows at a time, all chunks in one memory.
+The numbers are those of the whole, up to the order of summation.
 """
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.loss.base import Loss
@@ -21,32 +22,55 @@ AT_ONCE = 1 << 23  # bytes of logits
 AT_ONCE_ON_GPU = 1 << 28
 
 
-def loss_of_states(
-    loss: Loss,
-    weight: Float[Tensor, "V D"],
-    states: Float[Tensor, "N D"],
-    targets: Int[Tensor, " N"],
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Return the loss of the logits `states weight^T`: the objective and the nll.
+class Head(nn.Module, ABC):
+    """Turns states into logits."""
+
+    @abstractmethod
+    def forward(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
+        """Return the logits over the target vocabulary."""
+
+    def score(
+        self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the objective and the nll of the targets that follow the states."""
+        return loss(self(states), targets)
+
+    def chunks(self, n: int) -> Iterator[slice]:
+        """Yield slices of n states whose logits fit into memory together."""
+        yield slice(0, n)
+
+
+class LinearHead(Head):
+    """A matrix whose products with a state are the logits; no bias.
 
     Args:
-        loss: scores logits against targets.
-        weight: the output projection.
-        states: hidden states at real target positions.
-        targets: the token that follows each of them.
+        weight: returns the matrix, "V D", which an embedding may own.
     """
-    if torch.is_grad_enabled():
-        objective, nll = _Chunked.apply(loss, targets, states, weight)  # type: ignore[no-untyped-call]
+
+    def __init__(self, weight: Callable[[], Tensor]) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
+        """Return the logits over the target vocabulary."""
+        return F.linear(states, self.weight())
+
+    def score(
+        self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the objective and the nll, in chunks where the loss is a mean over rows."""
+        in_chunks = loss.mean_over_rows and not any(True for _ in loss.parameters())
+        if not (in_chunks and torch.is_grad_enabled()):
+            return super().score(loss, states, targets)
+        objective, nll = _Chunked.apply(loss, targets, states, self.weight())  # type: ignore[no-untyped-call]
         return objective, nll
-    parts = [
-        torch.stack(loss(F.linear(states[chunk], weight), targets[chunk])) * len(targets[chunk])
-        for chunk in chunks(len(targets), rows_at_once(weight))
-    ]
-    objective, nll = torch.stack(parts).sum(0) / len(targets)
-    return objective, nll
+
+    def chunks(self, n: int) -> Iterator[slice]:
+        """Yield slices of n states whose logits take AT_ONCE bytes."""
+        return slices(n, rows_at_once(self.weight()))
 
 
-def chunks(n: int, rows: int) -> Iterator[slice]:
+def slices(n: int, rows: int) -> Iterator[slice]:
     """Yield slices of n rows, so many rows each."""
     for start in range(0, n, rows):
         yield slice(start, min(start + rows, n))
@@ -76,7 +100,7 @@ class _Chunked(torch.autograd.Function):
         total, even = torch.zeros(2, device=states.device), 0.0
         at_once = min(rows_at_once(columns), len(rows))
         logits, gradient = rows.new_empty(2, at_once, len(columns))
-        for chunk in chunks(len(rows), at_once):
+        for chunk in slices(len(rows), at_once):
             x, true = rows[chunk], targets[chunk]
             scores, by_scores = logits[: len(x)], gradient[: len(x)]
             torch.mm(x, columns.T, out=scores)

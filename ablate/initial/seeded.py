@@ -1,11 +1,29 @@
-"""Initial values that depend on the seed and on the name of a parameter, and on nothing else."""
+"""Initial values that depend on the seed and on the name of a parameter, and on nothing else.
+
+Equation: matrices uniform in +-sqrt(6 / (rows + columns)), biases 0, gains 1; embeddings and
+    tables of positions normal with standard deviation d_model^-0.5.
+Source: Glorot and Bengio 2010 (Xavier uniform), as in tensor2tensor (arXiv:1803.07416).
+What differs: every parameter draws from a generator of its own.
+What to expect: arms of a study share the initial values of every parameter that they share.
+"""
 
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
+from ablate.data.tokenizer import Tokenizers
+from ablate.initial.base import Initial
+from ablate.model.base import Model
 from ablate.seeding import stream
+
+
+class Seeded(Initial):
+    """Draws everything anew."""
+
+    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
+        """Fill every parameter in place."""
+        initialise(model, seed)
 
 
 @runtime_checkable
@@ -14,6 +32,14 @@ class DrawsItsOwn(Protocol):
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
         """Fill one of the module's own parameters in place, drawing from `generator` only."""
+
+
+@runtime_checkable
+class AdjustsInitialValues(Protocol):
+    """A module that changes the initial values of what it holds, after they are drawn."""
+
+    def adjust_initial_values(self) -> None:
+        """Change parameters in place."""
 
 
 def initialise(model: nn.Module, seed: int) -> None:
@@ -29,6 +55,10 @@ def initialise(model: nn.Module, seed: int) -> None:
             generator = torch.Generator(parameter.device).manual_seed(stream(seed, name))
             with torch.no_grad():
                 fill(module, name, parameter, generator)
+    for module in model.modules():
+        if isinstance(module, AdjustsInitialValues):
+            with torch.no_grad():
+                module.adjust_initial_values()
 
 
 def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Generator) -> None:

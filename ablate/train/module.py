@@ -10,21 +10,19 @@ from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
 from ablate.data.batch import Batch
-from ablate.data.module import TranslationData
+from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.loss.base import Loss
-from ablate.loss.chunked import loss_of_states
 from ablate.measure.gradients import LayerGradients
-from ablate.metric.calibration import predictions
-from ablate.metric.evaluation import Evaluation
-from ablate.model.transformer import Transformer
+from ablate.model.base import Model
 from ablate.schedule.base import Schedule
 from ablate.search.base import Search
+from ablate.task.base import Evaluation, Task, Text
 
 Optimizer = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
 
 
-class Translation(pl.LightningModule):
+class Training(pl.LightningModule):
     """Train on `Batch`es; validate with one search, test with another.
 
     `diverged` becomes true, and training ends, when loss or gradient is no longer finite.
@@ -33,8 +31,9 @@ class Translation(pl.LightningModule):
     def __init__(
         self,
         *,
-        model: Transformer,
-        data: TranslationData,
+        model: Model,
+        data: TextData,
+        task: Task,
         loss: Loss,
         optimizer: Optimizer,
         schedule: Schedule,
@@ -44,14 +43,15 @@ class Translation(pl.LightningModule):
         super().__init__()
         self.model = model
         self.data = data
+        self.task = task
         self.loss = loss
         self.optimizer = optimizer
         self.schedule = schedule
         self.validation_search = validation_search
         self.search = search
         language = data.languages[1]
-        self.validation = Evaluation(language, thorough=False)
-        self.evaluation = Evaluation(language, thorough=True)
+        self.validation = task.evaluation(language, thorough=False)
+        self.evaluation = task.evaluation(language, thorough=True)
         self.split = "test"  # the split that `trainer.test` runs on
         self.diverged = False
         self.measured: dict[str, float] = {}
@@ -59,7 +59,7 @@ class Translation(pl.LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Adam or another optimiser, its rate set by the schedule before every step."""
-        optimizer = self.optimizer(self.model.parameters())
+        optimizer = self.optimizer(p for p in self.parameters() if p.requires_grad)
         factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: self.schedule(done + 1))
         return {
             "optimizer": optimizer,
@@ -72,7 +72,9 @@ class Translation(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective, a mean over the target tokens of the batch."""
-        objective, nll = loss_of_states(self.loss, *self._outputs(batch))
+        real = batch.targets != PAD
+        states = self.model(batch.inputs)[real]
+        objective, nll = self.model.head.score(self.loss, states, batch.targets[real])
         self._log_step({"train/objective": objective, "train/nll": nll})
         return objective
 
@@ -134,20 +136,10 @@ class Translation(pl.LightningModule):
         if every and (self.trainer.global_step + 1) % every == 0:
             self.log_dict(values)
 
-    def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """The output projection, and states and targets at the real target positions."""
-        keep = batch.tgt_out != PAD
-        states = self.model.decode(batch.tgt_in, self.model.encode(batch.src))
-        return self.model.embedding.output_weight(), states[keep], batch.tgt_out[keep]
-
     def _evaluate(self, batch: Batch, into: Evaluation, split: str, search: Search) -> None:
-        if not len(batch):
-            return
-        into.read(predictions(*self._outputs(batch)))
-        hypotheses = self.data.tokenizers.tgt.decode_batch(search(self.model, batch.src))
-        references = self.data.references(split)
-        chosen = [references[line] for line in batch.index.tolist()]
-        into.update(batch.index, hypotheses, chosen)
+        if len(batch.lines):
+            text = Text(self.data.tokenizers, self.data.languages, self.data.references(split))
+            into.update(self.model, batch, search, text)
 
     def _conclude(self, evaluation: Evaluation, prefix: str) -> None:
         if self.trainer.sanity_checking:

@@ -1,19 +1,46 @@
-"""All that is measured on one split: the nll of the references and the scores of translations."""
+"""Translation: read the source, predict the target, translate by search.
+
+Source: arXiv:1409.0473, section 2.1 (maximum likelihood of the translation given its source).
+What differs: nothing; every target token is predicted from the true ones before it.
+What to expect: BLEU of whole translations beside the nll of the references.
+"""
 
 import numpy as np
 import torch.distributed
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from ablate.data.batch import Batch, Draw, Ids
+from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.metric.bleu import WIDTH, CorpusBleu
-from ablate.metric.calibration import Calibration, Predictions
+from ablate.metric.calibration import Calibration, Predictions, predictions
 from ablate.metric.chrf import CorpusChrf
 from ablate.metric.scoring import Cased, Tokenised
 from ablate.metric.token_mean import TokenMean
+from ablate.model.base import Model, Seq2Seq
+from ablate.search.base import Search
+from ablate.task.base import Evaluation, Task, Text, shifted, tensors
 
 
-class Evaluation(nn.Module):
-    """Collects a split batch by batch; the numbers do not depend on the number of devices.
+class Translation(Task):
+    """Source and shifted target in, target out."""
+
+    inputs = Seq2Seq
+    generates = True
+
+    def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
+        """Return sources and targets; what the decoder reads is the target one step later."""
+        tgt_in = shifted(tgt, start=BOS, end=EOS, pad=PAD)
+        source, target_in, target, index = tensors(src, tgt_in, tgt, lines.copy())
+        return Batch(Seq2Seq(source, target_in), target, index)
+
+    def evaluation(self, language: str, *, thorough: bool) -> "Translations":
+        """Return what scores the references and the translations of a split."""
+        return Translations(language, thorough=thorough)
+
+
+class Translations(Evaluation):
+    """The nll of the references and the scores of translations.
 
     nll: mean over the target tokens, EOS counted, natural logarithm, unsmoothed. bleu: cased,
     13a. With `thorough` also bleu_tokenised (as in papers), chrf, length_ratio, the number of
@@ -36,13 +63,21 @@ class Evaluation(nn.Module):
         self.thorough = thorough
         self.rows: dict[int, tuple[str, list[int]]] = {}
 
+    def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
+        """Score the references of a batch, and translate its sources."""
+        real = batch.targets != PAD
+        self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
+        hypotheses = text.tokenizers.tgt.decode_batch(search(model, batch.inputs.src))
+        references = [text.references[line] for line in batch.lines.tolist()]
+        self.add(batch.lines, hypotheses, references)
+
     def read(self, found: Predictions) -> None:
         """Add what the model thinks of the target tokens of a batch."""
         self.nll.update(found.nll, found.correct.numel())
         if self.thorough:
             self.calibration.update(found.confidence, found.correct)
 
-    def update(
+    def add(
         self,
         index: Int[Tensor, " B"],
         hypotheses: list[str],

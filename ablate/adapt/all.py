@@ -1,0 +1,17 @@
+"""All weights train.
+
+Equation: every w follows its gradient.
+Source: arXiv:1706.03762, section 5 (training from scratch).
+What differs: nothing.
+What to expect: the reference of this factor.
+"""
+
+from ablate.adapt.base import Adapt
+from ablate.model.base import Model
+
+
+class All(Adapt):
+    """Leaves the model as it is."""
+
+    def __call__(self, model: Model, seed: int) -> None:
+        """Do nothing."""

@@ -1,0 +1,18 @@
+"""The seam of initial weights."""
+
+from abc import ABC, abstractmethod
+
+from ablate.data.tokenizer import Tokenizers
+from ablate.model.base import Model
+
+
+class Initial(ABC):
+    """Gives a model the weights that its training starts from; a level of `initial`."""
+
+    @abstractmethod
+    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
+        """Fill every parameter in place.
+
+        Raises:
+            UserError: what it reads is missing or does not fit the model.
+        """

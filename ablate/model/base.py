@@ -1,0 +1,58 @@
+"""The seam of models: what training, search and probes need of one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ablate.model.attention.base import Kernel
+from ablate.model.head import Head
+from ablate.model.laws import Law
+from ablate.model.sublayer import Cache
+
+
+class Seq2Seq(NamedTuple):
+    """Inputs of a model that reads one text and continues another.
+
+    `src` ends in EOS, `tgt_in` starts with BOS; both are padded with PAD on the right.
+    """
+
+    src: Int[Tensor, "B S"]
+    tgt_in: Int[Tensor, "B T"]
+
+
+class Model(nn.Module, ABC):
+    """Tokens to states, which `head` turns into logits in training, scoring and search alike.
+
+    Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)`, the sizes of the vocabularies and
+    whether both are the same one, beside what its YAML gives.
+    """
+
+    breaks: ClassVar[frozenset[Law]] = frozenset()
+    head: Head
+
+    @abstractmethod
+    def forward(self, inputs: Any) -> Float[Tensor, "B T D"]:
+        """Return the states that predict the targets of a batch; `inputs` are those of its task."""
+
+    @abstractmethod
+    def start(self, src: Int[Tensor, "B S"], beams: int) -> Cache:
+        """Return what step-by-step decoding remembers, `beams` rows for each source."""
+
+    @abstractmethod
+    def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
+        """Return the states that predict what follows each row's newest token."""
+
+    def limits(self) -> dict[str, int | None]:
+        """Return the tokens of the longest source and target that it can take; None: no limit."""
+        return {"source": None, "target": None}
+
+    def attentions(self) -> Iterator[tuple[str, Kernel]]:
+        """Yield the attentions to look at, as "decoder.0.cross", numbers counting layers."""
+        yield from ()
+
+    def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
+        """Yield the parameters of each layer, as "encoder.0", whose gradients are compared."""
+        yield from ()

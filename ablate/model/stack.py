@@ -1,0 +1,118 @@
+"""A stack of layers (arXiv:1706.03762, section 3.1), on whole sequences or a token at a time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, cast
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ablate.model.dropout import Dropout
+from ablate.model.linear import to_product_dtype
+from ablate.model.position.base import Position
+from ablate.model.residual.base import Residual
+from ablate.model.sublayer import Cache, Memory, Place, Slots, Sublayer
+
+
+class Stack(nn.Module):
+    """Positions, dropout, and layers of sub-layers along the residual stream.
+
+    Args:
+        layers: the sub-layers of each layer, by name.
+        d_model: width of the tokens.
+        position: tells where tokens stand.
+        residual: leads past the sub-layers.
+        dropout: probability on the embedded tokens.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Mapping[str, Sublayer]],
+        *,
+        d_model: int,
+        position: Position,
+        residual: Residual,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.d_model = d_model
+        self.position = position
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(nn.ModuleDict(dict(layer)) for layer in layers)
+        self.residual = residual
+
+    @property
+    def sublayers(self) -> list[Sublayer]:
+        """All sub-layers in their order."""
+        return [cast("Sublayer", s) for layer in self.layers for s in layer.children()]
+
+    def forward(
+        self,
+        x: Float[Tensor, "B L D"],
+        real: Bool[Tensor, "B L"],
+        memory: Memory | None = None,
+    ) -> Float[Tensor, "B L D"]:
+        """Return the tokens after all layers; `real` is False at padding."""
+        positions = torch.arange(x.size(1), device=x.device)[None]
+        at = Place(positions, self.position, real, memory)
+        calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
+        return self._run(x, at, calls)
+
+    def _run(self, x: Tensor, at: Place, calls: Sequence[partial[Tensor]]) -> Tensor:
+        x = to_product_dtype(self.dropout(self.position.embed(x, at.positions)))
+        stream = self.residual.enter(x, at.real)
+        for i, call in enumerate(calls):
+            stream = self.residual.through(i, stream, call, at.real)
+        return self.residual.leave(stream, at.real)
+
+    @torch.no_grad()
+    def start(self, memory: Memory, beams: int) -> "StackCache":
+        """Return the caches before the first step, for `beams` hypotheses of each sentence."""
+        slots = Slots(memory.real.size(0), beams, memory.real.device)
+        return StackCache(slots, [s.cache(memory, slots) for s in self.sublayers])
+
+    @torch.no_grad()
+    def step(self, x: Float[Tensor, "M N D"], cache: "StackCache") -> Float[Tensor, "M N D"]:
+        """Return the newest tokens after all layers, and advance the caches."""
+        slots = cache.slots
+        slots.begin_step()
+        at = Place(slots.positions, self.position, None, None)
+        calls = [
+            partial(sublayer.step, at=at, slots=slots, cache=own)
+            for sublayer, own in zip(self.sublayers, cache.caches, strict=True)
+        ]
+        x = self._run(x, at, calls)
+        slots.end_step()
+        return x
+
+    def parameters_by_layer(self) -> Iterator[list[nn.Parameter]]:
+        """Yield the parameters of each layer, those of its norms last."""
+        norms = iter(self.residual.norms)
+        for layer in self.layers:
+            own = [next(norms) for _ in layer.children()]
+            yield [*layer.parameters(), *(p for norm in own for p in norm.parameters())]
+
+    def adjust_initial_values(self) -> None:
+        """Multiply the initial values of the sub-layers as the residual asks for."""
+        for layer in self.layers:
+            for name, parameter in layer.named_parameters():
+                if (gain := self.residual.gain(name)) != 1:
+                    parameter.mul_(gain)
+
+
+class StackCache(NamedTuple):
+    """What a stack remembers between the steps of decoding."""
+
+    slots: Slots
+    caches: list[Cache]  # of every sub-layer
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
+        for part in (self.slots, *self.caches):
+            part.reorder(rows)
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these, with all their rows."""
+        for part in (self.slots, *self.caches):
+            part.keep(sentences)

@@ -1,0 +1,142 @@
+"""What a layer is made of, and what it is told and may remember."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple, Protocol
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ablate.model.laws import Law
+from ablate.model.position.base import Position
+
+# torch's CPU kernels take the exponentials of a row one by one when it is shorter than a vector of
+# 16 floats, about ten times slower per key; kernels extend such rows by keys of weight 0
+VECTOR = 16
+
+
+class Memory(NamedTuple):
+    """Encoded source sentences; `real` is False at padding."""
+
+    states: Float[Tensor, "B S D"]
+    real: Bool[Tensor, "B S"]
+
+
+class Place(NamedTuple):
+    """Where the tokens stand that a sub-layer is given."""
+
+    positions: Int[Tensor, "#B L"]
+    position: Position  # the stack's, for attention that positions act in
+    real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
+    memory: Memory | None  # what a decoder reads; in decoding, caches have what they need of it
+
+
+class Cache(Protocol):
+    """What decoding remembers of `beams` hypotheses of each sentence.
+
+    Row = sentence * beams + beam.
+    """
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these, with all their rows."""
+
+
+class Nothing:
+    """The cache of what looks at one token at a time."""
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Do nothing."""
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Do nothing."""
+
+
+class Slots:
+    """Where hypotheses write, and whose past is whose.
+
+    The hypotheses of a sentence write into one row of slots, a slot each at every step, and `reads`
+    says which slots are a hypothesis's own past: to go on from another hypothesis copies this mask,
+    and nothing of what the slots hold.
+    """
+
+    def __init__(self, sentences: int, beams: int, device: torch.device) -> None:
+        self.beams = beams
+        room = VECTOR * beams  # a multiple of VECTOR, and so is its double
+        self.reads = torch.zeros(sentences, beams, room, dtype=torch.bool, device=device)
+        self.length = 0  # tokens that every hypothesis has
+
+    def begin_step(self) -> None:
+        """Make room for one more token, which every hypothesis will read itself."""
+        if self.new.start == self.room:
+            self.reads = torch.cat([self.reads, torch.zeros_like(self.reads)], 2)
+        own = torch.eye(self.beams, dtype=torch.bool, device=self.reads.device)
+        self.reads[:, :, self.new] = own
+
+    def end_step(self) -> None:
+        """Go on to the next token."""
+        self.length += 1
+
+    @property
+    def room(self) -> int:
+        """Slots of each sentence, used or not."""
+        return self.reads.size(2)
+
+    @property
+    def new(self) -> slice:
+        """The slots of this step."""
+        return slice(self.length * self.beams, (self.length + 1) * self.beams)
+
+    @property
+    def width(self) -> int:
+        """Slots that are read at this step: all that are used, up to a multiple of VECTOR."""
+        return -(-self.new.stop // VECTOR) * VECTOR
+
+    @property
+    def pairs(self) -> Bool[Tensor, "M 1 N K"]:
+        """Which slots each hypothesis may read at this step."""
+        return self.reads[:, None, :, : self.width]
+
+    @property
+    def positions(self) -> Int[Tensor, "1 N"]:
+        """Where the tokens of this step stand."""
+        return torch.full((1, self.beams), self.length, device=self.reads.device)
+
+    @property
+    def past_positions(self) -> Int[Tensor, "1 K"]:
+        """Where the token in each slot stands."""
+        return torch.arange(self.width, device=self.reads.device)[None] // self.beams
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
+        self.reads = self.reads.flatten(0, 1).index_select(0, rows).view_as(self.reads)
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these."""
+        self.reads = self.reads.index_select(0, sentences)
+
+
+class Sublayer(nn.Module, ABC):
+    """One step of a layer: attention, feed-forward, or anything that maps tokens to tokens.
+
+    A layer is a few of them in a row, each in a residual connection. Decoding gives it the newest
+    tokens of the N hypotheses of M sentences at once, with the cache that it made itself.
+    """
+
+    breaks: ClassVar[frozenset[Law]] = frozenset()
+
+    @abstractmethod
+    def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
+        """Return what the sub-layer makes of whole sequences."""
+
+    def cache(self, memory: Memory | None, slots: Slots) -> Cache:
+        """Return what decoding has to remember, before the first step."""
+        return Nothing()
+
+    def step(
+        self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
+    ) -> Float[Tensor, "M N D"]:
+        """Return what the sub-layer makes of the newest tokens, and advance the cache."""
+        return self(x, at)

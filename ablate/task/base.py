@@ -1,0 +1,91 @@
+"""The seam of tasks: what a model reads, what it predicts, and how that is measured."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from ablate.data.batch import Batch, Draw, Ids
+from ablate.data.tokenizer import Tokenizers
+from ablate.model.base import Model
+from ablate.search.base import Search
+
+
+class Text(NamedTuple):
+    """What an evaluation needs of the text of a split."""
+
+    tokenizers: Tokenizers
+    languages: tuple[str, str]
+    references: Sequence[str]  # raw target lines
+
+
+class Evaluation(nn.Module, ABC):
+    """Collects a split batch by batch; the numbers do not depend on the number of devices."""
+
+    @abstractmethod
+    def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
+        """Add a batch, which is not empty; a task that generates does so by `search`."""
+
+    @abstractmethod
+    def compute(self) -> dict[str, float]:
+        """Reduce over all processes and return every score by name; `nll` is among them."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget everything."""
+
+    def signatures(self) -> dict[str, str]:
+        """Return how scores were computed, by name, where that has to be quoted with them."""
+        return {}
+
+    def hypotheses(self) -> list[str]:
+        """Return what was generated, in the order of the lines; empty if nothing is."""
+        return []
+
+    def statistics(self) -> Int[np.ndarray, "n K"]:
+        """Return what the scores of single lines are made of, in the order of the lines."""
+        return np.zeros((0, 0), dtype=np.int64)
+
+
+class Task(ABC):
+    """What is learned from a corpus; a level of `task`.
+
+    `inputs` is the type that `Batch.inputs` has, which the model must be able to take; `generates`
+    says whether evaluations search.
+    """
+
+    inputs: ClassVar[type]
+    generates: ClassVar[bool] = False
+
+    @abstractmethod
+    def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
+        """Return the batch of some lines of a corpus.
+
+        Args:
+            src: ids of the sources, each ended by EOS and filled up with PAD.
+            tgt: the same of the targets; a corpus of single texts has all of them here.
+            lines: their numbers in the split.
+            draw: gives random numbers for a line, the same on any device and after a resumption;
+                in evaluation those of epoch 0.
+        """
+
+    @abstractmethod
+    def evaluation(self, language: str, *, thorough: bool) -> Evaluation:
+        """Return what measures a split, `thorough` in tests; `language` is that of the targets."""
+
+
+def shifted(ids: Ids, *, start: int, end: int, pad: int) -> Ids:
+    """Return ids one step later: `start` before them, and no `end`."""
+    later = np.roll(ids, 1, axis=1)
+    later[later == end] = pad
+    later[:, 0] = start
+    return later
+
+
+def tensors(*arrays: Any) -> list[Tensor]:
+    """Return numpy arrays as tensors; arrays of which others hold a view are copied."""
+    return [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
