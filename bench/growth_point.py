@@ -18,6 +18,7 @@ from ablate.allocator import keep_memory
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import BOS, EOS
 from ablate.initial.seeded import initialise
+from ablate.model.base import Seq2Seq
 from ablate.run import build_model, hush_lightning, prepare_data
 from bench.ours import Stopwatch, compose, fit, peak_mib
 
@@ -70,7 +71,7 @@ class Generated(pl.LightningDataModule):
         src[:, -1] = tgt[:, -1] = EOS
         tgt_in = torch.roll(tgt, 1, dims=1)
         tgt_in[:, 0] = BOS
-        return Batch(src, tgt_in, tgt, torch.arange(len(src)))
+        return Batch(Seq2Seq(src, tgt_in), tgt, torch.arange(len(src)))
 
 
 class _Endless:

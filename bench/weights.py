@@ -18,13 +18,11 @@ NAMES = {
     r"cross_attention\.output": "multihead_attn.out_proj",
     r"feed_forward\.inner": "linear1",
     r"feed_forward\.outer": "linear2",
-    r"residuals\.0\.norm": "norm1",
-    r"residuals\.1\.norm": "norm2",
-    r"residuals\.2\.norm": "norm3",
     r"\.gain$": ".weight",
 }
 STACKED = {"self_attention": "self_attn", "cross_attention": "multihead_attn"}
 PROJECTIONS = ("query", "key", "value")
+SUBLAYERS = {"en": 2, "de": 3}  # of a layer
 
 
 def convert(ours: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -45,6 +43,11 @@ def convert(ours: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def renamed(name: str) -> str:
     """Return the baseline's name of a parameter that is not stacked."""
+    norm = re.fullmatch(r"(en|de)coder\.residual\.norms\.(\d+)(\..*)", name)
+    if norm:  # numbered through the stack there, within a layer here
+        stack, number, leaf = norm.groups()
+        layer, own = divmod(int(number), SUBLAYERS[stack])
+        name = f"{stack}coder.layers.{layer}.norm{own + 1}{leaf}"
     for pattern, replacement in NAMES.items():
         name = re.sub(pattern, replacement, name)
     return name

@@ -40,7 +40,9 @@ class Rates:
     def __post_init__(self) -> None:
         for site, rate in asdict(self).items():
             if not 0 <= rate < 1:
-                raise UserError(f"model.dropout.{site}={rate}: it must be at least 0 and below 1")
+                raise UserError(
+                    f"model.dropout.{site} is {rate}: it must be at least 0 and below 1"
+                )
 
 
 class Dropout(nn.Module):

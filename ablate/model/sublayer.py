@@ -1,7 +1,7 @@
 """What a layer is made of, and what it is told and may remember."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -31,6 +31,7 @@ class Place(NamedTuple):
     memory: Memory | None  # what a decoder reads; in decoding, caches have what they need of it
 
 
+@runtime_checkable
 class Cache(Protocol):
     """What decoding remembers of `beams` hypotheses of each sentence.
 

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -11,6 +11,7 @@ from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 
 
+@runtime_checkable
 class State(Protocol):
     """The decoder's memory of what it has produced: `beams` rows for each sentence."""
 
@@ -21,6 +22,7 @@ class State(Protocol):
         """Drop all sentences but these."""
 
 
+@runtime_checkable
 class Model(Protocol):
     """What decodes step by step; `ablate.model.base.Model` does."""
 

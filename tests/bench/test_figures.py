@@ -87,9 +87,9 @@ def test_generated_batches_have_the_same_tokens_at_every_length():
 
     for length in (64, 4096):
         batch = next(iter(Generated(length, 1000).train_dataloader()))
-        assert batch.src.shape == batch.tgt_out.shape == (TOKENS // length, length)
-        assert int((batch.tgt_out != 0).sum()) == TOKENS
-        assert bool((batch.tgt_in[:, 1:] == batch.tgt_out[:, :-1]).all())
+        assert batch.inputs.src.shape == batch.targets.shape == (TOKENS // length, length)
+        assert int((batch.targets != 0).sum()) == TOKENS
+        assert bool((batch.inputs.tgt_in[:, 1:] == batch.targets[:, :-1]).all())
 
 
 def test_what_was_recorded_of_a_peer_goes_through_the_baseline_measured_here():

@@ -66,8 +66,8 @@ def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
     config.test_splits = ["test"]
     model, parts = make_model(config, data), make_parts(config)
     with torch.no_grad():  # nothing ever ends: every translation is as long as the limit
-        model.decoder.layers[-1].residuals[-1].norm.bias.copy_(-model.embedding.tgt.weight[EOS])
-    src = data.first_lines("test", 99).src
+        model.decoder.residual.norms[-1].bias.copy_(-model.embedding.tgt.weight[EOS])
+    src = data.first_lines("test", 99).inputs.src
     assert max(map(len, parts["search"](model.eval(), src))) == needed - 1
     model.decoder.position.table = torch.nn.Parameter(model.decoder.position.table[:-1])
     with pytest.raises(UserError, match=f"a sequence of {needed} tokens does not fit"):

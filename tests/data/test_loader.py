@@ -5,8 +5,9 @@ import torch
 from ablate.data.batch import Batch
 from ablate.data.batching import Rank, Sizes, TrainingBatches
 from ablate.data.cache import TokenIds
-from ablate.data.loader import SentencePairs, TrainingLoader
+from ablate.data.loader import Examples, TrainingLoader
 from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.task.translation import Translation
 
 SRC = [[5, 6, 7], [8], [9, 10, 11, 12, 13]]
 TGT = [[20], [21, 22, 23], [24, 25]]
@@ -23,32 +24,41 @@ def store(tmp_path):
     return make
 
 
+def examples(store, src, tgt, max_length: int) -> Examples:
+    return Examples(
+        store("src", src),
+        store("tgt", tgt),
+        max_length=max_length,
+        columns=0,
+        collate=Translation().batch,
+        seed=1,
+    )
+
+
 def fetch(store, rows: list[int], max_length: int = 99) -> Batch:
-    pairs = SentencePairs(store("src", SRC), store("tgt", TGT), max_length)
-    return pairs[np.array(rows, dtype=np.int64)]
+    return examples(store, SRC, TGT, max_length)[np.array(rows, dtype=np.int64)]
 
 
 def test_a_batch(store):
     batch = fetch(store, [2, 0])
-    assert batch.src.tolist() == [[9, 10, 11, 12, 13, EOS], [5, 6, 7, EOS, PAD, PAD]]
-    assert batch.tgt_in.tolist() == [[BOS, 24, 25], [BOS, 20, PAD]]
-    assert batch.tgt_out.tolist() == [[24, 25, EOS], [20, EOS, PAD]]
-    assert batch.index.tolist() == [2, 0]
-    assert {part.dtype for part in vars(batch).values()} == {torch.int64}
-    assert len(batch) == 2
+    assert batch.inputs.src.tolist() == [[9, 10, 11, 12, 13, EOS], [5, 6, 7, EOS, PAD, PAD]]
+    assert batch.inputs.tgt_in.tolist() == [[BOS, 24, 25], [BOS, 20, PAD]]
+    assert batch.targets.tolist() == [[24, 25, EOS], [20, EOS, PAD]]
+    assert batch.lines.tolist() == [2, 0]
+    assert {part.dtype for part in (*batch.inputs, batch.targets, batch.lines)} == {torch.int64}
 
 
 def test_long_sentences_are_cut_and_still_end_in_eos(store):
     batch = fetch(store, [0, 1, 2], max_length=3)
-    assert batch.src.tolist() == [[5, 6, EOS], [8, EOS, PAD], [9, 10, EOS]]
-    assert batch.tgt_in.tolist() == [[BOS, 20, PAD], [BOS, 21, 22], [BOS, 24, 25]]
-    assert batch.tgt_out.tolist() == [[20, EOS, PAD], [21, 22, EOS], [24, 25, EOS]]
+    assert batch.inputs.src.tolist() == [[5, 6, EOS], [8, EOS, PAD], [9, 10, EOS]]
+    assert batch.inputs.tgt_in.tolist() == [[BOS, 20, PAD], [BOS, 21, 22], [BOS, 24, 25]]
+    assert batch.targets.tolist() == [[20, EOS, PAD], [21, 22, EOS], [24, 25, EOS]]
 
 
 def test_an_empty_batch(store):
     batch = fetch(store, [])
-    assert len(batch) == 0
-    assert batch.src.shape == batch.tgt_in.shape == batch.tgt_out.shape == (0, 1)
+    assert len(batch.lines) == 0
+    assert batch.inputs.src.shape == batch.inputs.tgt_in.shape == batch.targets.shape == (0, 1)
 
 
 @pytest.fixture
@@ -58,14 +68,14 @@ def loader(store):
     sizes = Sizes(np.arange(60), length, length)
 
     def make() -> TrainingLoader:
-        pairs = SentencePairs(store("src", lines), store("tgt", lines), 99)
+        pairs = examples(store, lines, lines, 99)
         return TrainingLoader(pairs, TrainingBatches(sizes, 24, True, 7, Rank(0, 1)), 7)
 
     return make
 
 
 def rows(batches) -> list[list[int]]:
-    return [batch.index.tolist() for batch in batches]
+    return [batch.lines.tolist() for batch in batches]
 
 
 def epoch(loader: TrainingLoader, number: int) -> list[list[int]]:

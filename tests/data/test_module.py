@@ -10,6 +10,7 @@ from ablate.data.scheme.word import Word
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.schema import Batching
+from ablate.task.translation import Translation
 
 PAIRS = [(f"a b{i}", f"A B{i} C" + " D" * (i % 4)) for i in range(40)]
 
@@ -27,6 +28,7 @@ def make(tmp_path, write, parallel):
         return TextData(
             corpus=parallel(given["train"], validation=given["val"], test=given["test"]),
             scheme=scheme or Word(vocab_size=None, joint=False),
+            collate=Translation().batch,
             batch=Batching(**keys),
             cache_dir=str(tmp_path / "cache"),
             seed=seed,
@@ -82,7 +84,7 @@ def test_counts_when_long_pairs_are_truncated(prepared):
     assert data.counts["train"] == Counts(pairs=40, skipped=0, truncated=20)
     batches = list(data.train_dataloader())
     assert sorted(row for batch in batches for row in batch.index.tolist()) == list(range(40))
-    assert max(batch.tgt_out.size(1) for batch in batches) == 5
+    assert max(batch.targets.size(1) for batch in batches) == 5
 
 
 @pytest.mark.parametrize("too_long", ["skip", "truncate"])
@@ -93,7 +95,7 @@ def test_evaluation_keeps_every_sentence_and_its_whole_reference(prepared, too_l
         assert sorted(row for batch in batches for row in batch.index.tolist()) == list(
             range(count)
         )
-        assert max(batch.src.size(1) for batch in batches) <= 5
+        assert max(batch.inputs.src.size(1) for batch in batches) <= 5
     assert data.references("test")[-1] == LONG[1]
 
 
@@ -144,7 +146,7 @@ def test_testing_alone_may_go_without_buckets(prepared):
 def test_testing_alone_may_add_padding_to_sources(prepared):
     plain, padded = prepared(), prepared(test_padding=3)
     for one, other in zip(plain.test_dataloader(), padded.test_dataloader(), strict=True):
-        assert one.index.equal(other.index) and one.tgt_out.equal(other.tgt_out)
+        assert one.lines.equal(other.lines) and one.targets.equal(other.targets)
         assert one.src.equal(other.src[:, :-3])
         assert (other.src[:, -3:] == PAD).all()
     for one, other in zip(plain.val_dataloader(), padded.val_dataloader(), strict=True):

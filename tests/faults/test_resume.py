@@ -7,8 +7,8 @@ import signal
 import pytest
 import torch
 
-from ablate.train.module import Training
 from ablate.tracking import files
+from ablate.train.module import Training
 
 MODES = {
     "last": ("checkpoint.save_every=2",),

@@ -7,32 +7,21 @@ from typing import Any
 import pytest
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-SIZES = sorted(path.stem for path in CONF.glob("model/*.yaml"))
+SIZES = ["base", "big", "micro", "small", "tiny"]
 VARIANTS = sorted((path.parent.name, path.stem) for path in CONF.glob("model/*/*.yaml"))
 LOSSES = sorted(path.stem for path in CONF.glob("loss/*.yaml"))
-BASE = {
-    "position": "sinusoidal",
-    "residual": "post_ln",
-    "norm": "layer_norm",
-    "attention": "fused",
-    "padding": "columns",
-    "feed_forward": "relu",
-    "embedding": "tied_all",
-}
 SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
 VOCAB = 20
 
 
 def model_config(size="micro", small=True, **levels):
     """Return the node `model` with the base levels but for those given."""
-    from omegaconf import OmegaConf
+    import hydra
 
-    from ablate.schema import Model
-
-    parts: list[Any] = [OmegaConf.structured(Model), OmegaConf.load(CONF / f"model/{size}.yaml")]
-    for factor, level in (BASE | levels).items():
-        parts.append({factor: OmegaConf.load(CONF / f"model/{factor}/{level}.yaml")})
-    return OmegaConf.merge(*parts, SMALL if small else {})
+    chosen = [f"model/{factor}={level}" for factor, level in levels.items()]
+    sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return hydra.compose("config", [f"model={size}", *chosen, *sizes]).model
 
 
 def build_model(**options):
@@ -42,8 +31,8 @@ def build_model(**options):
 
 def built(config):
     """Return the model of a node `model`, its initial values drawn."""
-    from ablate.model.build import build
     from ablate.initial.seeded import initialise
+    from ablate.model.build import build
 
     model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
     initialise(model, 1)
@@ -59,6 +48,11 @@ class Variant:
     target: str
     model: Any
     breaks: frozenset
+
+    def logits(self, src, tgt_in):
+        from ablate.model.base import Seq2Seq
+
+        return self.model.head(self.model(Seq2Seq(src, tgt_in)))
 
     def keeps(self, law):
         return law not in self.breaks
@@ -118,10 +112,12 @@ def batch():
     """Token ids of four padded pairs: src "4 6", tgt_in "4 18", longer than a block of caches."""
     import torch
 
+    from ablate.model.base import Seq2Seq
+
     generator = torch.Generator().manual_seed(0)
     src = torch.randint(4, VOCAB, (4, 6), generator=generator)
     tgt_in = torch.randint(4, VOCAB, (4, 18), generator=generator)
     for row, (n_src, n_tgt) in enumerate([(6, 18), (4, 11), (2, 18), (5, 1)]):
         src[row, n_src:] = 0
         tgt_in[row, n_tgt:] = 0
-    return src, tgt_in
+    return Seq2Seq(src, tgt_in)

@@ -29,7 +29,7 @@ def test_nll_is_never_smoothed(loss_config, rows):
 
 
 def test_without_smoothing_the_objective_is_the_nll(loss_config, rows):
-    from ablate.model.laws import Law
+    from ablate.loss.base import Law
 
     if "epsilon" in loss_config:
         loss_config.epsilon = 0.0

@@ -19,22 +19,23 @@ def test_every_padding_is_declared(padding):
 @torch.no_grad()
 @pytest.mark.parametrize("fill", ["large_negative", "zero_output"])
 def test_finite_fills_keep_the_laws_of_the_padding(filled, batch, padding, fill):
+    from ablate.model.base import Seq2Seq
     from ablate.model.laws import Law
 
     src, tgt_in = batch
     model, real = filled(padding, fill), tgt_in != PAD
-    logits = model(src, tgt_in)[real]
+    states = model(batch)[real]
     for law, other in (
-        (Law.SOURCE_PADDING, model(F.pad(src, (0, 7)), tgt_in)),
-        (Law.TARGET_PADDING, model(src, F.pad(tgt_in, (0, 7)))[:, : tgt_in.size(1)]),
+        (Law.SOURCE_PADDING, model(Seq2Seq(F.pad(src, (0, 7)), tgt_in))),
+        (Law.TARGET_PADDING, model(Seq2Seq(src, F.pad(tgt_in, (0, 7))))[:, : tgt_in.size(1)]),
     ):
-        kept = torch.allclose(logits, other[real], rtol=1e-4, atol=1e-5)
-        assert kept == (law not in type(model.encoder.padding).breaks)
+        kept = torch.allclose(states, other[real], rtol=1e-4, atol=1e-5)
+        assert kept == (law not in type(model.encoder.sublayers[0].padding).breaks)
 
 
 @torch.no_grad()
 def test_minus_infinity_is_nan_exactly_where_rows_are_empty(filled, batch, padding):
-    logits = filled(padding, "minus_inf")(*batch)
+    logits = filled(padding, "minus_inf")(batch)
     full = 0  # the only pair of the batch without padding
     assert logits[full].isfinite().all()
     assert logits[1:].isnan().all() == EMPTIES_ROWS[padding]

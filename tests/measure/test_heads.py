@@ -63,13 +63,15 @@ def test_several_heads_differ(measured, attention):
 
 
 def test_padding_changes_nothing(compose, small):
-    from ablate.data.batch import Batch
+    from ablate.model.base import Seq2Seq
     from ablate.run import make_model, prepare_data
 
     config = compose(*small)
     data = prepare_data(config)
     model, batch = make_model(config, data), data.first_lines("validation", 8)
-    longer = [pad(ids, (0, 4)) for ids in (batch.tgt_in, batch.tgt_out)]
-    wider = Batch(pad(batch.src, (0, 9)), *longer, batch.index)
-    plain = head_distances(model, batch)
-    assert head_distances(model, wider) == pytest.approx(plain, rel=1e-4)
+    src, tgt_in = batch.inputs
+    inputs = Seq2Seq(pad(src, (0, 9)), pad(tgt_in, (0, 4)))
+    wider = batch._replace(inputs=inputs, targets=pad(batch.targets, (0, 4)))
+    plain = head_distances(model, batch, torch.device("cpu"))
+    found = head_distances(model, wider, torch.device("cpu"))
+    assert found == pytest.approx(plain, rel=1e-4)

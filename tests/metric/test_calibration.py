@@ -6,6 +6,7 @@ from torch.nn import functional as F
 from torchmetrics.classification import MulticlassCalibrationError
 
 from ablate.metric.calibration import Calibration, predictions
+from ablate.model.head import LinearHead
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def measured(*batches):
 def test_the_same_as_torchmetrics(task):
     weight, states, targets = task
     logits = F.linear(states, weight)
-    found = predictions(*task)
+    found = predictions(LinearHead(lambda: task[0]), *task[1:])
     theirs = MulticlassCalibrationError(num_classes=37, n_bins=15, norm="l1")
     ours = measured(found[1:])
     assert ours["calibration_error"] == pytest.approx(theirs(logits, targets).item(), abs=1e-6)
@@ -40,12 +41,12 @@ def test_the_same_as_torchmetrics(task):
 
 def test_the_nll_is_that_of_the_whole_in_any_chunks(task, monkeypatch):
     weight, states, targets = task
-    whole = predictions(*task)
+    whole = predictions(LinearHead(lambda: task[0]), *task[1:])
     expected = F.cross_entropy(F.linear(states, weight), targets)
     torch.testing.assert_close(whole.nll, expected)
-    monkeypatch.setattr("ablate.loss.chunked.AT_ONCE", 37 * 64 * 4)
-    monkeypatch.setattr("ablate.loss.chunked.BLOCK", 1)
-    for one, other in zip(whole, predictions(*task), strict=True):
+    monkeypatch.setattr("ablate.model.head.AT_ONCE", 37 * 64 * 4)
+    monkeypatch.setattr("ablate.model.head.BLOCK", 1)
+    for one, other in zip(whole, predictions(LinearHead(lambda: task[0]), *task[1:]), strict=True):
         torch.testing.assert_close(one, other)
 
 

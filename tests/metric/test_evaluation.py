@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from ablate.metric.calibration import Predictions
-from ablate.metric.evaluation import Evaluation
+from ablate.task.translation import Translations
 
 
 @pytest.mark.parametrize("thorough", [False, True])
 def test_names_of_the_scores(thorough):
-    evaluation = Evaluation("de", thorough=thorough)
+    evaluation = Translations("de", thorough=thorough)
     nll, confidence = torch.tensor(1.5), torch.tensor([0.25, 0.75])
     evaluation.read(Predictions(nll, confidence, torch.tensor([True, False])))
-    evaluation.update(torch.tensor([0]), ["a b c d e"], ["a b c d f g"])
+    evaluation.add(torch.tensor([0]), ["a b c d e"], ["a b c d f g"])
     found = evaluation.compute()
     more = {"bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy"}
     assert set(found) == {"nll", "bleu"} | (more if thorough else set())

@@ -12,8 +12,8 @@ def seed():
 @pytest.fixture
 def build_model(compose):
     """Build a small model from overrides."""
-    from ablate.model.build import build
     from ablate.initial.seeded import initialise
+    from ablate.model.build import build
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2")
 
@@ -29,8 +29,10 @@ def build_model(compose):
 @pytest.fixture
 def batch():
     """Token ids of three padded pairs: src "3 6", tgt_in "3 5"."""
+    from ablate.model.base import Seq2Seq
+
     src, tgt_in = torch.randint(4, 20, (3, 6)), torch.randint(4, 20, (3, 5))
     src[1, 4:] = 0
     src[2, 1:] = 0
     tgt_in[0, 3:] = 0
-    return src, tgt_in
+    return Seq2Seq(src, tgt_in)

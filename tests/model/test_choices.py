@@ -63,33 +63,35 @@ def test_other_errors_are_not_hidden(compose):
 
 def test_a_learned_position_past_its_table(build_model):
     from ablate.errors import UserError
+    from ablate.model.base import Seq2Seq
 
     model = build_model("model/position=learned", "model.position.max_length=6")
-    model(torch.ones(1, 6, dtype=torch.long), torch.ones(1, 6, dtype=torch.long))
+    model(Seq2Seq(*torch.ones(2, 1, 6, dtype=torch.long)))
     with pytest.raises(UserError, match=r"7 tokens.*max_length=6"):
         model.encode(torch.ones(1, 7, dtype=torch.long))
 
 
 @torch.no_grad()
 def test_sinusoids_go_on_past_their_table(build_model):
+    from ablate.model.base import Seq2Seq
+
     model = build_model().eval()
     long = torch.randint(4, 20, (1, 600))
-    torch.testing.assert_close(
-        model(long, long)[:, :9], model(long, long[:, :9]), rtol=1e-4, atol=1e-5
-    )
+    whole, start = model(Seq2Seq(long, long)), model(Seq2Seq(long, long[:, :9]))
+    torch.testing.assert_close(whole[:, :9], start, rtol=1e-4, atol=1e-5)
 
 
 def test_heads_need_not_fill_the_model(build_model, batch):
     model = build_model("model.n_heads=3", "model.d_head=5")
     attention = model.encoder.layers[0].self_attention
     assert attention.query.weight.shape == (15, 16)
-    assert model(*batch).shape == (3, 5, 20)
+    assert model(batch).shape == (3, 5, 16)
 
 
 def test_the_decoder_may_have_its_own_depth(build_model, batch):
     model = build_model("model.n_layers=1", "model.n_decoder_layers=3")
     assert (len(model.encoder.layers), len(model.decoder.layers)) == (1, 3)
-    assert model(*batch).shape == (3, 5, 20)
+    assert model(batch).shape == (3, 5, 16)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +107,10 @@ def test_the_decoder_may_have_its_own_depth(build_model, batch):
 def test_each_dropout_site_has_its_own_rate(build_model, batch, site, attention):
     off = ("model.dropout.rate=0.0", f"model/attention={attention}")
     still = build_model(*off)
-    torch.testing.assert_close(still(*batch), still(*batch))
+    torch.testing.assert_close(still(batch), still(batch))
     model = build_model(*off, f"model.dropout.{site}=0.5")
-    assert not torch.allclose(model(*batch), model(*batch))
-    torch.testing.assert_close(model.eval()(*batch), still.eval()(*batch))
+    assert not torch.allclose(model(batch), model(batch))
+    torch.testing.assert_close(model.eval()(batch), still.eval()(batch))
 
 
 def test_embeddings_are_scaled_by_choice(build_model):
@@ -116,8 +118,7 @@ def test_embeddings_are_scaled_by_choice(build_model):
     scaled = build_model("model.embedding.scaled=true").embedding
     plain = build_model("model.embedding.scaled=false").embedding
     torch.testing.assert_close(scaled.embed_src(src), 4 * plain.embed_src(src))
-    states = torch.randn(2, 16)
-    torch.testing.assert_close(scaled.project(states), plain.project(states))
+    torch.testing.assert_close(scaled.output_weight(), plain.output_weight())
 
 
 @pytest.mark.parametrize("level, matrices", [("separate", 3), ("tied_target", 2), ("tied_all", 1)])
@@ -127,8 +128,7 @@ def test_embeddings_share_what_they_say(build_model, level, matrices):
     plain = build_model(f"model/embedding={level}", "model.embedding.scaled=false").embedding
     src, tgt = plain.embed_src(torch.tensor([[5]])), plain.embed_tgt(torch.tensor([[5]]))
     assert torch.equal(src, tgt) == (level == "tied_all")
-    logits = plain.project(torch.eye(16))[:, 5]
-    assert torch.equal(logits, tgt[0, 0]) == (level != "separate")
+    assert torch.equal(plain.output_weight()[5], tgt[0, 0]) == (level != "separate")
 
 
 def test_building_leaves_the_global_random_numbers_alone(compose):
@@ -143,5 +143,7 @@ def test_building_leaves_the_global_random_numbers_alone(compose):
 def test_shapes_are_checked_in_tests(build_model):
     from jaxtyping import TypeCheckError
 
+    from ablate.model.base import Seq2Seq
+
     with pytest.raises(TypeCheckError):
-        build_model()(torch.ones(2, 3, dtype=torch.long), torch.ones(5, 3, dtype=torch.long))
+        build_model()(Seq2Seq(torch.ones(2, 3, dtype=torch.long), torch.ones(5, 3)))

@@ -17,9 +17,9 @@ NAMES = [
 def test_weights_do_not_depend_on_the_kernel(build_model, batch, padding):
     from ablate.model.inspect import attention_weights
 
-    fused = attention_weights(build_model(f"model/padding={padding}"), *batch)
+    fused = attention_weights(build_model(f"model/padding={padding}"), batch)
     explicit = build_model(f"model/padding={padding}", "model/attention=explicit")
-    told = attention_weights(explicit, *batch)
+    told = attention_weights(explicit, batch)
     assert sorted(fused) == sorted(told) == sorted(NAMES)
     for name in NAMES:
         torch.testing.assert_close(fused[name], told[name])
@@ -28,7 +28,7 @@ def test_weights_do_not_depend_on_the_kernel(build_model, batch, padding):
 def test_weights_are_distributions_that_obey_the_masks(build_model, batch):
     from ablate.model.inspect import attention_weights
 
-    weights = attention_weights(build_model(), *batch)
+    weights = attention_weights(build_model(), batch)
     for name, value in weights.items():
         torch.testing.assert_close(value.sum(-1), torch.ones(value.shape[:3]), msg=name)
     assert weights["decoder.0.self"].triu(1).abs().max() == 0
@@ -40,10 +40,10 @@ def test_looking_changes_nothing(build_model, batch):
     from ablate.model.inspect import attention_weights
 
     model = build_model("model.dropout.rate=0.0").train()
-    before = model(*batch)
-    attention_weights(model, *batch)
+    before = model(batch)
+    attention_weights(model, batch)
     assert model.training
-    assert torch.equal(before, model(*batch))
+    assert torch.equal(before, model(batch))
     assert not any(m._forward_hooks for m in model.modules())
 
 
@@ -59,4 +59,4 @@ def test_parts_are_disjoint_and_sum_to_the_total(build_model, level):
     assert parts["encoder.self_attention"] == 2 * (4 * 16 * 16 + 4 * 16)
     assert parts["decoder.cross_attention"] == parts["encoder.self_attention"]
     assert parts["embedding.tgt"] == 20 * 16
-    assert parts["encoder.final_norm"] == 2 * 16
+    assert parts["encoder.residual"] == (2 * 2 + 1) * 2 * 16  # two layers of two, and the last norm

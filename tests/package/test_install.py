@@ -59,7 +59,7 @@ class Shifted(Position):
         super().__init__()
         self.by = by
 
-    def forward(self, x, offset):
+    def embed(self, x, positions):
         return x + self.by
 '''
 

@@ -10,8 +10,8 @@ def measure(compose):
     """Run a probe as the command line would; keys are the probe's own arguments."""
     from ablate.config_check import check
     from ablate.construct import construct
-    from ablate.model.build import build
     from ablate.initial.seeded import initialise
+    from ablate.model.build import build
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2", "model.n_layers=2")
 

@@ -16,18 +16,18 @@ def seed():
 @pytest.fixture
 def transformer():
     """Build a Transformer of two layers without positions and dropout."""
+    from ablate.initial.seeded import initialise
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.fused import Fused
+    from ablate.model.dropout import Rates
     from ablate.model.embedding.separate import Separate
     from ablate.model.feed_forward.position_wise import PositionWise
-    from ablate.initial.seeded import initialise
     from ablate.model.norm.layer_norm import LayerNorm
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
     from ablate.model.residual.post_ln import PostLN
     from ablate.model.residual.pre_ln import PreLN
-    from ablate.model.transformer import Transformer
-    from ablate.schema import Dropout
+    from ablate.model.transformer import Own, Transformer
 
     def built(residual, attention):
         kernel = {"fused": Fused, "explicit": Explicit}[attention]
@@ -38,7 +38,7 @@ def transformer():
             d_head=None,
             n_layers=2,
             n_decoder_layers=2,
-            dropout=Dropout(0.0, 0.0, 0.0, 0.0, 0.0),
+            dropout=Rates(0.0, 0.0, 0.0, 0.0, 0.0),
             position=NoPosition,
             residual={"post_ln": PostLN, "pre_ln": PreLN}[residual],
             norm=partial(LayerNorm, eps=1e-5),
@@ -46,6 +46,7 @@ def transformer():
             padding=Columns,
             feed_forward=partial(PositionWise, activation="relu"),
             embedding=partial(Separate, scaled=True),
+            **dict.fromkeys(("encoder", "decoder", "cross"), Own(None, None)),
             src_vocab=9,
             tgt_vocab=9,
             joint_vocab=False,

@@ -5,16 +5,19 @@ import torch
 from torch.nn import functional as F
 
 from ablate.data.vocabulary import PAD
-from ablate.loss import chunked
 from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
+from ablate.model import head
 from ablate.model.dropout import Dropout, rounded
+from ablate.model.head import LinearHead
 from ablate.model.linear import BLOCK
 
 
 class Focal(Loss):
     """A loss of which no gradient is known: the nll of unsure rows counts more."""
+
+    mean_over_rows = True
 
     def forward(self, logits, targets):
         nll = F.cross_entropy(logits, targets, reduction="none")
@@ -32,6 +35,11 @@ def task():
     return weight, states, torch.randint(1, 11, (23,), generator=generator)
 
 
+def score(loss, weight, states, targets):
+    """Return what the linear head with this weight makes of a loss."""
+    return LinearHead(lambda: weight).score(loss, states, targets)
+
+
 def gradients(objective, weight, states):
     (objective * 3).backward()
     return states.grad, weight.grad
@@ -39,25 +47,25 @@ def gradients(objective, weight, states):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "target", type(loss)))
 def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
-    monkeypatch.setattr(chunked, "AT_ONCE", 4 * 5 * 11)  # five rows, the last chunk shorter
-    monkeypatch.setattr(chunked, "BLOCK", 5)
+    monkeypatch.setattr(head, "AT_ONCE", 4 * 5 * 11)  # five rows, the last chunk shorter
+    monkeypatch.setattr(head, "BLOCK", 5)
     weight, states, targets = task()
     plain = loss(F.linear(states, weight), targets)
-    found = chunked.loss_of_states(loss, *task())
+    found = score(loss, *task())
     torch.testing.assert_close(found, plain)
     one, other = task(), task()
-    of_chunks = gradients(chunked.loss_of_states(loss, *one)[0], *one[:2])
+    of_chunks = gradients(score(loss, *one)[0], *one[:2])
     of_whole = gradients(loss(F.linear(other[1], other[0]), other[2])[0], *other[:2])
     torch.testing.assert_close(of_chunks, of_whole)
     with torch.no_grad():
-        torch.testing.assert_close(chunked.loss_of_states(loss, *task()), found)
+        torch.testing.assert_close(score(loss, *task()), found)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "target", type(loss)))
 def test_bfloat16_is_that_of_autocast(loss):
     one, other = task(), task()
     with torch.autocast("cpu", torch.bfloat16):
-        of_chunks = gradients(chunked.loss_of_states(loss, *one)[0], *one[:2])
+        of_chunks = gradients(score(loss, *one)[0], *one[:2])
         logits = F.linear(other[1], other[0]).float()
     of_whole = gradients(loss(logits, other[2])[0], *other[:2])
     for part, expected in zip(of_chunks, of_whole, strict=True):
@@ -95,15 +103,15 @@ def unwritten_is_nan():
 def test_no_memory_is_read_before_it_is_written(dtype, unwritten_is_nan):
     weight, states, targets = task()
     with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
-        objective, _ = chunked.loss_of_states(LOSSES[1], weight, states, targets)
+        objective, _ = score(LOSSES[1], weight, states, targets)
     assert objective.isfinite()
     assert all(gradient.isfinite().all() for gradient in gradients(objective, weight, states))
 
 
 def test_a_large_vocabulary_is_not_projected_row_by_row():
-    assert chunked.rows_at_once(torch.empty(1_000_000, 1)) == BLOCK
-    assert chunked.rows_at_once(torch.empty(8000, 1)) == BLOCK
-    assert chunked.rows_at_once(torch.empty(8000, 1, dtype=torch.bfloat16)) == 2 * BLOCK
+    assert head.rows_at_once(torch.empty(1_000_000, 1)) == BLOCK
+    assert head.rows_at_once(torch.empty(8000, 1)) == BLOCK
+    assert head.rows_at_once(torch.empty(8000, 1, dtype=torch.bfloat16)) == 2 * BLOCK
 
 
 def test_in_bfloat16_batches_of_all_sizes_share_their_products(monkeypatch):
@@ -119,7 +127,7 @@ def test_in_bfloat16_batches_of_all_sizes_share_their_products(monkeypatch):
     with torch.autocast("cpu", torch.bfloat16):
         for n in (1, 23, BLOCK, BLOCK + 1):
             states, targets = torch.randn(n, 6, requires_grad=True), torch.randint(1, 11, (n,))
-            chunked.loss_of_states(CrossEntropy(), weight, states, targets)
+            score(CrossEntropy(), weight, states, targets)
     assert seen == {(n * BLOCK, size) for n in (1, 2) for size in (6, 11)}
 
 

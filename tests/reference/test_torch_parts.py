@@ -10,10 +10,15 @@ from torch import nn
 @pytest.mark.parametrize("n_keys", [6, 19])
 def test_multi_head_attention(n_keys):
     from ablate.model.attention.explicit import Explicit
-    from ablate.model.attention.multi_head import MultiHeadAttention
+    from ablate.model.attention.multi_head import CrossAttention
+    from ablate.model.inspect import weights_of
+    from ablate.model.padding.base import Mask
+    from ablate.model.padding.columns import Columns
+    from ablate.model.position.none import NoPosition
+    from ablate.model.sublayer import Memory, Place
 
     kernel = Explicit(d_head=4, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
-    ours = MultiHeadAttention(d_model=12, n_heads=3, d_head=4, kernel=kernel)
+    ours = CrossAttention(d_model=12, n_heads=3, d_head=4, kernel=kernel, padding=Columns())
     theirs = nn.MultiheadAttention(12, 3, batch_first=True)
     nn.init.normal_(theirs.in_proj_bias)
     nn.init.normal_(theirs.out_proj.bias)
@@ -25,9 +30,12 @@ def test_multi_head_attention(n_keys):
     x, memory = torch.randn(2, 5, 12), torch.randn(2, n_keys, 12)
     real = torch.arange(n_keys) < torch.tensor([n_keys, 3])[:, None]
     out, weights = theirs(x, memory, memory, key_padding_mask=~real, average_attn_weights=False)
-    torch.testing.assert_close(ours(x, memory, real[:, None, None]), out)
-    q = ours.split(ours.query(x))
-    _, our_weights = kernel(q, *ours.keys_values(memory), real[:, None, None])
+    everywhere = torch.ones(2, 5, dtype=torch.bool)
+    at = Place(torch.arange(5)[None], NoPosition(d_model=12), everywhere, Memory(memory, real))
+    torch.testing.assert_close(ours(x, at), out)
+    q = ours.query(x).view(2, 5, 3, 4).transpose(1, 2)
+    keys, values = ours.keys_values(memory)
+    our_weights = weights_of(kernel, q, keys, values, Mask(keys=real), None)
     torch.testing.assert_close(our_weights, weights)
 
 

@@ -26,16 +26,17 @@ def module_pairs(ours, theirs):
 
 def pairs(ours, theirs):
     """Pair all parameters of a stack."""
+    norms = iter(ours.residual.norms)
     for layer, other in zip(ours.layers, theirs.layers, strict=True):
-        yield from attention_pairs(layer.self_attention, other.self_attn)
+        yield from attention_pairs(layer["self_attention"], other.self_attn)
         if hasattr(other, "multihead_attn"):
-            yield from attention_pairs(layer.cross_attention, other.multihead_attn)
-        yield from module_pairs(layer.feed_forward.inner, other.linear1)
-        yield from module_pairs(layer.feed_forward.outer, other.linear2)
-        for number, residual in enumerate(layer.residuals, start=1):
-            yield from module_pairs(residual.norm, getattr(other, f"norm{number}"))
+            yield from attention_pairs(layer["cross_attention"], other.multihead_attn)
+        yield from module_pairs(layer["feed_forward"].inner, other.linear1)
+        yield from module_pairs(layer["feed_forward"].outer, other.linear2)
+        for number in range(1, len(layer) + 1):
+            yield from module_pairs(next(norms), getattr(other, f"norm{number}"))
     if theirs.norm is not None:
-        yield from module_pairs(ours.final_norm, theirs.norm)
+        yield from module_pairs(ours.residual.final_norm, theirs.norm)
 
 
 def torch_stacks(pre_ln):
@@ -51,7 +52,7 @@ def torch_stacks(pre_ln):
 @pytest.mark.parametrize("attention", ["fused", "explicit"])
 @pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
 def test_outputs_and_gradients(transformer, residual, attention):
-    from ablate.model.memory import Memory
+    from ablate.model.sublayer import Memory
 
     model = transformer(residual, attention)
     encoder, decoder = torch_stacks(residual == "pre_ln")

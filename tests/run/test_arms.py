@@ -56,7 +56,7 @@ def test_all_arms_see_the_same_batches(built, name):
     for _, _, data in built(name):
         batches = list(data.train_dataloader())
         assert len(batches) > 3
-        seen.append([(batch.src, batch.tgt_out) for batch in batches])
+        seen.append([(batch.inputs.src, batch.targets) for batch in batches])
     for other in seen[1:]:
         for (src, tgt), (other_src, other_tgt) in zip(seen[0], other, strict=True):
             assert torch.equal(src, other_src)

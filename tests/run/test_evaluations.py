@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.train.module import Training
 from ablate.tracking.identity import digest, evaluation_parts, parts
+from ablate.train.module import Training
 
 TESTING = ("search=greedy", "search.size=2", "test_splits=[test,test_long]", "batch.test_padding=3")
 

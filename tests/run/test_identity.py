@@ -58,10 +58,10 @@ def test_only_the_modules_that_a_run_executes_count(compose):
     modules = parts(compose("logger=none", "model/position=learned"), "text")["modules"]
     assert "ablate.model.position.learned" in modules
     assert "ablate.model.position.sinusoidal" not in modules
-    assert "ablate.task" in modules
+    assert "ablate.train.module" in modules
     watching = ("ablate.study", "ablate.tracking", "ablate.summary", "ablate.progress_bar")
     assert not any(name.startswith(watching) for name in modules)
 
 
 def test_imports_are_followed():
-    assert {"ablate.task", "ablate.data.batching"} <= closure(["ablate.run"])
+    assert {"ablate.train.module", "ablate.data.batching"} <= closure(["ablate.run"])

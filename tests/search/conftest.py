@@ -44,11 +44,12 @@ class TableModel:
         row[EOS] += self.eos_bonus
         return row
 
-    def encode(self, src):
-        return [tuple(i for i in row if i != PAD) for row in src.tolist()]
+    def start(self, src, beams):
+        sources = [tuple(i for i in row if i != PAD) for row in src.tolist()]
+        return TableState([(source, ()) for source in sources for _ in range(beams)], beams)
 
-    def start(self, memory, beams):
-        return TableState([(source, ()) for source in memory for _ in range(beams)], beams)
+    def head(self, states):
+        return states
 
     def step(self, tokens, state):
         self.steps += 1

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from ablate.data.vocabulary import BOS, EOS, PAD
-from ablate.model.build import build
 from ablate.initial.seeded import initialise
+from ablate.model.base import Seq2Seq
+from ablate.model.build import build
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
 
@@ -49,7 +50,7 @@ def test_greedy_follows_the_parallel_pass(model, src):
     found = Greedy(max_ratio=1.5, max_extra=20)(model, src)
     for row, ids in zip(src, found, strict=True):
         tgt = torch.tensor([[BOS, *ids]])
-        logits = model(row[None], tgt)[0, :, EOS:]
+        logits = model.head(model(Seq2Seq(row[None], tgt)))[0, :, EOS:]
         best = (logits.argmax(-1) + EOS).tolist()
         assert best[: len(ids)] == ids
     assert Beam(size=1, length_penalty=0.0, max_ratio=1.5, max_extra=20)(model, src) == found
