@@ -32,6 +32,8 @@ def job(config: DictConfig) -> None:
         run(config)
     except UserError as error:
         sys.exit(_complain(str(error)))
+    except OmegaConfBaseException as error:  # here, before Hydra adds a line of its own
+        sys.exit(_complain(explain(error)))
 
 
 def main() -> None:

@@ -177,7 +177,7 @@ def _explain_value(text: str, cause: Any) -> str:
     return ": ".join(dict.fromkeys(said))
 
 
-def explain_bare(error: Exception) -> str | None:
+def explain_bare(error: Any) -> str | None:
     """Explain an exception that Hydra's composition lets through; None for one from elsewhere.
 
     Such exceptions do not say what was overridden, which stands only in Hydra's variables.
@@ -189,8 +189,11 @@ def explain_bare(error: Exception) -> str | None:
     if "Unexpected type for root: NoneType" in str(error):  # a key below a node that is null
         node = str(known["key"]).rpartition(".")[0]
         return f"{known['key']}={known['value']}: {node} is null in this config, so it has no keys"
-    given = known["override"].input_line if "override" in known else "the config"
-    return f"{given}: {str(error).splitlines()[0]}"
+    paths = [frame.f_locals["full_path"] for frame in frames if "full_path" in frame.f_locals]
+    given = known["override"].input_line if "override" in known else (*paths, "the config")[0]
+    mark = getattr(error, "problem_mark", None)  # of a YAML error
+    said = f"{error.problem} in line {mark.line + 1}" if mark else str(error).splitlines()[0]
+    return f"{given}: {said}"
 
 
 def _explain_level(error: hydra.errors.MissingConfigException) -> str:
