@@ -10,7 +10,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config_check import explain
+from ablate.config_check import explain, explain_bare
 from ablate.errors import UserError
 from ablate.schema import register
 
@@ -32,6 +32,8 @@ def job(config: DictConfig) -> None:
         run(config)
     except UserError as error:
         sys.exit(_complain(str(error)))
+    except OmegaConfBaseException as error:  # here, before Hydra adds a line of its own
+        sys.exit(_complain(explain(error)))
 
 
 def main() -> None:
@@ -47,6 +49,10 @@ def main() -> None:
         sys.exit(_complain(explain(error)))
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        if (sentence := explain_bare(error)) is None:
+            raise
+        sys.exit(_complain(sentence))
 
 
 def _say_what_is_not_run(config: DictConfig) -> None:

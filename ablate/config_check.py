@@ -8,11 +8,14 @@ fail only when the component is called. `check` finds them all before any work.
 import dataclasses
 import difflib
 import inspect
+import math
 import re
+import traceback
 from collections.abc import Iterable
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import hydra.errors
+from hydra._internal import config_loader_impl
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.utils import get_object
@@ -20,6 +23,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
 from ablate.errors import UserError
+from ablate.limits import FOREIGN, Limit
 from ablate.schema import Config
 
 # Words that Hydra's instantiate reads itself.
@@ -32,18 +36,7 @@ PLAIN = {
     bool: "true or false",
     type(None): "null",
 }
-ALLOWED = {
-    "batch.too_long": ("skip", "truncate"),
-    "checkpoint.tested": ("last", "best", "average"),
-}
-AT_LEAST_ONE = (
-    "threads",
-    "budget.steps",
-    "budget.validate_every",
-    "budget.test_sentences",
-    "checkpoint.average",
-    "checkpoint.every",
-)
+NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages
 
 
 def check(config: DictConfig) -> None:
@@ -56,13 +49,6 @@ def check(config: DictConfig) -> None:
         raise UserError(f"{missing[0]} has no value; give one, for instance {missing[0]}=...")
     _resolvable(config)
     _walk(config, "")
-    for key, allowed in ALLOWED.items():
-        given = OmegaConf.select(config, key)
-        if given not in allowed:
-            raise UserError(f"{key}={given}: allowed is {' or '.join(allowed)}")
-    for key in AT_LEAST_ONE:
-        if OmegaConf.select(config, key) < 1:
-            raise UserError(f"{key}={OmegaConf.select(config, key)}: it must be at least 1")
 
 
 def _resolvable(config: DictConfig) -> None:
@@ -72,42 +58,66 @@ def _resolvable(config: DictConfig) -> None:
         raise UserError(f"{error.full_key}: {str(error.msg or error).splitlines()[0]}") from None
 
 
-def _walk(node: Any, path: str) -> None:
-    if isinstance(node, ListConfig):
-        for i in range(len(node)):
-            _walk(node._get_node(i), f"{path}[{i}]")
-    if not isinstance(node, DictConfig) or node._is_none():
-        return
-    allowed = _allowed_keys(node, path)
-    if "_target_" in node:
-        _check_values(node, path)
+def _walk(value: Any, path: str, annotation: Any = Any) -> None:
+    _check_limits(path, value, annotation)
+    if isinstance(value, ListConfig):
+        for i, item in enumerate(value):
+            _walk(item, f"{path}[{i}]")
+    elif isinstance(value, DictConfig):
+        _walk_keys(value, path)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{path}={value}: it must be a finite number")
+
+
+def _walk_keys(node: DictConfig, path: str) -> None:
+    annotations = _annotations(node, path)
     for key in map(str, node):
         full = f"{path}.{key}" if path else key
-        if allowed is not None and key not in allowed:
-            raise UserError(unknown(full, allowed if path else [*allowed, *_groups("")]))
-        _walk(node._get_node(key), full)
+        if annotations is not None and key not in annotations:
+            raise UserError(unknown(full, [*annotations, *([] if path else _groups(""))]))
+        annotation = (annotations or {}).get(key, Any)
+        if "_target_" in node:
+            _check_kind(full, node[key], annotation)
+        _walk(node[key], full, annotation)
 
 
-def _allowed_keys(node: DictConfig, path: str) -> list[str] | None:
-    """Keys that a node may have; None where anything goes (a mapping of levels)."""
+def _annotations(node: DictConfig, path: str) -> dict[str, Any] | None:
+    """Keys that a node may have, and what each may hold; None where anything goes (levels)."""
     kind = OmegaConf.get_type(node)
     if dataclasses.is_dataclass(kind):
-        return [f.name for f in dataclasses.fields(kind)]
+        return {f.name: f.type for f in dataclasses.fields(kind)}
     if "_target_" in node:
-        return [*_signature(str(node["_target_"]), path), *INSTANTIATE_KEYS]
+        named = _signature(str(node["_target_"]), path)
+        return {
+            **dict.fromkeys(INSTANTIATE_KEYS, Any),
+            **{k: p.annotation for k, p in named.items()},
+        }
     return None
 
 
-def _check_values(node: DictConfig, path: str) -> None:
-    """Plain values against the annotations of the constructor, which Hydra does not look at."""
-    for key, parameter in _signature(str(node["_target_"]), path).items():
-        kinds = get_args(parameter.annotation) or (parameter.annotation,)
-        if key not in node or not all(isinstance(k, type) and k in PLAIN for k in kinds):
-            continue  # not given, or of a kind that only the constructor can judge
-        accepted = {*kinds, int} if float in kinds else set(kinds)
-        if type(node[key]) not in accepted:
-            allowed = " or ".join(PLAIN[kind] for kind in kinds)
-            raise UserError(f"{path}.{key}={node[key]}: it must be {allowed}")
+def _check_kind(key: str, value: Any, annotation: Any) -> None:
+    """A plain value against the annotation of the constructor, which Hydra does not look at."""
+    plain = _plain(annotation)
+    kinds = get_args(plain) or (plain,)
+    if not all(isinstance(k, type) and k in PLAIN for k in kinds):
+        return  # of a kind that only the constructor can judge
+    accepted = {*kinds, int} if float in kinds else set(kinds)
+    if type(value) not in accepted:
+        named = [kind for kind in kinds if not (kind is int and float in kinds)]
+        allowed = " or ".join(PLAIN[kind] for kind in named)
+        raise UserError(f"{key}={value}: it must be {allowed}")
+
+
+def _check_limits(key: str, value: Any, annotation: Any) -> None:
+    own = [FOREIGN[key]] if key in FOREIGN else []
+    for limit in (*own, *getattr(annotation, "__metadata__", ())):
+        if isinstance(limit, Limit) and not limit.allows(value):
+            raise UserError(f"{key}={value}: it must {limit}")
+
+
+def _plain(annotation: Any) -> Any:
+    """An annotation without its limits."""
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
@@ -118,7 +128,7 @@ def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
     try:
         parameters = inspect.signature(get_object(target)).parameters
     except Exception as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error.__cause__ or error).splitlines()[0]
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
     variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     return {name: p for name, p in parameters.items() if p.kind not in variadic}
@@ -138,6 +148,11 @@ def explain(error: Exception) -> str:
     """Turn an exception of Hydra's composition into one sentence for the user."""
     if isinstance(error, hydra.errors.MissingConfigException):
         return _explain_level(error)
+    if isinstance(error, hydra.errors.OverrideParseException):
+        return (
+            f"{error.override} cannot be read as key=value: put text with other than plain letters "
+            "and digits in two pairs of quotes, as in \"name='...'\""
+        )
     text = str(error)
     group = re.search(r"Could not (?:override|append) '([^']+)'", text)
     cause: Any = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
@@ -149,8 +164,36 @@ def explain(error: Exception) -> str:
         return _explain_key(full[1] if full else named[1], cause)
     if group:
         return _explain_key(group[1], cause)
-    lines = [line.strip() for line in f"{text}\n{cause}".splitlines() if line.strip()]
-    return "; ".join(dict.fromkeys(line for line in lines if "append" not in line))
+    return _explain_value(text, cause)
+
+
+def _explain_value(text: str, cause: Any) -> str:
+    given = text.splitlines()[0].removeprefix("Error merging override ")
+    key = given.partition("=")[0].lstrip("+")
+    if "is not a subclass of" in str(cause):
+        return f"{given}: {key} has keys of its own, of which you can set {', '.join(_keys(key))}"
+    lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
+    return ": ".join(dict.fromkeys(said))
+
+
+def explain_bare(error: Any) -> str | None:
+    """Explain an exception that Hydra's composition lets through; None for one from elsewhere.
+
+    Such exceptions do not say what was overridden, which stands only in Hydra's variables.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not any(frame.f_code.co_filename == config_loader_impl.__file__ for frame in frames):
+        return None
+    known = frames[-1].f_locals
+    if "Unexpected type for root: NoneType" in str(error):  # a key below a node that is null
+        node = str(known["key"]).rpartition(".")[0]
+        return f"{known['key']}={known['value']}: {node} is null in this config, so it has no keys"
+    paths = [frame.f_locals["full_path"] for frame in frames if "full_path" in frame.f_locals]
+    given = known["override"].input_line if "override" in known else (*paths, "the config")[0]
+    mark = getattr(error, "problem_mark", None)  # of a YAML error
+    said = f"{error.problem} in line {mark.line + 1}" if mark else str(error).splitlines()[0]
+    return f"{given}: {said}"
 
 
 def _explain_level(error: hydra.errors.MissingConfigException) -> str:
@@ -178,7 +221,7 @@ def _keys(path: str) -> list[str]:
     """Keys of the schema below a dotted path; empty below a component."""
     node: Any = Config
     for part in filter(None, path.split(".")):
-        kinds = {f.name: f.type for f in dataclasses.fields(node)}
+        kinds = {f.name: _plain(f.type) for f in dataclasses.fields(node)}
         node = next(
             filter(dataclasses.is_dataclass, (kinds.get(part), *get_args(kinds.get(part)))), None
         )

@@ -1,26 +1,64 @@
 """From a config node to the object it describes."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
+from omegaconf import OmegaConf
 
 from ablate.errors import UserError
+
+
+class BuildError(UserError):
+    """A component refused its arguments, or failed while it was built."""
 
 
 def construct(node: Any, **arguments: Any) -> Any:
     """Return what the `_target_` of a node gives, nested nodes first; typed nodes as dataclasses.
 
     Raises:
-        UserError: a constructor refused its arguments; Hydra would wrap it in its own exception.
+        UserError: a constructor refused its arguments or failed; the sentence names the node.
     """
     try:
         return instantiate(node, **arguments, _convert_="object")
     except InstantiationException as error:
-        refusal = _user_error(error)
-        if refusal is None:
-            raise
-        raise refusal from None
+        if (refusal := _user_error(error)) is not None:
+            raise refusal from None
+        key = str(error).rpartition("full_key: ")[2].strip()
+        raise _unbuildable(key, OmegaConf.select(node._get_root(), key), error) from error
+
+
+@contextmanager
+def building(key: str, node: Any) -> Iterator[None]:
+    """Name a node in errors of calling the factory that it describes.
+
+    Raises:
+        UserError: whatever the factory raised, as a sentence.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise _unbuildable(key, node, error) from error
+
+
+def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
+    cause = error.__cause__ or error
+    said = next(iter(str(cause).splitlines()), "") or type(cause).__name__
+    return BuildError(f"{', '.join(_blamed(key, node, said))}: {said}")
+
+
+def _blamed(key: str, node: Any, said: str) -> list[str]:
+    """The settings that an error speaks of, by name or else by value; all, where it does not."""
+    words = set(re.findall(r"-?[\w.-]*\w", said))
+    plain = {k: v for k, v in node.items() if k[0] != "_" and not OmegaConf.is_dict(v)}
+    named = [k for k in plain if k in words]
+    valued = [k for k in plain if isinstance(plain[k], str) and plain[k] in words]
+    return [f"{key}.{k}={plain[k]}" for k in named or valued or plain] or [key]
 
 
 def _user_error(error: BaseException | None) -> UserError | None:

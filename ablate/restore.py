@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 from torch.nn.utils.rnn import pad_sequence
 
 from ablate.allocator import keep_memory
 from ablate.config_check import unknown
-from ablate.construct import construct
+from ablate.construct import BuildError, construct
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
@@ -69,10 +68,9 @@ def restore(
             tgt_vocab=tokenizers.tgt.size,
             joint_vocab=tokenizers.joint,
         )
-    except InstantiationException as error:
-        cause = str(error.__cause__ or error).splitlines()[0]
-        raise UserError(f"{folder / 'config.yaml'} cannot be built: {cause}") from None
-    construct(config.adapt)(model, 0)
+        construct(config.adapt)(model, 0)
+    except BuildError as error:
+        raise UserError(f"{folder / 'config.yaml'} cannot be built: {error}") from None
     load_weights(model, folder / "weights.pt")
     try:
         model.to(device)

@@ -22,6 +22,7 @@ from ablate.length_check import check_lengths
 from ablate.measure.heads import SENTENCES, head_distances
 from ablate.model.base import Model
 from ablate.model.build import build
+from ablate.parts_check import check_parts
 from ablate.probe.base import Probe
 from ablate.progress_bar import StepBar
 from ablate.resume import Saved, StateKeeper, WholeFiles, last_saved
@@ -49,6 +50,7 @@ def run(config: DictConfig) -> dict[str, Any]:
     for key, name in (("name", config.name), *(("test_splits", s) for s in config.test_splits)):
         check_name(key, name)
     hush_lightning()
+    check_parts(config)
     torch.set_num_threads(config.threads)
     keep_memory()
     data = prepare_data(config)

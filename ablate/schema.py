@@ -6,10 +6,12 @@ before any work. Component nodes (`dict[str, Any]`) are checked against the sign
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import II, MISSING
+
+from ablate.limits import Count, NotEmpty, OneOf, Range, Seed
 
 Component = dict[str, Any]
 
@@ -24,28 +26,29 @@ class Batching:
     test_bucket: bool = True  # the same for testing alone; it trains nothing
     test_padding: int = 0  # columns of padding added to every source batch, in testing alone
     max_length: int = 256  # longest sentence in tokens, EOS counted
-    too_long: str = "skip"  # skip | truncate
+    too_long: Annotated[str, OneOf(("skip", "truncate"))] = "skip"
 
 
 @dataclass
 class Checkpoint:
     """Which weights are tested, and how many are averaged."""
 
-    tested: str = "last"  # last | best | average
-    average: int = 5
-    every: int = 100  # optimiser steps between the checkpoints that are averaged
-    save_every: int | None = None  # steps between states to resume from; null: every validation
+    tested: Annotated[str, OneOf(("last", "best", "average"))] = "last"
+    average: Count = 5
+    every: Count = 100  # optimiser steps between the checkpoints that are averaged
+    # steps between states to resume from; null: every validation
+    save_every: Annotated[int | None, Range(1)] = None
 
 
 @dataclass
 class Budget:
     """How long a run trains, and on what it is tested; what every arm of an experiment shares."""
 
-    steps: int = 2000  # optimiser steps
-    warmup: int = 400  # steps to the peak rate, and from which it decays
-    validate_every: int = 500  # training batches between two validations
+    steps: Count = 2000  # optimiser steps
+    warmup: Annotated[int, Range(0)] = 400  # steps to the peak rate, and from which it decays
+    validate_every: Count = 500  # training batches between two validations
     seeds: int = 5  # replicates of an experiment
-    test_sentences: int = 1000  # of a generated corpus; more of them narrow the intervals of BLEU
+    test_sentences: Count = 1000  # of a generated corpus; more of them narrow the intervals of BLEU
 
 
 @dataclass
@@ -119,8 +122,8 @@ class Study:
 class Paths:
     """Folders, none of which is part of a run's identity."""
 
-    results: str = "results"
-    cache: str = "cache"
+    results: Annotated[str, NotEmpty()] = "results"
+    cache: Annotated[str, NotEmpty()] = "cache"
 
 
 @dataclass
@@ -128,9 +131,9 @@ class Config:
     """The whole config."""
 
     name: str = "run"  # W&B group and folder of a sweep
-    seed: int = 1
-    replicate: int = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
-    threads: int = 1  # of one run; part of its identity
+    seed: Seed = 1
+    replicate: Seed = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
+    threads: Annotated[int, Range(1, 1024)] = 1  # of one run; part of its identity
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
     without: list[dict[str, Any]] = field(default_factory=list)  # arms of a sweep that do not run
     fresh: bool = False  # run again even when the same run has finished before
@@ -147,10 +150,11 @@ class Config:
     schedule: Component = MISSING
     validation_search: Component = MISSING
     search: Component = MISSING  # for testing alone
-    test_splits: list[str] = field(default_factory=lambda: ["test"])
+    test_splits: Annotated[list[str], NotEmpty()] = field(default_factory=lambda: ["test"])
     trainer: Component = MISSING
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    patience: int | None = None  # validations without a better nll before stopping; null: never
+    # validations without a better nll before stopping; null: never
+    patience: Annotated[int | None, Range(1)] = None
     logger: Component | None = None
     probe: Component | None = None
     study: Study | None = None

@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 from typing import IO
 
+from ablate.data.gzipped import unpacked
 from ablate.data.progress import progress
 from ablate.errors import UserError
 
@@ -83,8 +84,8 @@ def _unpack(url: str, packed: Path, text: Path) -> str:
     """Unpack a gzip file and return the SHA-256 of its text."""
     digest = hashlib.sha256()
     try:
-        with gzip.open(packed) as source, text.open("wb") as file:
-            while chunk := source.read(CHUNK):
+        with text.open("wb") as file:
+            for chunk in unpacked(packed, url):
                 digest.update(chunk)
                 file.write(chunk)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.text import Chosen, read_pair, read_tsv
 from ablate.errors import UserError
+from ablate.limits import Seed
 
 ENDINGS = ("", ".gz", ".txt", ".txt.gz")
 SPLITS = ("train", "validation", "test")
@@ -36,7 +37,7 @@ class Parallel(Corpus):
         test: str | None,
         validation_size: int,
         test_size: int,
-        split_seed: int,
+        split_seed: Seed,
     ):
         if source == target:
             raise UserError(f"data.source and data.target are both {source!r}; they must differ.")

@@ -8,7 +8,6 @@ each line begins, 4 bytes each in a file below 4 GiB; the text is read from disk
 import codecs
 import gzip
 import os
-import shutil
 import tempfile
 import weakref
 import zlib
@@ -22,6 +21,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 import numpy.typing as npt
 
+from ablate.data.gzipped import unpacked
 from ablate.data.pairs import Pairs
 from ablate.errors import UserError
 
@@ -117,15 +117,15 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
     """Open a file; one that ends in `.gz` is unpacked into a temporary file without a name.
 
     Raises:
-        UserError: the file cannot be read or is not a whole gzip file.
+        UserError: the file cannot be read, is not a whole gzip file, or unpacks to too much.
     """
     try:
         if path.suffix != ".gz":
             with path.open("rb") as file:
                 yield file
         else:
-            with gzip.open(path) as packed, tempfile.TemporaryFile() as file:
-                shutil.copyfileobj(packed, file)
+            with tempfile.TemporaryFile() as file:
+                file.writelines(unpacked(path, str(path)))
                 file.seek(0)
                 yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

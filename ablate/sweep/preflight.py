@@ -10,11 +10,11 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config_check import check
-from ablate.construct import construct
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.length_check import check_lengths
 from ablate.model.base import Model
+from ablate.parts_check import check_parts
 from ablate.run import PARTS, build_model, check_splits, make_parts, prepare_data
 from ablate.sweep.arms import check_arms
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
@@ -41,6 +41,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
         config = cell.task_config()
         try:
             check(config)
+            check_parts(config)
             text = _corpus(config)
             if text not in data:
                 data[text] = prepare_data(config)
@@ -49,7 +50,6 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
             if key not in built:
                 built[key] = _build(config, data[text])
             check_lengths(config, built[key], data[text], make_parts(config))
-            construct(config.probe)
         except UserError as error:
             raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
         needed += _kept_bytes(built[key]) * count[without_seed(cell.overrides)]

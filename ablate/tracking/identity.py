@@ -42,6 +42,8 @@ UNEXECUTED = (
         "ablate.errors",
         "ablate.evaluate",
         "ablate.length_check",
+        "ablate.limits",
+        "ablate.parts_check",
     ),
 )
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytorch_lightning as pl
 import wandb
@@ -20,6 +20,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from wandb.sdk.wandb_run import Run
 
 from ablate.errors import UserError
+from ablate.limits import OneOf, Range
 from ablate.study.gather import LIBRARIES
 from ablate.tracking.arm import arm, choices, levels
 from ablate.tracking.connection import MODES
@@ -49,19 +50,18 @@ class WandbRun(WandbLogger, Follower):
         entity: W&B account or team; None for the user's default.
         mode: auto | online | offline.
         samples: translations shown per validation.
-
-    Raises:
-        UserError: mode or samples is not possible.
     """
 
     def __init__(
-        self, *, save_dir: str, project: str, entity: str | None, mode: str, samples: int
+        self,
+        *,
+        save_dir: str,
+        project: str,
+        entity: str | None,
+        mode: Annotated[str, OneOf(MODES)],
+        samples: Annotated[int, Range(0)],
     ) -> None:
         super().__init__(save_dir=save_dir, project=project)
-        if mode not in MODES:
-            raise UserError(f"logger.mode={mode}: allowed is {', '.join(MODES)}")
-        if samples < 0:
-            raise UserError(f"logger.samples={samples}: it must be at least 0")
         self.entity = entity
         self.samples = samples
         self.wanted = mode

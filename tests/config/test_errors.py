@@ -6,7 +6,7 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from ablate.__main__ import CONF
-from ablate.config_check import check, explain
+from ablate.config_check import check, explain, explain_bare
 from ablate.errors import UserError
 
 
@@ -20,6 +20,8 @@ def complaint(*overrides, folder=None):
             return str(error)
         except (HydraException, OmegaConfBaseException) as error:
             return explain(error)
+        except (AssertionError, ValueError) as error:
+            return explain_bare(error)
     return ""
 
 
@@ -53,6 +55,11 @@ def complaint(*overrides, folder=None):
         ("budget.test_sentences=0", ["budget.test_sentences=0", "at least 1"]),
         ("optimizer._target_=torch.optim.Adum", ["torch.optim.Adum", "cannot be loaded"]),
         ("budget.warmup=${nowhere}", ["nowhere"]),
+        ("model.dropout=nan", ["model.dropout=nan", "rate, residual, attention"]),
+        ("name=日本", ["name=日本", "quotes"]),
+        ("probe.draws=3", ["probe.draws=3", "probe is null"]),
+        ("data=null", ["data=null", "a string"]),
+        ("trust=3", ["trust=3: ", "list"]),
     ],
 )
 def test_what_the_user_is_told(override, words):

@@ -148,3 +148,13 @@ def test_tsv_with_other_columns(tmp_path, line):
 def test_tsv_with_an_empty_column(tmp_path):
     with pytest.raises(UserError, match=r"x\.tsv, column 2: line 2 is empty"):
         read_tsv(file(tmp_path, b"a\tb\nc\t \n", "x.tsv"))
+
+
+def test_a_gzip_bomb_is_refused_before_it_fills_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr("ablate.data.gzipped.ALWAYS", 1 << 20)
+    bomb = tmp_path / "bomb.gz"
+    bomb.write_bytes(gzip.compress(b"a" * (1 << 23)))  # 1,000 times as small
+    with pytest.raises(UserError, match=r"bomb\.gz unpacks to more than 100 times its size"):
+        read_lines(bomb)
+    monkeypatch.setattr("ablate.data.gzipped.ALWAYS", 1 << 23)
+    assert len(read_lines(bomb)) == 1

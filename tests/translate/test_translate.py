@@ -223,3 +223,12 @@ def test_unusable_runs_are_one_sentence(translate, run, harm):
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_any_unicode_gets_one_line(translate, finished, lines):
+    odd = ["ein\x00Hund", "\x00", "a\u2028b", "\x85", "\ufeffHund", "\x1b[2J", "\U0010ffff"]
+    status, out, err = translate(f"checkpoint={finished}", text=text_of([*odd, lines[0]]))
+    assert (status, err) == (0, "")
+    assert out.count("\n") == len(odd) + 1
+    known = translate(f"checkpoint={finished}", text=text_of(lines[:1]))[1]
+    assert out.splitlines()[-1:] == known.splitlines()

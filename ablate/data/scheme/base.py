@@ -10,6 +10,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Annotated
 
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import Model
@@ -18,6 +19,7 @@ from tokenizers.trainers import Trainer
 from ablate.data.progress import progress
 from ablate.data.vocabulary import SPECIALS
 from ablate.errors import UserError
+from ablate.limits import Range
 
 MARK = "\n"
 RESERVED = [f"{name}{MARK}" for name in SPECIALS]  # MARK only begins a piece, so none is like these
@@ -34,7 +36,7 @@ class Scheme(ABC):
     `vocab_size`.
     """
 
-    def __init__(self, *, vocab_size: int | None, joint: bool):
+    def __init__(self, *, vocab_size: Annotated[int | None, Range(1)], joint: bool):
         self.vocab_size = vocab_size
         self.joint = joint
 

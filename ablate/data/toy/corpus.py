@@ -12,6 +12,7 @@ from ablate.data.toy import mirel, sodak
 from ablate.data.toy.speaker import Habits, Speaker
 from ablate.data.toy.text import text
 from ablate.errors import UserError
+from ablate.limits import Seed
 
 USUAL = Habits()
 LONG = Habits(depth=4, second_clause=0.5, content=0.3, relative=0.4)  # for test_long
@@ -38,7 +39,7 @@ class Toy(Corpus):
     def __init__(
         self,
         *,
-        seed: int,
+        seed: Seed,
         n_train: int,
         n_validation: int,
         n_test: int,

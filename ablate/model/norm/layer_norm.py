@@ -6,18 +6,21 @@ What differs: nothing.
 What to expect: the reference of this factor.
 """
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.limits import Range
 from ablate.model.norm.base import Norm
 
 
 class LayerNorm(Norm):
     """Zero mean and unit variance, then a learned gain and bias."""
 
-    def __init__(self, *, d_model: int, eps: float) -> None:
+    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d_model))

@@ -6,18 +6,21 @@ What differs: eps, which the paper leaves out.
 What to expect: the quality of layer_norm with half its parameters.
 """
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.limits import Range
 from ablate.model.norm.base import Norm
 
 
 class RMSNorm(Norm):
     """Unit root mean square, then a learned gain; no centring and no bias."""
 
-    def __init__(self, *, d_model: int, eps: float) -> None:
+    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d_model))

@@ -8,17 +8,20 @@ What differs: the unbiased deviation shrinks outputs by sqrt(1 - 1/d_model), and
 What to expect: the same results as layer_norm but for vectors of almost no variance.
 """
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from ablate.limits import Range
 from ablate.model.norm.base import Norm
 
 
 class StdEps(Norm):
     """Layer norm by the unbiased standard deviation, eps outside the root."""
 
-    def __init__(self, *, d_model: int, eps: float) -> None:
+    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d_model))

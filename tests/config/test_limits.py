@@ -1,0 +1,69 @@
+"""A value out of its limits is refused with its key and what is allowed."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from ablate.config_check import check
+from ablate.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def default():
+    """The default config with W&B, composed once."""
+    import hydra
+
+    from ablate.__main__ import CONF
+
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return hydra.compose("config")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("optimizer.lr", float("nan"), "at least 0"),
+        ("optimizer.lr", -1, "at least 0"),
+        ("optimizer.lr", float("inf"), "a finite number"),
+        ("optimizer.betas", [0.9, float("nan")], "a finite number"),
+        ("search.length_penalty", float("nan"), "a finite number"),
+        ("model.dropout.rate", float("nan"), "a finite number"),
+        ("seed", -1, "at least 0 and at most 9223372036854775807"),
+        ("seed", 99999999999999999999, "at most 9223372036854775807"),
+        ("replicate", -1, "at least 0"),
+        ("data.seed", -1, "at least 0"),
+        ("threads", 99999999999, "at most 1024"),
+        ("tokenizer.vocab_size", -1, "at least 1"),
+        ("model.norm.eps", -1, "at least 0"),
+        ("budget.warmup", -1, "at least 0"),
+        ("patience", 0, "at least 1"),
+        ("checkpoint.save_every", 0, "at least 1"),
+        ("checkpoint.save_every", -1, "at least 1"),
+        ("trainer.devices", 0, "at least 1"),
+        ("trainer.devices", -1, "at least 1"),
+        ("trainer.accumulate_grad_batches", 0, "at least 1"),
+        ("trainer.val_check_interval", 0, "above 0"),
+        ("logger.mode", "banana", "auto or online or offline"),
+        ("logger.samples", -1, "at least 0"),
+        ("test_splits", [], "not be empty"),
+        ("paths.results", "", "not be empty"),
+        ("paths.cache", "", "not be empty"),
+    ],
+)
+def test_a_value_out_of_its_limits(default, key, value, allowed):
+    config = default.copy()
+    OmegaConf.update(config, key, value)
+    with pytest.raises(UserError) as told:
+        check(config)
+    assert str(told.value).startswith(key)
+    assert str(value) in str(told.value) or isinstance(value, list)
+    assert allowed in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("optimizer.lr", 0), ("seed", 2**63 - 1), ("patience", None), ("trainer.devices", "auto")],
+)
+def test_a_value_at_its_limit_is_accepted(default, key, value):
+    config = default.copy()
+    OmegaConf.update(config, key, value)
+    assert check(config) is None
