@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,18 @@ def check_name(key: str, name: str) -> None:
             f"{key}={name}: files are named after it, so it must begin with a letter or a digit "
             "and hold nothing but these, spaces and _ . + = , -"
         )
+
+
+def check_links(folder: Path, within: Path) -> None:
+    """Refuse a folder in which something would be read or written elsewhere.
+
+    Raises:
+        UserError: a symbolic link, the folder itself or one below it, leads out of `within`.
+    """
+    below = (Path(parent, name) for parent, *names in os.walk(folder) for name in chain(*names))
+    for path in chain([folder], below):
+        if path.is_symlink() and not path.resolve().is_relative_to(within.resolve()):
+            raise UserError(f"{path} is a link that leads out of {within}, which is not followed")
 
 
 @contextmanager
