@@ -8,7 +8,6 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from ablate.errors import UserError
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
+WANDB = "wandb"  # W&B's own folder: its logs are links to elsewhere, and only W&B reads them
 
 
 def check_name(key: str, name: str) -> None:
@@ -34,10 +34,11 @@ def check_links(folder: Path, within: Path) -> None:
     Raises:
         UserError: a symbolic link, the folder itself or one below it, leads out of `within`.
     """
-    below = (Path(parent, name) for parent, *names in os.walk(folder) for name in chain(*names))
-    for path in chain([folder], below):
-        if path.is_symlink() and not path.resolve().is_relative_to(within.resolve()):
-            raise UserError(f"{path} is a link that leads out of {within}, which is not followed")
+    for parent, folders, files in os.walk(folder):
+        for path in (Path(parent), *(Path(parent, name) for name in (*folders, *files))):
+            if path.is_symlink() and not path.resolve().is_relative_to(within.resolve()):
+                raise UserError(f"{path} is a link that leads out of {within}: it is not followed")
+        folders[:] = [name for name in folders if name != WANDB]
 
 
 @contextmanager

@@ -37,6 +37,9 @@ def test_a_state_with_code_in_it_is_not_run(go, half, tmp_path, capfd):
 
 
 def test_nothing_is_emptied_or_written_through_a_link(go, half, tmp_path):
+    logs = half / "wandb" / "offline-run-1" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "debug.log").symlink_to(tmp_path)  # as W&B does
     precious = tmp_path / "precious"
     for name in ("metrics.jsonl", "checkpoints", "tests", "tokenizer/src.json"):
         shutil.rmtree(precious, ignore_errors=True)
@@ -54,6 +57,7 @@ def test_nothing_is_emptied_or_written_through_a_link(go, half, tmp_path):
         link.unlink()
         if (tmp_path / "aside").exists():
             (tmp_path / "aside").rename(link)
+    assert not go("half")["reused"]
 
 
 def test_a_folder_of_a_run_that_is_a_link_elsewhere_is_not_emptied(go, half, tmp_path):
