@@ -15,6 +15,12 @@ SILENT = {
 }
 
 
+PARTS = (
+    *("data", "task", "tokenizer", "initial", "adapt"),
+    *("loss", "schedule", "validation_search", "search", "probe"),
+)
+
+
 def check_parts(config: DictConfig) -> None:
     """Build, and throw away, what a run would build only once its folder exists.
 

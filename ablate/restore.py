@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from torch.nn.utils.rnn import pad_sequence
 
 from ablate.allocator import keep_memory
@@ -18,6 +20,7 @@ from ablate.model.base import Model
 from ablate.model.build import build
 from ablate.schema import Batching
 from ablate.search.base import Search
+from ablate.tracking.files import check_links
 from ablate.trust import check_targets
 from ablate.weights import load_weights
 
@@ -85,23 +88,42 @@ def read_config(folder: Path, settings: dict[str, Any], trust: list[str]) -> Dic
     path = folder / "config.yaml"
     if not folder.is_dir():
         raise UserError(f"checkpoint is {str(folder)!r}, which is not a folder")
+    check_links(folder, folder)
     if not path.is_file():
         raise UserError(f"checkpoint is {str(folder)!r}, which holds no config.yaml")
-    schema = {"batch": OmegaConf.structured(Batching)}
-    try:
-        plain: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
-        parts = {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch")}
-        merged = OmegaConf.merge(schema, parts)
-    except Exception as error:  # YAML can have any shape
-        reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-        raise UserError(f"{path} is not a run's config ({reason})") from None
+    parts = _read_parts(path)
     for key, value in settings.items():
         if key not in parts["search"]:
             raise UserError(unknown(f"search.{key}", parts["search"]))
-        merged.search[key] = parts["search"][key] = value
+        parts["search"][key] = value
     check_targets(parts, trust)  # nothing else of the config is ever built
+    schema = {"batch": OmegaConf.structured(Batching)}
+    try:
+        merged = OmegaConf.merge(schema, parts)
+    except OmegaConfBaseException as error:
+        raise _no_config(path, error) from None
     assert isinstance(merged, DictConfig)
+    if missing := OmegaConf.missing_keys(merged):
+        raise UserError(f"{path} has no {min(missing)}")
     return merged
+
+
+def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
+    """Return what is restored of a run's config, as it stands there: no value is resolved."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            # a few lines of them make millions of values
+            raise ValueError("it has aliases, which a run never writes")
+        plain: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+        return {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch")}
+    except Exception as error:  # YAML can have any shape
+        raise _no_config(path, error) from None
+
+
+def _no_config(path: Path, error: Exception) -> UserError:
+    first = next(iter(str(error).splitlines()), "")
+    return UserError(f"{path} is not a run's config ({type(error).__name__}: {first})")
 
 
 def read_tokenizers(folder: Path) -> Tokenizers:

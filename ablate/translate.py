@@ -24,8 +24,8 @@ Reads one sentence a line (UTF-8) and writes one translation a line, in the same
   threads=1          CPU threads
   device=cpu         or cuda, cuda:1, ...
   search.size=5      any setting of the run's own search
-  trust=[package]    packages besides ablate, torch and pytorch_lightning whose classes the
-                     run's config may name; their code will run
+  trust=[package]    packages of your own whose components the run's config may name, or full
+                     names of classes; their code will run
 """
 
 

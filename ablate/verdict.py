@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ablate.errors import UserError
 from ablate.study.evidence import Evidence
-from ablate.tracking.files import writing
+from ablate.tracking.files import check_links, writing
 
 USAGE = """\
 usage: python -m ablate.verdict from=wandb project=ENTITY/PROJECT group=NAME [to=FOLDER]
@@ -76,6 +76,7 @@ def judge(given: dict[str, str]) -> None:
     announce(Console(), verdict)
     if "to" in given:
         target = Path(given["to"]).expanduser()
+        check_links(target, target)
         with writing(target):
             evidence.save(target)
             write_files(evidence, verdict, target)
@@ -106,8 +107,10 @@ def from_folder(folder: Path) -> Evidence:
     """
     from ablate.study.gather import gather
 
+    check_links(folder, folder)
     if not (folder / "cells").is_dir():
         return Evidence.load(folder)
+    _check_cells(folder)
     evidence = gather(folder)
     if "looks" not in evidence.registration:  # a look that nobody counts
         raise UserError(
@@ -115,6 +118,20 @@ def from_folder(folder: Path) -> Evidence:
             "command goes on with it"
         )
     return evidence
+
+
+def _check_cells(sweep: Path) -> None:
+    """Refuse a sweep whose cells say that the records of their runs lie outside of its results."""
+    from ablate.study.gather import SCREENING
+    from ablate.sweep.cell import read_links
+
+    results = (sweep.resolve() / "../../..").resolve()  # it is RESULTS/sweeps/NAME/TIME
+    for link in (*read_links(sweep), *read_links(sweep / SCREENING)):
+        for record in (link[key] for key in ("folder", "evaluation") if key in link):
+            if not Path(record).resolve().is_relative_to(results):
+                raise UserError(
+                    f"{sweep}: cell {link['cell']} is at {record}, outside of {results}"
+                )
 
 
 if __name__ == "__main__":

@@ -115,3 +115,8 @@ def text(plain: Any) -> str:
     escaped = SPECIAL.sub(r"\\\1", " ".join(str(plain).split()))
     escaped = BLOCK.sub(r"\1\\\2", escaped)
     return ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", escaped)
+
+
+def code(plain: Any) -> str:
+    """Plain text for Markdown's code, on one line and without the marks that would end it."""
+    return " ".join(str(plain).split()).replace("`", "'")

@@ -1,12 +1,11 @@
 """`python -m ablate.report FOLDER [to=OTHER]`: verdict and report from the files of a study."""
 
-import shutil
 import sys
 from pathlib import Path
 
 from ablate.errors import UserError
+from ablate.tracking.files import check_links, write_bytes
 
-FILES = ("study.json", "runs.jsonl", "screening.jsonl", "statistics.npz")
 USAGE = """\
 usage: python -m ablate.report FOLDER [to=OTHER]
 
@@ -60,6 +59,8 @@ def build(source: Path, target: Path) -> None:
     from ablate.report.write import write_report  # only now: it imports scipy and matplotlib
     from ablate.study.evidence import Evidence
 
+    for folder in (source, target):
+        check_links(folder, folder)
     evidence = Evidence.load(source)
     if not (evidence.study or {}).get("claims"):
         raise UserError(f"{source / 'study.json'} has no claims: there is nothing to judge")
@@ -77,10 +78,11 @@ def build(source: Path, target: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    target.mkdir(parents=True, exist_ok=True)
+    from ablate.study.evidence import FILES
+
     for name in FILES:
         if (source / name).exists():
-            shutil.copyfile(source / name, target / name)
+            write_bytes(target / name, (source / name).read_bytes())
 
 
 if __name__ == "__main__":

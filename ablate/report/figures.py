@@ -1,5 +1,6 @@
 """Which figures a report has, and what is said below each."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 Verdict = dict[str, Any]
 SECTIONS = ("effects", "runs", "outcomes", "curves", "layers")
 STACKS = ("encoder", "decoder")
+FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # what the name of a file does not have
 WHEN = ("first", "last")  # at which optimiser step gradients are measured
 
 
@@ -103,7 +105,7 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         }
         caption = f"{measure(metric).named} of every run.{_how(points)}"
         picture = draw_runs(metric, points, means)
-        yield Figure(f"runs-{metric.replace('/', '-')}", "runs", caption, picture)
+        yield Figure(f"runs-{FOREIGN.sub('-', metric)}", "runs", caption, picture)
 
 
 def _how(points: dict[str, list[tuple[int, float, str]]]) -> str:

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ablate.errors import UserError
 from ablate.report.tables import Table
@@ -38,18 +39,17 @@ def index(folder: Path) -> str:
     paths = sorted(folder.glob("*/verdict.json"))
     if not paths:
         raise UserError(f"{folder} has no experiment with a verdict.json")
-    verdicts = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    rows = [row for verdict in verdicts for row in _rows(verdict)]
+    rows = [row for path in paths for row in _rows(json.loads(path.read_text("utf-8")), path)]
     table = Table(HEAD, rows, words=3)
     return TITLE + "".join(f"| {' | '.join(row)} |\n" for row in (table.head, table.rule, *rows))
 
 
-def _rows(verdict: dict[str, Any]) -> list[list[str]]:
+def _rows(verdict: dict[str, Any], path: Path) -> list[list[str]]:
     """One row per claim; the first names the experiment and where it was run."""
     name, regime = verdict["experiment"], verdict["regime"]
     trained = f"{regime['steps']:,} updates" if regime["test_sentences"] else "not trained"
     place = f"{regime['data']}, {regime['model']}, {trained}"
-    first = f"[{name}]({name}/report.md): {text(place)}"
+    first = f"[{text(name)}]({quote(path.parent.name)}/report.md): {text(place)}"
     return [
         [first if number == 0 else "", text(claim["statement"]), *_numbers(claim)]
         for number, claim in enumerate(verdict["claims"])
@@ -58,13 +58,13 @@ def _rows(verdict: dict[str, Any]) -> list[list[str]]:
 
 def _numbers(claim: dict[str, Any]) -> list[str]:
     exploratory = ", exploratory" if claim.get("exploratory") else ""
-    verdict = claim["verdict"] + exploratory
+    verdict = text(claim["verdict"]) + exploratory
     if claim["kind"] == "exact":
-        return [verdict, "exact", NOTHING, NOTHING, str(claim.get("pairs") or NOTHING)]
+        return [verdict, "exact", NOTHING, NOTHING, text(claim.get("pairs") or NOTHING)]
     metric = measure(claim["metric"])
     effect = f"{metric.say(claim['effect'], sign=True)} {text(metric.name)}"
     margin = f"{claim['margin']:g}" if claim["margin"] else NOTHING
-    return [verdict, effect, interval(metric, claim["interval"]), margin, str(claim["pairs"])]
+    return [verdict, effect, interval(metric, claim["interval"]), margin, text(claim["pairs"])]
 
 
 if __name__ == "__main__":

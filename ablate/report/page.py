@@ -11,7 +11,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from ablate.words import text
+from ablate.words import code, text
 
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
 TEMPLATES = Environment(
@@ -20,9 +20,9 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=True,
-    autoescape=False,  # Markdown is escaped by `text`, the page by the parser of Markdown
+    autoescape=False,  # Markdown is escaped by `text` and `code`, the page by its parser
 )
-TEMPLATES.filters["text"] = text
+TEMPLATES.filters |= {"text": text, "code": code}
 
 
 def markdown(content: dict[str, Any]) -> str:

@@ -117,8 +117,12 @@ def wrong(evidence: Evidence) -> Table | None:
     """Every run that did not finish."""
     runs = [run for run in evidence.runs if run["status"] != "finished"]
     rows = [
-        [text(r["arm"]), str(r["seed"]), r["status"], _when(r), text(r.get("error", "")) or NOTHING]
-        for r in runs
+        [
+            *(text(run[key]) for key in ("arm", "seed", "status")),
+            _when(run),
+            text(run.get("error", "")) or NOTHING,
+        ]
+        for run in runs
     ]
     return Table(["arm", "seed", "status", "last validation", "error"], rows, 5) if rows else None
 
@@ -152,7 +156,7 @@ def _tried(run: dict[str, Any] | None, metric: str) -> str:
     if run["status"] == "failed":
         return "failed"
     said = measure(metric).say(measured(run, metric))
-    return said if run["status"] == "finished" else f"{said} ({run['status']})"
+    return said if run["status"] == "finished" else f"{said} ({text(run['status'])})"
 
 
 def published(evidence: Evidence, verdict: Verdict) -> Table | None:

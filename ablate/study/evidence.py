@@ -23,6 +23,7 @@ Run = dict[str, Any]
 Rows = Int[np.ndarray, "sentences 10"]
 RUNS = " of runs"  # of the arrays that say whose rows they are
 PARTS = ("name", "study", "regime", "registration")
+FILES = ("study.json", "runs.jsonl", "screening.jsonl", "statistics.npz")
 
 
 @dataclass(frozen=True)

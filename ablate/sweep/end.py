@@ -6,6 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 from rich.console import Console
+from rich.markup import escape
 
 from ablate.study.evidence import Evidence
 from ablate.study.gather import gather
@@ -72,7 +73,7 @@ def announce(console: Console, verdict: dict[str, Any]) -> None:
     for claim in verdict["claims"]:
         exploratory = " (exploratory)" if claim["exploratory"] else ""
         console.print(
-            f"\n[bold]{claim['verdict'].upper()}[/bold]{exploratory}  {claim['statement']}",
+            f"\n[bold]{claim['verdict'].upper()}[/bold]{exploratory}  {escape(claim['statement'])}",
             soft_wrap=True,
         )
         console.print(f"  {claim['sentence']}", highlight=False, markup=False, soft_wrap=True)

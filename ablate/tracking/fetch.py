@@ -16,9 +16,10 @@ from typing import Any
 import wandb
 
 from ablate.errors import UserError
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import FILES, Evidence, Run
 from ablate.study.gather import CURVES
 from ablate.tracking.connection import has_key, reachable
+from ablate.tracking.files import FILE_NAME
 from ablate.tracking.names import ANALYSIS, EVIDENCE, RESULT, STEP
 
 
@@ -95,15 +96,33 @@ def _download(analysis: Any) -> Evidence:
         raise UserError(f"{analysis.name} ({analysis.id}) has no artifact of type {EVIDENCE}")
     latest = max(found, key=lambda artifact: artifact.created_at)
     with TemporaryDirectory() as folder:
-        with asking(f"the artifact {latest.name}"):
-            latest.download(root=folder)
+        for name in FILES:
+            _save(latest, name, folder)
         return Evidence.load(Path(folder))
+
+
+def _save(artifact: Any, name: str, folder: str) -> None:
+    """Download one file of an artifact, by its name alone, if the artifact has it.
+
+    Raises:
+        UserError: the name is a reference's, which may be to a file of this machine.
+    """
+    with asking(f"{name} of the artifact {artifact.name}"):
+        entry = artifact.get_entry(name) if name in artifact.manifest.entries else None
+    if entry is None:
+        return
+    if entry.ref is not None:
+        raise UserError(f"{name} of the artifact {artifact.name} is a reference to {entry.ref!r}")
+    with asking(f"{name} of the artifact {artifact.name}"):
+        entry.download(root=folder)
 
 
 def _elsewhere(api: Any, project: str, identity: str | None) -> Any:
     """A run of another group, or None; it may be in no group of this project."""
+    if not FILE_NAME.fullmatch(identity or ""):  # a slash would lead to another project
+        return None
     try:
-        return api.run(f"{project}/{identity}") if identity else None
+        return api.run(f"{project}/{identity}")
     except (ValueError, wandb.Error):
         return None
 

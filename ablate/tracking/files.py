@@ -16,6 +16,7 @@ import numpy as np
 from ablate.errors import UserError
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
+WANDB = "wandb"  # W&B's own folder: its logs are links to elsewhere, and only W&B reads them
 
 
 def check_name(key: str, name: str) -> None:
@@ -25,6 +26,19 @@ def check_name(key: str, name: str) -> None:
             f"{key}={name}: files are named after it, so it must begin with a letter or a digit "
             "and hold nothing but these, spaces and _ . + = , -"
         )
+
+
+def check_links(folder: Path, within: Path) -> None:
+    """Refuse a folder in which something would be read or written elsewhere.
+
+    Raises:
+        UserError: a symbolic link, the folder itself or one below it, leads out of `within`.
+    """
+    for parent, folders, files in os.walk(folder):
+        for path in (Path(parent), *(Path(parent, name) for name in (*folders, *files))):
+            if path.is_symlink() and not path.resolve().is_relative_to(within.resolve()):
+                raise UserError(f"{path} is a link that leads out of {within}: it is not followed")
+        folders[:] = [name for name in folders if name != WANDB]
 
 
 @contextmanager

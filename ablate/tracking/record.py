@@ -30,7 +30,7 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.tracking import identity
 from ablate.tracking.evaluation import EvaluationRecord
-from ablate.tracking.files import append_line, write_json, write_tensors, writing
+from ablate.tracking.files import append_line, check_links, write_json, write_tensors, writing
 from ablate.tracking.lock import acquire
 from ablate.tracking.part import Part
 
@@ -57,7 +57,8 @@ class Record(Part):
         """Keep other processes away from this run, and wait for one that is at it.
 
         Raises:
-            UserError: there is something to be written, and the folder takes nothing.
+            UserError: there is something to be written, and the folder takes nothing; or a link
+                in the folder leads out of it.
         """
         held: Any = nullcontext()
         if self.writes:
@@ -69,6 +70,7 @@ class Record(Part):
                         f"paths.results={self.results}: cannot write there ({error.strerror})"
                     ) from None
         with held:
+            check_links(self.folder, self.folder.parent)
             yield
 
     def found(self) -> dict[str, Any] | None:

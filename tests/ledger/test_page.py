@@ -119,3 +119,19 @@ def test_the_same_verdicts_give_the_same_page(page, monkeypatch):
     written, _ = page
     main()
     assert Path("docs/ledger.html").read_text(encoding="utf-8") == written
+
+
+def test_hostile_names_stay_text_and_links_stay_in_the_folder(verdict, folders, monkeypatch):
+    harm = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+    named = {"experiment": harm, "data": harm, "model": harm, "scale": harm}
+    verdict("experiments/javascript:alert(1)", {CLAIM: "refuted", harm: "supported"}, **named)
+    monkeypatch.setattr("sys.argv", ["ledger", "page=experiments/ledger.html"])
+    main()
+    written = Path("experiments/ledger.html").read_text(encoding="utf-8")
+    reader = Reader()
+    reader.feed(written.partition("<script>\n")[0])
+    assert harm in "".join(reader.text) and harm in reader.rows
+    assert not {"script", "img"} & {*reader.open} and not reader.loads
+    assert {link for link in reader.links if link[0] != "#"} == {
+        "javascript%3Aalert%281%29/report.md"
+    }

@@ -103,3 +103,20 @@ def test_help(command):
     status, out, _ = command("--help")
     assert status == 0
     assert "to=OTHER" in out
+
+
+def test_a_report_removes_and_writes_nothing_through_links(command, folder, tmp_path):
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    (pictures / "mine.svg").touch()
+    (folder / "figures").symlink_to(pictures)
+    status, out, err = command(folder)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"ablate.report: {folder / 'figures'} is a link that leads out of")
+    assert [path.name for path in pictures.iterdir()] == ["mine.svg"]
+    (folder / "figures").unlink()
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "study.json").symlink_to(pictures / "mine.svg")
+    assert command(folder, f"to={target}")[0] == 2
+    assert (pictures / "mine.svg").read_text() == ""

@@ -8,6 +8,8 @@ import yaml
 
 from ablate.translate import main
 
+HARM = "harm"  # what foreign code would leave in the folder of a run
+
 
 @pytest.fixture
 def translate(monkeypatch, capfdbinary, tmp_path):
@@ -195,7 +197,56 @@ def damage_vocabulary(run):
 
 def name_foreign_code(run):
     edit(run, lambda config: config["search"].update(_target_="os.system"))
-    return "search._target_ is 'os.system', which is not trusted"
+    return "search has _target_='os.system', which is not trusted"
+
+
+def start_a_process(run):
+    module = "torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler"
+    touch = {"_target_": f"{module}.SubprocessHandler", "local_rank_id": 0, "stdout": None}
+    touch |= {"entrypoint": "touch", "args": [str(run / HARM)], "env": {}, "stderr": None}
+    edit(run, lambda config: config["search"].update(max_ratio={**touch, "numa_options": None}))
+    return "search.max_ratio has _target_='torch.distributed.elastic."
+
+
+def write_elsewhere(run):
+    writer = {"_target_": "torch.utils.tensorboard.SummaryWriter", "log_dir": str(run / HARM)}
+    edit(run, lambda config: config.update(search=writer))
+    return "search has _target_='torch.utils.tensorboard.SummaryWriter', which is not trusted"
+
+
+def export_elsewhere(run):
+    exporter = {"_target_": "torch.package.PackageExporter", "f": str(run / HARM)}
+    edit(run, lambda config: config["model"]["norm"].update(eps=exporter))
+    return "model.norm.eps has _target_='torch.package.PackageExporter', which is not trusted"
+
+
+def interpolate(run):
+    edit(run, lambda config: config["search"].update(size="${oc.env:HOME}"))
+    return "search.size is '${oc.env:HOME}': the config of a finished run holds values only"
+
+
+def leave_a_size_out(run):
+    edit(run, lambda config: config["model"].pop("d_model"))
+    return "config.yaml has no model.d_model"
+
+
+def nest_aliases(run):
+    lines = ["a0: &a0 [x]", *(f"a{i}: &a{i} [{f'*a{i - 1},' * 9}]" for i in range(1, 20))]
+    (run / "config.yaml").write_text("\n".join(["search:", *(f"  {line}" for line in lines)]))
+    return "config.yaml is not a run's config (ValueError: it has aliases"
+
+
+def link_vocabulary(run):
+    elsewhere = run.with_name("elsewhere.json")
+    (run / "tokenizer" / "joint.json").rename(elsewhere)
+    (run / "tokenizer" / "joint.json").symlink_to(elsewhere)
+    return "joint.json is a link that leads out of "
+
+
+def link_weights(run):
+    (run / "weights.pt").rename(run.with_name("elsewhere.pt"))
+    (run / "weights.pt").symlink_to("../elsewhere.pt")
+    return "weights.pt is a link that leads out of "
 
 
 HARMS = (
@@ -213,6 +264,14 @@ HARMS = (
     drop_vocabulary,
     damage_vocabulary,
     name_foreign_code,
+    start_a_process,
+    write_elsewhere,
+    export_elsewhere,
+    interpolate,
+    leave_a_size_out,
+    nest_aliases,
+    link_vocabulary,
+    link_weights,
 )
 
 
@@ -223,6 +282,7 @@ def test_unusable_runs_are_one_sentence(translate, run, harm):
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+    assert not (run / HARM).exists()
 
 
 def test_any_unicode_gets_one_line(translate, finished, lines):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from wandb.apis.public import Run
@@ -135,9 +136,26 @@ class Artifact:
         self.name, self.type = f"{self.made['name']}:v0", self.made["type"]
         self.contents = self.made["manifest"]["contents"]
 
+    @property
+    def manifest(self):
+        return SimpleNamespace(entries={file["path"]: Entry(file) for file in self.contents})
+
+    def get_entry(self, name):
+        return self.manifest.entries[name]
+
+
+@dataclass
+class Entry:
+    """A file of an artifact; what W&B would write is written wherever the path leads."""
+
+    file: dict
+
+    @property
+    def ref(self):
+        return self.file.get("ref")
+
     def download(self, root):
-        for file in self.contents:
-            shutil.copyfile(file["local_path"], Path(root) / file["path"])
+        shutil.copyfile(self.file["local_path"], Path(root) / self.file["path"])
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """What `python -m ablate.verdict` takes, and what it says to the rest."""
 
 import json
+import shutil
 
 import pytest
 
@@ -41,14 +42,27 @@ def test_a_mistake_costs_one_sentence(ask, capsys, arguments, sentence):
     assert said.count("\n") == 1
 
 
-def test_a_sweep_that_has_not_ended_has_no_verdict(ask, swept, tmp_path, capsys):
-    (tmp_path / "cells").symlink_to(swept / "cells")
+def test_a_sweep_that_has_not_ended_has_no_verdict(ask, swept, capsys):
+    unended = swept.with_name("unended")
+    shutil.copytree(swept / "cells", unended / "cells")
     study = json.loads((swept / "study.json").read_text())
     for key in ("looks", "looked_at"):
         study["registration"].pop(key)
-    (tmp_path / "study.json").write_text(json.dumps(study))
-    assert ask(f"from={tmp_path}") == 2
+    (unended / "study.json").write_text(json.dumps(study))
+    status = ask(f"from={unended}")
+    shutil.rmtree(unended)
+    assert status == 2
     assert "has not ended" in capsys.readouterr().err
+
+
+def test_a_sweep_whose_cells_or_links_lead_elsewhere_is_refused(ask, swept, tmp_path, capsys):
+    copied = shutil.copytree(swept, tmp_path / "results" / "sweeps" / "name" / "time")
+    assert ask(f"from={copied}") == 2
+    assert f"outside of {tmp_path / 'results'}" in capsys.readouterr().err
+    shutil.rmtree(copied / "cells")
+    (copied / "cells").symlink_to(swept / "cells")
+    assert ask(f"from={copied}") == 2
+    assert "cells is a link that leads out of" in capsys.readouterr().err
 
 
 def test_a_folder_that_takes_nothing_is_named(ask, swept, tmp_path, capsys):

@@ -108,6 +108,33 @@ def test_an_artifact_without_its_files_is_named(uploaded, analysis):
         fetch(uploaded, PROJECT, GROUP)
 
 
+@pytest.mark.parametrize("path", ["../harm.json", "/{folder}/harm.json", "deep/../../harm.json"])
+def test_an_artifact_writes_nothing_beside_its_own_files(uploaded, analysis, tmp_path, path):
+    (evidence,) = (made for made in analysis.artifacts if made.type == "evidence")
+    harm = {"path": path.format(folder=tmp_path), "local_path": __file__}
+    evidence.contents = [*evidence.contents, harm]
+    assert fetch(uploaded, PROJECT, GROUP).own == 4
+    assert not [*tmp_path.parent.rglob("harm.json")]
+
+
+def test_an_artifact_does_not_point_at_files_of_this_machine(uploaded, analysis):
+    (evidence,) = (made for made in analysis.artifacts if made.type == "evidence")
+    evidence.contents = [dict(file) for file in evidence.contents]
+    evidence.contents[0]["ref"] = "file:///etc/passwd"
+    with pytest.raises(UserError, match=r"is a reference to 'file:///etc/passwd'"):
+        fetch(uploaded, PROJECT, GROUP)
+
+
+def test_an_analysis_names_runs_of_its_own_project_only(uploaded, analysis, swept):
+    run = cell(uploaded, Evidence.load(swept), 1)
+    uploaded.all.remove(run)
+    asked = []
+    uploaded.run = lambda path: asked.append(path) or run
+    analysis.config["runs"]["1"] = f"../../other/project/{run.id}"
+    assert fetch(uploaded, PROJECT, GROUP).own == 3
+    assert not asked
+
+
 def test_without_key_or_network_nothing_waits(monkeypatch):
     with pytest.raises(UserError, match="key"):
         connect()

@@ -30,6 +30,7 @@ LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3
 VERDICTS = {"supported": "#009e73", "refuted": "#d55e00", "inconclusive": "#777777"}
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
+    "text.parse_math": False,  # names of arms and metrics are no formulas
     "font.size": 9,
     "axes.titlesize": 9.5,
     "axes.titlelocation": "left",
