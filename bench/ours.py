@@ -22,8 +22,8 @@ import torch
 from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
 
-from ablate.__main__ import CONF
 from ablate.allocator import keep_memory
+from ablate.cli.train import CONF
 from ablate.construct import construct
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import EOS, PAD

@@ -5,7 +5,7 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.__main__ import CONF
+from ablate.cli.train import CONF
 from ablate.config_check import check, explain
 from ablate.errors import UserError
 

@@ -8,7 +8,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from ablate.__main__ import CONF
+from ablate.cli.train import CONF
 from ablate.config_check import check
 from ablate.study.claim import check_study
 

@@ -153,7 +153,7 @@ def test_a_character_is_a_token(pairs):
 
 
 def test_every_level_builds(compose):
-    from ablate.__main__ import CONF
+    from ablate.cli.train import CONF
     from ablate.construct import construct
     from ablate.data.scheme.base import Scheme
 

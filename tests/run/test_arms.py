@@ -5,7 +5,7 @@ import pytest
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from ablate.__main__ import CONF
+from ablate.cli.train import CONF
 from ablate.run import make_model, prepare_data
 
 # The arms of aa_null differ in their random numbers alone.

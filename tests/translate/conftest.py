@@ -16,7 +16,7 @@ def finished(tmp_path_factory):
     import yaml
     from omegaconf import OmegaConf
 
-    from ablate.__main__ import CONF
+    from ablate.cli.train import CONF
     from ablate.construct import construct
     from ablate.data.pairs import Pairs
     from ablate.data.tokenizer import Tokenizers
