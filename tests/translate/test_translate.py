@@ -89,8 +89,8 @@ def test_the_command_works_in_a_process_of_its_own(finished, lines):
     [
         ("chekpoint=x", "unknown argument chekpoint=: did you mean checkpoint=?"),
         ("batch=many", "batch=many: it must be a whole number, at least 1"),
-        ("batch=0", "batch=0: it must be at least 1"),
-        ("threads=-1", "threads=-1: it must be at least 1"),
+        ("batch=0", "batch=0: it must be a whole number, at least 1"),
+        ("threads=-1", "threads=-1: it must be a whole number, at least 1"),
         ("device=abacus", "device is 'abacus', which cannot be used"),
         ("search.sise=3", "unknown key search.sise: did you mean search.size?"),
         ("search.size=0", "search.size is 0: it must be a whole number, at least 1"),
