@@ -35,16 +35,16 @@ ablate: $(READY) ## the main experiment on the built-in corpus, ending in a verd
 experiments: $(READY) ## every committed experiment, to its verdict and report (an hour and more)
 	for name in $(EXPERIMENTS); do \
 	  $(BIN)/python -m ablate +experiment=$$name -m || exit 1; \
-	  $(BIN)/python -m ablate.report \
+	  $(BIN)/python -m ablate judge \
 	    "$$(ls -d results/sweeps/$$name/* | tail -1)" to=experiments/$$name || exit 1; \
 	done
-	$(BIN)/python -m ablate.report.index experiments
+	$(BIN)/python -m ablate index experiments
 
 ledger: $(READY) ## every claim with its latest verdict, as a table and as a page
-	$(BIN)/python -m ablate.ledger page=experiments/ledger.html
+	$(BIN)/python -m ablate ledger page=experiments/ledger.html
 
 calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (minutes)
-	$(BIN)/python -m ablate.study.calibrate
+	$(BIN)/python -m ablate calibrate
 
 multi30k: $(READY) ## two experiments on real text (an hour and a half); without network: MULTI30K=folder
 	for name in preln_vs_postln sinusoidal_vs_learned; do \

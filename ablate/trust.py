@@ -13,9 +13,9 @@ from typing import Any
 import yaml
 from hydra.utils import get_object
 
-from ablate.__main__ import CONF
 from ablate.config_check import INSTANTIATE_KEYS
 from ablate.errors import UserError
+from ablate.schema import CONF
 
 Words = dict[str, Any]  # what Hydra's instantiate reads itself: _target_, _partial_, ...
 

@@ -22,13 +22,13 @@ import torch
 from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
 
-from ablate.__main__ import CONF
 from ablate.allocator import keep_memory
 from ablate.construct import construct
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model
 from ablate.run import hush_lightning, make_model, make_parts, prepare_data
+from ablate.schema import CONF
 from ablate.train.module import Training
 
 DECODING_BATCH = 100

@@ -38,7 +38,7 @@ def compose():
     import hydra
     from omegaconf import open_dict
 
-    from ablate.__main__ import CONF
+    from ablate.schema import CONF
 
     def composed(*overrides, hydra_node=False):
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
@@ -49,3 +49,21 @@ def compose():
         return config
 
     return composed
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Call `ablate` with these words; return exit status, standard output, standard error."""
+
+    def called(*words):
+        from ablate.cli.main import main
+
+        monkeypatch.setattr("sys.argv", ["ablate", *map(str, words)])
+        status = 0
+        try:
+            main()
+        except SystemExit as leaving:
+            status = leaving.code
+        return status, *capsys.readouterr()
+
+    return called

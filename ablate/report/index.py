@@ -1,33 +1,16 @@
-"""`python -m ablate.report.index FOLDER`: the verdicts of all experiments in a folder, as a table.
-
-It is written to FOLDER/README.md, from the verdict.json of every experiment.
-"""
+"""The verdicts of all experiments in a folder as a table, from the verdict.json of each."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ablate.errors import UserError
 from ablate.report.tables import Table
-from ablate.tracking.files import write_text
 from ablate.words import NOTHING, interval, measure, text
 
 HEAD = ["experiment", "claim", "verdict", "effect", "interval", "margin", "pairs"]
 TITLE = "# Verdicts\n\nOne row per claim; the report of an experiment says how it was tested.\n\n"
-
-
-def main() -> None:
-    """Command line: exit status 0 done, 2 the user's mistake."""
-    try:
-        if len(sys.argv) != 2:
-            raise UserError("it takes one folder, that of the experiments")
-        folder = Path(sys.argv[1])
-        write_text(folder / "README.md", index(folder))
-    except UserError as error:
-        print(f"ablate.report.index: {error}", file=sys.stderr)
-        sys.exit(2)
 
 
 def index(folder: Path) -> str:
@@ -65,7 +48,3 @@ def _numbers(claim: dict[str, Any]) -> list[str]:
     effect = f"{metric.say(claim['effect'], sign=True)} {text(metric.name)}"
     margin = f"{claim['margin']:g}" if claim["margin"] else NOTHING
     return [verdict, effect, interval(metric, claim["interval"]), margin, text(claim["pairs"])]
-
-
-if __name__ == "__main__":
-    main()

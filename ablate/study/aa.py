@@ -1,16 +1,12 @@
 """An arm against itself: every way to split ten of its runs into two fives.
 
-  python -m ablate.study.aa FOLDER [margin=1] [split=test]
-
-FOLDER is that of a sweep, or experiments/NAME; runs that differ in seed and replicate alone are one
-arm. There is nothing to find, so every verdict that one half is better is false. The 126 splits
-share their runs: their rate scatters more around alpha than that of 126 independent sweeps.
+Runs that differ in seed and replicate alone are one arm. There is nothing to find, so every verdict
+that one half is better is false. The 126 splits share their runs: their rate scatters more around
+alpha than that of 126 independent sweeps.
 """
 
 import itertools
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +15,6 @@ from jaxtyping import Float
 from ablate.errors import UserError
 from ablate.study.estimate import estimate
 from ablate.study.evidence import Evidence, Run
-from ablate.study.noise import evidence_of
 from ablate.study.sentences import contributions
 from ablate.study.verdict import (
     EQUIVALENCE,
@@ -78,29 +73,3 @@ def ten_runs(evidence: Evidence, split: str) -> tuple[str, Parts]:
             rows = [evidence.statistics[run["identity"]][split] for run in runs[:RUNS]]
             return levels, np.array([contributions(one) for one in rows])
     raise UserError(f"no arm has {RUNS} finished runs with statistics of split {split}")
-
-
-def main(arguments: list[str]) -> None:
-    """Print the shares of a folder.
-
-    Raises:
-        UserError: wrong arguments, or a folder without ten runs of an arm.
-    """
-    options = {"margin": "1", "split": "test"}
-    options |= dict(given.split("=", 1) for given in arguments if "=" in given)
-    folders = [Path(given) for given in arguments if "=" not in given]
-    if len(folders) != 1 or options.keys() - {"margin", "split"}:
-        raise UserError("it takes FOLDER, margin=NUMBER and split=NAME")
-    try:
-        margin = float(options["margin"])
-    except ValueError:
-        raise UserError(f"margin={options['margin']} is no number") from None
-    arm, parts = ten_runs(evidence_of(folders[0]), options["split"])
-    print(json.dumps({"arm": arm, **judge_splits(parts, margin)}, indent=2))
-
-
-if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"ablate: {error}")

@@ -1,32 +1,22 @@
-"""How often the engine is wrong: simulated sweeps, judged by the rules that judge real ones.
-
-  python -m ablate.study.calibrate [sweeps=1000] [seeds=3,5,10,20] [to=docs/calibration.md]
-
-Writes a table per question as Markdown. Takes about ten minutes of one core, on all cores.
-"""
+"""How often the engine is wrong: simulated sweeps, judged by the rules that judge real ones."""
 
 import os
-import sys
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 from rich.progress import track
 
-from ablate.errors import UserError
-from ablate.study.calibration_tables import Results, document
+from ablate.study.calibration_tables import Results
 from ablate.study.rivals import Weights
 from ablate.study.simulate import KINDS, Design
 from ablate.study.trial import Marks, Trial
-from ablate.tracking.files import write_text
 
 SENTENCES = 3000
 MARGIN = 2.0  # BLEU
 CHUNK = 50  # sweeps of one step of the progress bar
 SEED = 0
-DEFAULTS = {"sweeps": "1000", "seeds": "3,5,10,20", "to": "docs/calibration.md"}
 
 
 def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: bool = True) -> Marks:
@@ -66,31 +56,3 @@ def calibrate(sweeps: int, seeds: list[int]) -> Results:
             pass
     sums = {row: total(chunk.result() for chunk in chunks[row]) for row in rows}
     return {row: {name: mark / sweeps for name, mark in sums[row].items()} for row in rows}
-
-
-def main(arguments: list[str]) -> None:
-    """Simulate and write the tables.
-
-    Raises:
-        UserError: an unknown argument, or a number that is none.
-    """
-    given = dict(argument.partition("=")[::2] for argument in arguments)
-    if unknown := given.keys() - DEFAULTS.keys():
-        raise UserError(f"{min(unknown)} is no argument; allowed are {', '.join(DEFAULTS)}")
-    options = DEFAULTS | given
-    try:
-        sweeps, seeds = int(options["sweeps"]), [int(n) for n in options["seeds"].split(",")]
-    except ValueError:
-        raise UserError("sweeps takes a number, and seeds numbers with commas") from None
-    if sweeps < 1 or min(seeds) < 2:
-        raise UserError("it takes at least 1 sweep, and at least 2 seeds")
-    text = document(calibrate(sweeps, seeds), sweeps, SENTENCES, MARGIN)
-    write_text(Path(options["to"]), text)
-    print(text)
-
-
-if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"ablate: {error}")

@@ -37,7 +37,7 @@ def document(results: Results, sweeps: int, sentences: int, margin: float) -> st
     parts = [
         "# How often the verdicts are wrong",
         "",
-        "Written by `python -m ablate.study.calibrate`. Every row has "
+        "Written by `ablate calibrate`. Every row has "
         f"{sweeps:,} simulated sweeps: whole numbers of matching n-grams for every sentence, "
         f"judged by the code that judges real sweeps, at alpha = {ALPHA}, on {sentences} test "
         "sentences. "
@@ -56,7 +56,7 @@ def document(results: Results, sweeps: int, sentences: int, margin: float) -> st
 
 NOISE = (
     "Standard deviations in BLEU of the paired difference of two runs, as simulated, and of the "
-    "sweep that it imitates (`python -m ablate.study.noise experiments/preln_vs_postln`, for six "
+    "sweep that it imitates (`ablate noise experiments/preln_vs_postln`, for six "
     "layers `experiments/preln_vs_postln_depth`). Similar arms differ little in which sentences "
     "they get right; distinct arms do (one of them fails), and that part does not average out "
     "over seeds. With unequal variances the treatment's seeds vary three and a half times as much "

@@ -1,9 +1,7 @@
 """How noisy a corpus is: BLEU between seeds, between test sentences, and what remains.
 
-  python -m ablate.study.noise FOLDER [split=test]
-
-FOLDER is that of a sweep, or experiments/NAME. Standard deviations, in BLEU, of the score of one
-run on a test set of this size, for every arm and for the paired difference of every two arms:
+Standard deviations, in BLEU, of the score of one run on a test set of this size, for every arm and
+for the paired difference of every two arms:
   seed       other seeds, on endless test sentences
   sentence   other sentences, on which all seeds of the arm agree
   rest       what is left: a seed does better on some sentences and another on others
@@ -12,8 +10,6 @@ docs/calibration.md is made with noise of this size.
 """
 
 import itertools
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +66,6 @@ def _spread(parts: Parts) -> dict[str, Any]:
     }
 
 
-def main(arguments: list[str]) -> None:
-    """Print the noise of a folder.
-
-    Raises:
-        UserError: wrong arguments, or a folder without such runs.
-    """
-    options = dict(given.split("=", 1) for given in arguments if "=" in given)
-    folders = [Path(given) for given in arguments if "=" not in given]
-    if len(folders) != 1 or options.keys() - {"split"}:
-        raise UserError("it takes FOLDER and split=NAME")
-    print(json.dumps(noise(evidence_of(folders[0]), **options), indent=2))
-
-
 def evidence_of(folder: Path) -> Evidence:
     """The evidence that a folder holds, or that a sweep's runs make.
 
@@ -90,10 +73,3 @@ def evidence_of(folder: Path) -> Evidence:
         UserError: it is neither, or a record is damaged.
     """
     return Evidence.load(folder) if (folder / "runs.jsonl").exists() else gather(folder)
-
-
-if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"ablate: {error}")

@@ -5,7 +5,7 @@ seed + one of the sentence, shared by all arms + one of arm and sentence; an n-g
 its n words are right. So the counts that BLEU is made of are whole numbers that vary between seeds,
 between sentences, and in what remains, and the expected counts are known in closed form.
 The sizes of the effects in `KINDS` are chosen so that the noise is that of real runs; MEASURED
-holds that noise, as `python -m ablate.study.noise` gives it.
+holds that noise, as `ablate noise` gives it.
 """
 
 import math

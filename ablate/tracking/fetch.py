@@ -40,7 +40,7 @@ def connect() -> Any:
     """
     url = wandb.setup(settings=wandb.Settings(silent=True)).settings.base_url
     if not has_key():
-        raise UserError("from=wandb needs a key of W&B; wandb login stores one")
+        raise UserError("wandb needs a key of W&B; wandb login stores one")
     if not reachable(url):
         raise UserError(f"W&B is not reached at {url}")
     with asking("its key"):

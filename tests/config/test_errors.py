@@ -5,7 +5,6 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.__main__ import CONF
 from ablate.config_check import check, explain, explain_bare
 from ablate.errors import UserError
 

@@ -9,9 +9,9 @@ import jaxtyping
 import pytest
 
 from ablate.data.toy import corpus, mirel, sodak, speaker
-from ablate.data.toy.__main__ import block
 from ablate.data.toy.constructions import CONSTRUCTIONS
 from ablate.data.toy.corpus import LONG, USUAL, Toy
+from ablate.data.toy.examples import block
 from ablate.data.toy.lexicon import (
     ADJECTIVES,
     ADVERBS,
@@ -311,4 +311,4 @@ def pairwise(entries):
 def test_the_page_shows_what_the_grammar_says():
     page = (ROOT / "docs/toy.md").read_text()
     shown = "\n\n".join(map(block, CONSTRUCTIONS))
-    assert shown in page, "replace the examples by the output of python -m ablate.data.toy"
+    assert shown in page, "replace the examples by the output of ablate toy"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from ablate.ledger.__main__ import main
 from ablate.ledger.claims import read_claims
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
@@ -42,13 +41,12 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture
-def page(verdict, folders, monkeypatch):
+def page(verdict, folders, command):
     """Write the page of a ledger with a few verdicts, and read it."""
     verdict("experiments/toy one", {CLAIM: "supported", "own_claim": "refuted"})
     verdict("experiments/real", {CLAIM: "refuted"}, 90, report="report.html", data="multi30k")
     verdict("results/sweeps/a/1", {"pe_unique": "supported"}, scale="smoke")
-    monkeypatch.setattr("sys.argv", ["ledger", "page=docs/ledger.html"])
-    main()
+    assert command("ledger", "page=docs/ledger.html")[0] == 0
     written = Path("docs/ledger.html").read_text(encoding="utf-8")
     reader = Reader()
     reader.feed(written)
@@ -115,9 +113,9 @@ def test_smoke_is_marked(page):
     assert "only shows that it runs" in row
 
 
-def test_the_same_verdicts_give_the_same_page(page, monkeypatch):
+def test_the_same_verdicts_give_the_same_page(page, command):
     written, _ = page
-    main()
+    command("ledger", "page=docs/ledger.html")
     assert Path("docs/ledger.html").read_text(encoding="utf-8") == written
 
 

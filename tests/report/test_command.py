@@ -1,27 +1,7 @@
-"""python -m ablate.report: what it prints, where it writes, and what it refuses."""
-
-import sys
+"""`ablate judge FOLDER`: what it prints, where it writes, and what it refuses."""
 
 import numpy as np
 import pytest
-
-from ablate.report.__main__ import main
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Call the command line; return exit status, standard output, standard error."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["report", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as leaving:
-            status = leaving.code
-        return status, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture
@@ -33,10 +13,10 @@ def folder(evidence, tmp_path):
 
 
 def test_verdicts_are_printed_and_the_report_lies_in_the_folder(command, folder):
-    status, out, err = command(folder)
+    status, out, err = command("judge", folder)
     assert (status, err) == (0, "")
-    assert out.splitlines()[0].endswith("  Pre-LN reaches a higher BLEU than Post-LN.")
-    assert "over 5 seeds, margin 1" in out.splitlines()[1]
+    assert out.splitlines()[1].endswith("  Pre-LN reaches a higher BLEU than Post-LN.")
+    assert "over 5 seeds, margin 1" in out.splitlines()[2]
     assert out.splitlines()[-1] == f"report: {folder / 'report.md'}, {folder / 'report.html'}"
     assert {p.name for p in folder.iterdir()} > {"verdict.json", "report.md", "report.html"}
 
@@ -44,31 +24,31 @@ def test_verdicts_are_printed_and_the_report_lies_in_the_folder(command, folder)
 def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_path):
     before = sorted(folder.iterdir())
     other = tmp_path / "deep" / "other"
-    assert command(folder, f"to={other}")[0] == 0
+    assert command("judge", folder, f"to={other}")[0] == 0
     assert sorted(folder.iterdir()) == before
     for path in before:
         assert (other / path.name).read_bytes() == path.read_bytes()
     assert (other / "report.md").exists()
     report = (other / "report.md").read_bytes()
-    assert command(other, f"to={other}")[0] == 0
+    assert command("judge", other, f"to={other}")[0] == 0
     assert (other / "report.md").read_bytes() == report
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "0 folders are given; it takes one"),
-        (("a", "b"), "2 folders are given; it takes one"),
-        (("a", "form=b"), "form= is not known; allowed is FOLDER and to=OTHER"),
+        ((), "the following arguments are required: SOURCE"),
+        (("a", "b"), "unknown argument b: allowed here is project=, group=, to="),
+        (("a", "ot=b"), "unknown argument ot=: did you mean to=?"),
         (("a", "to="), "to= has no value"),
         (("nowhere",), "nowhere/study.json is missing: this is not the folder of a study"),
     ],
 )
 def test_mistakes_are_one_sentence(command, monkeypatch, tmp_path, arguments, said):
     monkeypatch.chdir(tmp_path)
-    status, out, err = command(*arguments)
+    status, out, err = command("judge", *arguments)
     assert (status, out) == (2, "")
-    assert err.startswith("ablate.report: ")
+    assert err.startswith("ablate judge: ")
     assert said in err
     assert err.count("\n") == 1
 
@@ -79,7 +59,7 @@ def test_missing_and_damaged_files_are_named(command, folder, name, content):
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
-    status, out, err = command(folder)
+    status, out, err = command("judge", folder)
     assert (status, out) == (2, "")
     assert name in err
     assert err.count("\n") == 1
@@ -87,22 +67,16 @@ def test_missing_and_damaged_files_are_named(command, folder, name, content):
 
 def test_sweep_without_a_study_has_nothing_to_judge(command, evidence, tmp_path):
     evidence(claims=[]).save(tmp_path)
-    status, _, err = command(tmp_path)
+    status, _, err = command("judge", tmp_path)
     assert status == 2
     assert "has no claims" in err
 
 
 def test_folder_that_cannot_be_written(command, folder, tmp_path):
     (tmp_path / "file").write_text("")
-    status, _, err = command(folder, f"to={tmp_path / 'file' / 'inside'}")
+    status, _, err = command("judge", folder, f"to={tmp_path / 'file' / 'inside'}")
     assert status == 2
     assert "cannot be written" in err
-
-
-def test_help(command):
-    status, out, _ = command("--help")
-    assert status == 0
-    assert "to=OTHER" in out
 
 
 def test_a_report_removes_and_writes_nothing_through_links(command, folder, tmp_path):
@@ -110,13 +84,13 @@ def test_a_report_removes_and_writes_nothing_through_links(command, folder, tmp_
     pictures.mkdir()
     (pictures / "mine.svg").touch()
     (folder / "figures").symlink_to(pictures)
-    status, out, err = command(folder)
+    status, out, err = command("judge", folder)
     assert (status, out) == (2, "")
-    assert err.startswith(f"ablate.report: {folder / 'figures'} is a link that leads out of")
+    assert err.startswith(f"ablate judge: {folder / 'figures'} is a link that leads out of")
     assert [path.name for path in pictures.iterdir()] == ["mine.svg"]
     (folder / "figures").unlink()
     target = tmp_path / "target"
     target.mkdir()
     (target / "study.json").symlink_to(pictures / "mine.svg")
-    assert command(folder, f"to={target}")[0] == 2
+    assert command("judge", folder, f"to={target}")[0] == 2
     assert (pictures / "mine.svg").read_text() == ""

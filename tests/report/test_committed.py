@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ablate.report.__main__ import build
 from ablate.report.index import index
+from ablate.report.write import write_report
+from ablate.study.evidence import Evidence
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = sorted(path for path in EXPERIMENTS.glob("*") if path.is_dir())
@@ -22,13 +23,11 @@ def built(folder):
 
 @pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
 def test_committed_report_is_that_of_its_evidence(folder, tmp_path):
-    build(folder, tmp_path)
+    write_report(Evidence.load(folder), tmp_path)
     again, committed = built(tmp_path), built(folder)
     assert again.keys() == committed.keys()
     changed = [name for name in again if again[name] != committed[name]]
-    assert not changed, (
-        f"python -m ablate.report experiments/{folder.name} writes another {changed}"
-    )
+    assert not changed, f"ablate judge experiments/{folder.name} writes another {changed}"
 
 
 @pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)

@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from ablate.report.index import index, main
+from ablate.report.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -36,19 +35,12 @@ def test_every_claim_has_a_row_with_its_verdict(folder):
     assert any(claim["statement"] in line and row in line for line in lines)
 
 
-def test_the_table_is_written_beside_the_experiments(folder, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["index", str(folder)])
-    main()
+def test_the_table_is_written_beside_the_experiments(folder, command):
+    assert command("index", folder)[0] == 0
     assert (folder / "README.md").read_text() == index(folder)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [([], "takes one folder"), (["nowhere"], "nowhere has no experiment with a verdict.json")],
-)
-def test_a_wrong_call_is_named(arguments, said, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["index", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == 2
-    assert said in capsys.readouterr().err
+def test_a_folder_without_verdicts_is_named(command, tmp_path):
+    status, _, err = command("index", tmp_path / "nowhere")
+    assert status == 2
+    assert "nowhere has no experiment with a verdict.json" in err

@@ -7,7 +7,6 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.study import aa
-from ablate.study import noise as noise_of
 from ablate.study.noise import noise
 
 
@@ -26,26 +25,17 @@ def test_runs_without_statistics_are_refused(arms, evidence):
         noise(evidence(arms([1.0, 2.0], [1.0, 2.0])))
 
 
-def test_the_command_reads_a_folder_of_evidence(translated, evidence, tmp_path, capsys):
+def test_the_command_reads_a_folder_of_evidence(translated, evidence, tmp_path, command):
     runs, statistics = translated(2)
     evidence(runs, statistics=statistics).save(tmp_path)
-    noise_of.main([str(tmp_path), "split=test"])
-    assert "post_ln - pre_ln" in json.loads(capsys.readouterr().out)
+    assert "post_ln - pre_ln" in json.loads(command("noise", tmp_path, "split=test")[1])
 
 
-@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "spilt=test"]])
-@pytest.mark.parametrize("main", [noise_of.main, aa.main])
-def test_wrong_arguments_are_named(main, arguments):
-    with pytest.raises(UserError, match="it takes FOLDER"):
-        main(arguments)
-
-
-def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, evidence, tmp_path, capsys):
+def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, evidence, tmp_path, command):
     runs, statistics = translated(10, lift=0.0)
     kept = [run for run in runs if run["arm"] == "post_ln"]
     evidence(kept, statistics=statistics).save(tmp_path)
-    aa.main([str(tmp_path), "margin=30"])
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(command("aa", tmp_path, "margin=30")[1])
     assert found["splits"] == 126
     false = found["superiority, margin 0"]
     assert false["supported"] + false["refuted"] <= 0.15

@@ -12,7 +12,7 @@ from hydra.errors import ConfigCompositionException
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
-from ablate.__main__ import CONF
+from ablate.schema import CONF
 from ablate.sweep.cell import compose
 
 LAUNCHERS = {

@@ -16,12 +16,12 @@ def finished(tmp_path_factory):
     import yaml
     from omegaconf import OmegaConf
 
-    from ablate.__main__ import CONF
     from ablate.construct import construct
     from ablate.data.pairs import Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
+    from ablate.schema import CONF
 
     sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]
     vocabulary = ["tokenizer=char", "tokenizer.vocab_size=null", "tokenizer.joint=true"]

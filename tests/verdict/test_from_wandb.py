@@ -8,18 +8,18 @@ from ablate.errors import UserError
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
 from ablate.tracking.fetch import connect, fetch
-from ablate.verdict import main
 
 PROJECT, GROUP = "team/ablate", "sinusoidal_vs_learned_multi30k"
 
 
 @pytest.fixture
-def ask(monkeypatch, uploaded):
-    """Call the command line with W&B played by `uploaded`."""
+def ask(command, monkeypatch, uploaded):
+    """Call the command line with W&B played by `uploaded`; return what it prints."""
 
     def asked(*arguments):
-        monkeypatch.setattr("sys.argv", ["verdict", *arguments])
-        main()
+        status, printed, errors = command("judge", *arguments)
+        assert status == 0, errors
+        return printed
 
     monkeypatch.setattr("ablate.tracking.fetch.connect", lambda: uploaded)
     return asked
@@ -31,15 +31,14 @@ def cell(uploaded, evidence, number):
     return next(run for run in uploaded.all if run.id == identity)
 
 
-def test_wandb_and_the_local_records_give_the_same_files(ask, swept, tmp_path, capsys):
-    ask("from=wandb", f"project={PROJECT}", f"group={GROUP}", f"to={tmp_path / 'a'}")
-    said = capsys.readouterr().out
+def test_wandb_and_the_local_records_give_the_same_files(ask, swept, tmp_path):
+    said = ask("wandb", f"project={PROJECT}", f"group={GROUP}", f"to={tmp_path / 'a'}")
     assert "4 of 4 results are from the W&B runs themselves" in said
     verdict = json.loads((swept / "verdict.json").read_text())
     assert any(claim["effect"] for claim in verdict["claims"])  # there is something to compare
     for claim in verdict["claims"]:
         assert claim["sentence"] in said
-    ask(f"from={swept}", f"to={tmp_path / 'b'}")
+    ask(swept, f"to={tmp_path / 'b'}")
     for folder in (tmp_path / "a", tmp_path / "b"):
         assert json.loads((folder / "verdict.json").read_text()) == verdict
         assert Evidence.load(folder).runs == Evidence.load(swept).runs

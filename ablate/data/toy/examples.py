@@ -1,7 +1,7 @@
-"""Prints the examples of every construction, as they stand in docs/toy.md."""
+"""The examples of a construction, as they stand in docs/toy.md."""
 
 from ablate.data.toy import mirel, sodak
-from ablate.data.toy.constructions import CONSTRUCTIONS, Construction
+from ablate.data.toy.constructions import Construction
 from ablate.data.toy.text import interlinear
 from ablate.data.toy.tree import Sentence
 
@@ -16,7 +16,3 @@ def pair(meaning: Sentence) -> str:
     """Return a Mirel sentence and its Sodak translation, each with its glosses."""
     lines = interlinear(mirel.sentence(meaning)) + interlinear(sodak.sentence(meaning))
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print("\n\n".join(map(block, CONSTRUCTIONS)))

@@ -1,0 +1,77 @@
+"""Judge the runs of a sweep again: the verdict of every claim, and the report.
+
+Nothing is trained. From a folder, the report is written into that folder unless to= names another;
+from W&B, it is written only where to= says.
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ablate.cli.parser import PATH, Parser
+from ablate.errors import UserError
+
+if TYPE_CHECKING:
+    from ablate.study.evidence import Evidence
+
+WANDB = "wandb"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the source of the evidence, and where the report goes."""
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="folder of a sweep with a study, or experiments/NAME; or the word wandb: the latest "
+        "sweep whose runs and analysis W&B has in a project and group",
+    )
+    parser.add_key("project", "where W&B has the runs: ENTITY/PROJECT")
+    parser.add_key("group", "under which name W&B has the runs")
+    parser.add_key("to", "write the evidence, the verdict and the report there", PATH)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the report and print the verdicts.
+
+    Raises:
+        UserError: there is no evidence, it has no claims, or the folder cannot be written.
+    """
+    from rich.console import Console
+
+    from ablate.report.content import slice_warning
+    from ablate.report.write import write_files
+    from ablate.study.conclude import conclude
+    from ablate.sweep.end import announce
+    from ablate.tracking.files import check_links, writing
+
+    evidence, target = _evidence(arguments)
+    verdict = conclude(evidence)
+    if target:
+        check_links(target, target)
+        with writing(target):
+            if arguments.to:
+                evidence.save(target)
+            write_files(evidence, verdict, target)
+    console = Console()
+    if warning := slice_warning(verdict):
+        console.print(warning, style="bold", markup=False, soft_wrap=True)
+    announce(console, verdict)
+    if target:
+        print(f"\nreport: {target / 'report.md'}, {target / 'report.html'}")
+
+
+def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
+    """The evidence, and the folder of its report, if there is to be one."""
+    from ablate.verdict import from_folder, from_wandb
+
+    source = arguments.source
+    for key in ("project", "group"):
+        if bool(getattr(arguments, key)) != (source == WANDB):
+            raise UserError(f"{source} {'needs' if source == WANDB else 'takes no'} {key}=")
+    if source == WANDB:
+        return from_wandb(arguments.project, arguments.group), arguments.to
+    folder = Path(source).expanduser()
+    evidence = from_folder(folder)
+    if not (evidence.study or {}).get("claims"):
+        raise UserError(f"{folder / 'study.json'} has no claims: there is nothing to judge")
+    return evidence, arguments.to or folder

@@ -1,0 +1,51 @@
+"""Show every claim of the documents with its latest verdicts, as a table or a page."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ablate.cli.parser import FOLDER, PATH, Parser
+
+PIPE_WIDTH = 160  # where there is no terminal to fit
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the filters, and where verdicts are read and the page is written."""
+    parser.add_key("document", "claims of documents with this in their title")
+    parser.add_key("factor", "claims about factors with this in their name")
+    parser.add_key("verdict", "supported, refuted, inconclusive, not tested, or tested")
+    parser.add_key("group", "claims of groups with this in their name")
+    parser.add_key("kind", "exact, empirical or cost")
+    parser.add_key("text", "claims that contain this, anywhere")
+    parser.add_key("page", "write all claims as a page with filters instead", PATH)
+    parser.add_key("experiments", "where verdicts are kept", FOLDER, Path("experiments"))
+    parser.add_key("results", "where sweeps write", FOLDER, Path("results"))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the ledger, or write its page."""
+    from rich.console import Console
+
+    from ablate.ledger.claims import read_claims
+    from ablate.ledger.entries import FILTERS, join, pick
+    from ablate.ledger.table import lines, summary
+    from ablate.ledger.verdicts import collect, latest
+
+    found, warnings = collect(arguments.experiments, arguments.results)
+    for warning in warnings:
+        print(f"ablate ledger: {warning}", file=sys.stderr)
+    entries = join(read_claims(), latest(found))
+    wanted = {key: value for key, value in vars(arguments).items() if key in FILTERS and value}
+    picked = pick(entries, wanted, arguments.text or "")
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    if arguments.page:
+        from ablate.ledger.page import write  # imports Jinja
+
+        write(entries, arguments.page)
+        console.print(f"{summary(entries, entries)}\npage: {arguments.page}", soft_wrap=True)
+        return
+    for line in lines(picked, console.width) if picked else ():
+        console.print(line)
+    console.print("\n" + summary(picked, entries), soft_wrap=True, highlight=False)

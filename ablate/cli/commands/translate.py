@@ -1,0 +1,60 @@
+"""Translate standard input to standard output with the model of a run.
+
+Reads one sentence a line (UTF-8) and writes one translation a line, in the same order:
+
+  ablate translate checkpoint=results/runs/<identity> < sentences > translations
+"""
+
+import argparse
+import logging
+import sys
+from typing import Any
+
+from ablate.cli.parser import PATH, TEXT, Kind, Parser, several, whole
+
+
+def _plain(text: str) -> Any:
+    """A value as an override would give it."""
+    import yaml
+    from omegaconf import OmegaConf
+
+    try:
+        found: Any = OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))
+    except yaml.YAMLError as error:
+        raise ValueError from error
+    return found["value"]
+
+
+SETTING = Kind("VALUE", "a value as in an override", _plain)
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the run, how it searches, and what it may use of the machine."""
+    parser.add_key("checkpoint", "folder of a finished run: results/runs/...", PATH, required=True)
+    parser.add_key("batch", "sentences translated at a time", whole(1), 64)
+    parser.add_key("threads", "CPU threads", whole(1), 1)
+    parser.add_key("device", "cpu, cuda, cuda:1, ...", default="cpu")
+    parser.add_key("search.", "any setting of the run's own search, as search.size=5", SETTING)
+    parser.add_key(
+        "trust",
+        "packages of your own whose components the run's config may name, or full names of "
+        "classes; their code will run",
+        several(TEXT),
+        [],
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Translate until the input ends; at a terminal every line is answered at once.
+
+    Raises:
+        UserError: the run cannot be used, or a line is not UTF-8.
+    """
+    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log what the error says
+    from ablate.restore import restore  # only now: it imports torch
+    from ablate.translate import translate
+
+    settings = (arguments.search, arguments.trust, arguments.device, arguments.threads)
+    translator = restore(arguments.checkpoint, *settings)
+    batch = 1 if sys.stdin.isatty() else arguments.batch
+    translate(translator, batch, sys.stdin.buffer, sys.stdout.buffer)

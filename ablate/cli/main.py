@@ -1,0 +1,83 @@
+"""`ablate`: overrides train a model; a first word that is no override names another command."""
+
+import os
+import pkgutil
+import sys
+from importlib import import_module
+
+from ablate import __version__
+from ablate.cli import commands
+from ablate.cli.parser import Parser, unknown
+from ablate.errors import UserError
+
+USAGE = "ablate [key=value ...] [-m]\n       ablate COMMAND [argument ...]"
+DESCRIPTION = """\
+Executable claims about the Transformer. `python -m ablate` is the same command.
+
+  ablate                                  train one model on the built-in corpus
+  ablate +experiment=preln_vs_postln -m   test a claim: all arms and seeds, a verdict
+  ablate data=multi30k model=tiny model/position=learned
+  ablate --cfg job                        the whole config; for Hydra's other flags --hydra-help
+  ablate levels                           every group and level that an override can choose
+"""
+STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"
+
+
+def main() -> None:
+    """Run what the command line asks for, and exit with one of the statuses of `STATUSES`."""
+    first, *rest = sys.argv[1:] or [""]
+    prog = f"ablate {first}" if first in names() else "ablate"
+    try:
+        if sys.argv[1:] in (["-h"], ["--help"], ["--version"]):
+            _about().read(sys.argv[1:])
+        elif first in names():
+            _run(first, rest)
+        elif "=" in first or first.startswith(("-", "~")) or not first:
+            from ablate.cli.train import train  # imports Hydra
+
+            train()
+        else:
+            raise UserError(f"{unknown('command', first, names())}; an override is key=value")
+    except UserError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _run(name: str, words: list[str]) -> None:
+    """Run a command.
+
+    Raises:
+        UserError: it cannot do what its arguments say.
+    """
+    command = import_module(f"{commands.__name__}.{name}")
+    parser = Parser(f"ablate {name}", command.__doc__ or "")
+    command.add_arguments(parser)
+    try:
+        command.run(parser.read(words))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def names() -> list[str]:
+    """Every command."""
+    return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
+
+
+def _about() -> Parser:
+    """The parser of the flags that are about the command as a whole."""
+    parser = Parser("ablate", DESCRIPTION, usage=USAGE)
+    parser.add_argument("--version", action="version", version=f"ablate {__version__}")
+    lines = [f"  {name:10} {_summary(name)}" for name in names()]
+    parser.epilog = "\n".join(
+        ["commands (for the arguments of one: ablate COMMAND --help):", *lines, "", STATUSES]
+    )
+    return parser
+
+
+def _summary(name: str) -> str:
+    """First line of a command's help."""
+    text = import_module(f"{commands.__name__}.{name}").__doc__ or ""
+    return text.partition("\n")[0]

@@ -1,0 +1,159 @@
+"""argparse with `key=value` arguments, and with errors of one sentence."""
+
+import argparse
+import difflib
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import starmap
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ablate.errors import UserError
+
+KEY = re.compile(r"[a-z][\w.]*(?==)")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a value may be: `convert` reads it, and raises ValueError for anything else."""
+
+    example: str
+    allowed: str
+    convert: Callable[[str], Any]
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(float(text)):
+        raise ValueError
+    return float(text)
+
+
+def _existing(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_dir():
+        raise ValueError
+    return path
+
+
+def whole(least: int) -> Kind:
+    """Whole numbers from `least`."""
+
+    def convert(text: str) -> int:
+        if int(text) < least:
+            raise ValueError
+        return int(text)
+
+    return Kind("NUMBER", f"a whole number, at least {least}", convert)
+
+
+def several(kind: Kind) -> Kind:
+    """Values of a kind with commas between; they may stand in brackets, as in an override."""
+
+    def convert(text: str) -> list[Any]:
+        return [kind.convert(part.strip()) for part in text.strip("[]").split(",")]
+
+    return Kind(f"{kind.example},...", f"{kind.allowed}, or several with commas between", convert)
+
+
+TEXT = Kind("TEXT", "text", str)
+NUMBER = Kind("NUMBER", "a number", _finite)
+PATH = Kind("PATH", "a path", lambda text: Path(text).expanduser())
+FOLDER = Kind("FOLDER", "a folder that exists", _existing)
+
+
+@dataclass(frozen=True)
+class _Key:
+    help: str
+    kind: Kind
+    default: Any
+    required: bool
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that knows `key=value` arguments beside those of argparse, in any order."""
+
+    def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
+        super().__init__(
+            prog=prog,
+            usage=usage,
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        self.keys: dict[str, _Key] = {}
+
+    def add_key(
+        self, name: str, help: str, kind: Kind = TEXT, default: Any = None, required: bool = False
+    ) -> None:
+        """Declare `name=value`.
+
+        A name that ends in a dot stands for all keys that begin with it: a dictionary.
+        """
+        if not self.keys:  # for the usage; `read` takes the pairs out before argparse sees them
+            self.add_argument("rest", nargs="*", default=[], metavar="key=value", help="see keys")
+        self.keys[name] = _Key(help, kind, default, required)
+        self.epilog = "\n".join(["keys:", *starmap(_line, self.keys.items())])
+
+    def read(self, words: list[str]) -> argparse.Namespace:
+        """Return the value of every argument; --help and --version print theirs and exit.
+
+        Raises:
+            UserError: an argument is unknown or missing, or its value is not allowed.
+        """
+        pairs = [word for word in words if KEY.match(word)]
+        found, extra = self.parse_known_args([word for word in words if word not in pairs])
+        if extra := [*getattr(found, "rest", []), *extra]:
+            raise UserError(unknown("argument", extra[0], map(_shown, self.keys)))
+        for name, key in self.keys.items():
+            setattr(found, name.rstrip("."), {} if name.endswith(".") else key.default)
+        for pair in pairs:
+            self._set(found, *pair.split("=", 1))
+        for name, key in self.keys.items():
+            if key.required and getattr(found, name) is None:
+                raise UserError(f"{name}= is missing: {key.help}")
+        return found
+
+    def _set(self, found: argparse.Namespace, name: str, text: str) -> None:
+        group, dot, rest = name.partition(".")
+        key = self.keys.get(f"{group}{dot}")
+        if key is None or (dot and not rest):
+            raise UserError(unknown("argument", f"{name}=", map(_shown, self.keys)))
+        if not text:
+            raise UserError(f"{name}= has no value: it must be {key.kind.allowed}")
+        try:
+            value = key.kind.convert(text)
+        except ValueError:
+            raise UserError(f"{name}={text}: it must be {key.kind.allowed}") from None
+        if dot:
+            getattr(found, group)[rest] = value
+        else:
+            setattr(found, name, value)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print with the usage."""
+        raise UserError(message)
+
+
+def _line(name: str, key: _Key) -> str:
+    """What the help says of a key."""
+    left = f"  {_shown(name)}{key.kind.example}"
+    allowed = "" if key.kind in (TEXT, PATH) else f"; {key.kind.allowed}"
+    values = key.default if isinstance(key.default, list) else [key.default]
+    default = ",".join(str(value) for value in values if value is not None)
+    told = f"{key.help}{allowed}{f' (default: {default})' if default else ''}"
+    return textwrap.fill(told, 98, initial_indent=f"{left:23}", subsequent_indent=" " * 23)
+
+
+def _shown(name: str) -> str:
+    return f"{name}KEY=" if name.endswith(".") else f"{name}="
+
+
+def unknown(kind: str, given: str, allowed: Iterable[str]) -> str:
+    """One sentence about an argument that does not exist, with the nearest one that does."""
+    names = list(allowed)
+    near = difflib.get_close_matches(given.lstrip("-"), names, n=1, cutoff=0.6)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"unknown {kind} {given}: {hint}allowed here is {', '.join(names) or 'nothing'}"

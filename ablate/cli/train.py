@@ -1,0 +1,61 @@
+"""Training: compose the config, then run one cell, or every cell of a sweep with -m."""
+
+import os
+import sys
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from ablate.config_check import explain, explain_bare
+from ablate.errors import UserError
+from ablate.schema import CONF, register
+
+register()
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
+def job(config: DictConfig) -> None:
+    """Run one cell. Torch is imported here, not for Hydra's help."""
+    from ablate.run import run
+
+    if config.study is not None:
+        _say_what_is_not_run(config)
+    try:
+        run(config)
+    except (UserError, OmegaConfBaseException) as error:  # Hydra would add a line of its own
+        sentence = explain(error) if isinstance(error, OmegaConfBaseException) else error
+        print(f"ablate: {sentence}", file=sys.stderr)
+        sys.exit(2)
+
+
+def train() -> None:
+    """Compose and run what the overrides and Hydra's flags on the command line say.
+
+    Raises:
+        UserError: the config cannot be composed.
+    """
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
+    # argparse refuses overrides on both sides of a flag, which is how people type -m
+    sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))
+    try:
+        job()
+    except (hydra.errors.HydraException, OmegaConfBaseException) as error:
+        raise UserError(explain(error)) from None
+    except UserError:
+        raise
+    except Exception as error:
+        if (sentence := explain_bare(error)) is None:
+            raise
+        raise UserError(sentence) from None
+
+
+def _say_what_is_not_run(config: DictConfig) -> None:
+    """Without -m Hydra quietly runs one cell of an experiment."""
+    if HydraConfig.get().mode == RunMode.RUN and "LOCAL_RANK" not in os.environ:
+        print(
+            f"This is one run with the default levels, not the study {config.name}: "
+            "no arms, no seeds, no verdict. Add -m to run the study."
+        )

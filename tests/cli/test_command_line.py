@@ -1,0 +1,138 @@
+"""The command line as a whole: which word is a command, what the help imports and says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ablate.cli.main import names
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = (
+    "torch",
+    "pytorch_lightning",
+    "wandb",
+    "scipy",
+    "matplotlib",
+    "sacrebleu",
+    "hydra",
+    "numpy",
+)
+IMPORTED = """
+import atexit, sys
+atexit.register(lambda: print("imported:", *({heavy} & sys.modules.keys())))
+sys.argv = ["ablate", *{words}]
+from ablate.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["judge", "--help"], ["ledger"]])
+def test_what_needs_no_model_imports_nothing_heavy(words, tmp_path):
+    code = IMPORTED.format(heavy=set(HEAVY), words=words)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "imported:"
+
+
+def test_the_help_names_every_command_the_levels_and_the_exit_statuses(command):
+    status, told, _ = command("--help")
+    assert status == 0
+    assert {"judge", "ledger", "translate", "calibrate"} <= set(names())
+    for name in names():
+        assert re.search(rf"^  {name} +[A-Z].*\.$", told, re.MULTILINE)
+    for part in ("ablate levels", "+experiment=preln_vs_postln -m", "2 the input is wrong"):
+        assert part in told
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_help_of_a_command_says_what_it_takes(command, name):
+    status, told, _ = command(name, "--help")
+    assert status == 0
+    assert told.startswith(f"usage: ablate {name} ")
+    assert max(map(len, told.splitlines())) <= 100
+
+
+def test_the_help_has_defaults_and_allowed_values(command):
+    told = " ".join(command("translate", "--help")[1].split())
+    assert (
+        "batch=NUMBER sentences translated at a time; a whole number, at least 1 (default: 64)"
+        in told
+    )
+    assert "search.KEY=VALUE" in told
+
+
+def test_the_version_is_that_of_the_package(command):
+    from ablate import __version__
+
+    assert command("--version")[:2] == (0, f"ablate {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["legder"], "ablate: unknown command legder: did you mean ledger? allowed here is aa, "),
+        (["toy", "more"], "ablate toy: unknown argument more: allowed here is nothing"),
+        (["ledger", "--all"], "ablate ledger: unknown argument --all: allowed here is document="),
+        (["aa", "x", "margin=nan"], "ablate aa: margin=nan: it must be a number"),
+    ],
+)
+def test_a_mistake_is_one_sentence(command, words, sentence):
+    status, printed, errors = command(*words)
+    assert (status, printed) == (2, "")
+    assert errors.startswith(sentence)
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["data=toy"],
+        ["+experiment=preln_vs_postln", "-m"],
+        ["-m", "seed=0,1"],
+        ["~probe"],
+        ["--cfg", "job"],
+        ["--config-dir", "ledger", "--help"],
+        ["--help", "data=toy"],
+    ],
+)
+def test_overrides_and_flags_of_hydra_train(command, monkeypatch, words):
+    trained = []
+    monkeypatch.setattr("ablate.cli.train.train", lambda: trained.append(sys.argv[1:]))
+    assert command(*words)[0] == 0
+    assert trained == [words]
+
+
+def test_a_command_that_is_interrupted_says_so_by_its_status(command, monkeypatch):
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ablate.cli.commands.toy.run", interrupt)
+    assert command("toy")[0] == 130
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    code = "import sys; sys.argv = ['ablate', 'toy']; from ablate.__main__ import main; main()"
+    command = [sys.executable, "-c", code]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def test_a_command_is_one_file_in_the_folder(command, monkeypatch, tmp_path):
+    (tmp_path / "greet.py").write_text(
+        '"""Greet."""\n\n\n'
+        "def add_arguments(parser):\n    parser.add_key('name', 'whom', default='you')\n\n\n"
+        "def run(arguments):\n    print(f'hello, {arguments.name}')\n"
+    )
+    monkeypatch.setattr("ablate.cli.commands.__path__", [str(tmp_path)])
+    assert command("greet", "name=world") == (0, "hello, world\n", "")
+    assert "  greet      Greet." in command("--help")[1]
+    sys.modules.pop("ablate.cli.commands.greet")

@@ -1,0 +1,67 @@
+"""Arguments of the form key=value."""
+
+from pathlib import Path
+
+import pytest
+
+from ablate.cli.parser import FOLDER, NUMBER, PATH, Parser, several, whole
+from ablate.errors import UserError
+
+
+@pytest.fixture
+def parser():
+    made = Parser("ablate made", "A command.")
+    made.add_argument("source", metavar="SOURCE")
+    made.add_key("to", "where", PATH)
+    made.add_key("margin", "how much", NUMBER, 1.0)
+    made.add_key("seeds", "which", several(whole(2)), [3])
+    made.add_key("search.", "settings")
+    made.add_key("kept", "a folder", FOLDER, Path("results"))
+    return made
+
+
+def test_defaults(parser):
+    found = parser.read(["here"])
+    assert (found.source, found.to, found.margin, found.seeds) == ("here", None, 1.0, [3])
+    assert (found.search, found.kept) == ({}, Path("results"))
+
+
+def test_pairs_stand_anywhere(parser, tmp_path):
+    words = ["to=a=b", "seeds=[3,5]", "here", "search.size=5", "search.alpha=1", f"kept={tmp_path}"]
+    found = parser.read(words)
+    assert (found.source, found.to, found.seeds) == ("here", Path("a=b"), [3, 5])
+    assert found.search == {"size": "5", "alpha": "1"}
+    assert found.kept == tmp_path
+
+
+def test_a_path_with_an_equals_sign_is_no_pair(parser):
+    assert parser.read(["results/x=1"]).source == "results/x=1"
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("ot=x", "unknown argument ot=: did you mean to=? allowed here is to=, margin=,"),
+        ("search=x", "unknown argument search=: did you mean search.KEY=?"),
+        ("to.x=1", "unknown argument to.x="),
+        ("to=", "to= has no value: it must be a path"),
+        ("margin=wide", "margin=wide: it must be a number"),
+        ("margin=inf", "margin=inf: it must be a number"),
+        ("seeds=1", "seeds=1: it must be a whole number, at least 2, or several with commas"),
+        ("kept=nowhere", "kept=nowhere: it must be a folder that exists"),
+        ("more", "unknown argument more"),
+        ("--to", "unknown argument --to: did you mean to=?"),
+    ],
+)
+def test_what_is_not_allowed_is_named(parser, word, sentence):
+    with pytest.raises(UserError) as raised:
+        parser.read(["here", word])
+    assert str(raised.value).startswith(sentence)
+
+
+def test_what_is_missing_is_named(parser):
+    with pytest.raises(UserError, match="required: SOURCE"):
+        parser.read(["to=x"])
+    parser.add_key("checkpoint", "folder of a run", PATH, required=True)
+    with pytest.raises(UserError, match="checkpoint= is missing: folder of a run"):
+        parser.read(["here"])
