@@ -6,14 +6,14 @@ from pathlib import Path
 
 from ablate.errors import UserError
 
-FILES = ("study.json", "runs.jsonl", "screening.jsonl", "statistics.npz")
 USAGE = """\
-usage: python -m ablate.report FOLDER [to=OTHER]
+usage: python -m ablate.report FOLDER [to=OTHER] [seal=true]
 
 Writes verdict.json, report.md, report.html and figures/ from the evidence in FOLDER: that of a
 sweep with a study, or experiments/NAME. Nothing is trained, and nothing is asked of a network.
 
   to=OTHER     copy the evidence to this folder and write there
+  seal=true    first seal evidence that has no seal, being older than seals, as it is
 """
 
 
@@ -23,14 +23,17 @@ def main() -> None:
         print(USAGE, end="")
         return
     try:
-        build(*parse(sys.argv[1:]))
+        source, target, seals = parse(sys.argv[1:])
+        if seals:
+            seal(source)
+        build(source, target)
     except UserError as error:
         print(f"ablate.report: {error}", file=sys.stderr)
         sys.exit(2)
 
 
-def parse(arguments: list[str]) -> tuple[Path, Path]:
-    """Return the folder to read and the folder to write.
+def parse(arguments: list[str]) -> tuple[Path, Path, bool]:
+    """Return the folder to read, the folder to write, and whether to seal what is read.
 
     Raises:
         UserError: an unknown argument, or not exactly one folder.
@@ -38,16 +41,29 @@ def parse(arguments: list[str]) -> tuple[Path, Path]:
     folders = [given for given in arguments if "=" not in given or Path(given).is_dir()]
     options = dict(given.split("=", 1) for given in arguments if given not in folders)
     for key in options:
-        if key != "to":
-            raise UserError(f"{key}= is not known; allowed is FOLDER and to=OTHER")
+        if key not in ("to", "seal"):
+            raise UserError(f"{key}= is not known; allowed is FOLDER, to=OTHER and seal=true")
+    if options.get("seal", "true") != "true":
+        raise UserError(f"seal={options['seal']}: allowed is true")
     if len(folders) != 1:
         raise UserError(f"{len(folders)} folders are given; it takes one, FOLDER, and to=OTHER")
     folder = Path(folders[0]).expanduser()
-    if "to" not in options:
-        return folder, folder
-    if not options["to"]:
+    if not options.get("to", folder):
         raise UserError("to= has no value: give the folder to write to")
-    return folder, Path(options["to"]).expanduser()
+    return folder, Path(options.get("to", folder)).expanduser(), "seal" in options
+
+
+def seal(folder: Path) -> None:
+    """Seal the evidence of a folder, unless it is sealed.
+
+    Raises:
+        UserError: the folder holds no evidence that could be judged, or takes nothing.
+    """
+    from ablate.study.evidence import Evidence
+    from ablate.study.seal import read_parts
+
+    if "seal" not in read_parts(folder):
+        Evidence.read(folder).seal(folder)
 
 
 def build(source: Path, target: Path) -> None:
@@ -61,8 +77,6 @@ def build(source: Path, target: Path) -> None:
     from ablate.study.evidence import Evidence
 
     evidence = Evidence.load(source)
-    if not (evidence.study or {}).get("claims"):
-        raise UserError(f"{source / 'study.json'} has no claims: there is nothing to judge")
     try:
         if target.resolve() != source.resolve():
             _copy(source, target)
@@ -78,6 +92,8 @@ def build(source: Path, target: Path) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
+    from ablate.study.seal import FILES
+
     for name in FILES:
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)

@@ -16,13 +16,13 @@ from PIL import Image
 from ablate.report.figures import figures
 from ablate.report.selection import shown
 from ablate.study.evidence import Evidence
+from ablate.study.seal import FILES
 from ablate.sweep.cell import read_links
 from ablate.tracking.files import finite
 from ablate.tracking.names import ANALYSIS, EVIDENCE, LONGEST_NAME
 from ablate.tracking.start import NOTE, finish, start
 
 LOGGER = "ablate.tracking.wandb.WandbRun"
-FILES = ("study.json", "runs.jsonl", "screening.jsonl", "statistics.npz", "verdict.json")
 CLAIM = (
     *("id", "verdict", "primary", "exploratory", "kind", "metric", "effect", "low", "high"),
     *("margin", "alpha", "p_supported", "p_refuted", "pairs", "statement", "sentence"),
@@ -173,7 +173,7 @@ def interval(claim: dict[str, Any]) -> dict[str, float | None]:
 def bundle(name: str, folder: Path) -> wandb.Artifact:
     """All that a verdict is made from, as an artifact."""
     artifact = wandb.Artifact(f"{re.sub(r'[^a-zA-Z0-9_.-]', '_', name)}-evidence", type=EVIDENCE)
-    for file in FILES:
+    for file in (*FILES, "verdict.json"):
         if (folder / file).exists():
             artifact.add_file(str(folder / file), policy="immutable")  # no copy in the home folder
     return artifact

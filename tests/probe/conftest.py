@@ -24,6 +24,8 @@ def measure(compose):
         initialise(model, 1)
         found = measure(model)
         assert all(isinstance(value, float) for value in found.values())
+        assert found.keys() <= set(measure.measures)  # by which claims are checked
+        assert set(measure.measures) - found.keys() <= {"peak_bytes", "others"}
         return found
 
     return measured

@@ -1,11 +1,12 @@
 """python -m ablate.report: what it prints, where it writes, and what it refuses."""
 
+import json
 import sys
 
 import numpy as np
 import pytest
 
-from ablate.report.__main__ import main
+from ablate.report.__main__ import main, seal
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_p
     [
         ((), "0 folders are given; it takes one"),
         (("a", "b"), "2 folders are given; it takes one"),
-        (("a", "form=b"), "form= is not known; allowed is FOLDER and to=OTHER"),
+        (("a", "form=b"), "form= is not known; allowed is FOLDER, to=OTHER and seal=true"),
         (("a", "to="), "to= has no value"),
         (("nowhere",), "nowhere/study.json is missing: this is not the folder of a study"),
     ],
@@ -85,11 +86,27 @@ def test_missing_and_damaged_files_are_named(command, folder, name, content):
     assert err.count("\n") == 1
 
 
-def test_sweep_without_a_study_has_nothing_to_judge(command, evidence, tmp_path):
+def test_study_without_claims_has_nothing_to_judge(command, evidence, tmp_path):
     evidence(claims=[]).save(tmp_path)
     status, _, err = command(tmp_path)
     assert status == 2
-    assert "has no claims" in err
+    assert "study.claims=[]: allowed is at least one claim" in err
+
+
+def test_evidence_that_is_older_than_seals_can_be_sealed(command, folder):
+    path = folder / "study.json"
+    sealed = path.read_bytes()
+    path.write_text(json.dumps({k: v for k, v in json.loads(sealed).items() if k != "seal"}))
+    (folder / "registered.json").unlink()
+    status, _, err = command(folder)
+    assert status == 2
+    assert f"python -m ablate.report {folder} seal=true" in err
+    seal(folder)
+    assert path.read_bytes() == sealed
+    assert (folder / "registered.json").exists()
+    (folder / "runs.jsonl").write_text((folder / "runs.jsonl").read_text().replace("pre", "pro"))
+    seal(folder)  # what is sealed is not sealed again
+    assert path.read_bytes() == sealed
 
 
 def test_folder_that_cannot_be_written(command, folder, tmp_path):

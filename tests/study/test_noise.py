@@ -26,10 +26,9 @@ def test_runs_without_statistics_are_refused(arms, evidence):
         noise(evidence(arms([1.0, 2.0], [1.0, 2.0])))
 
 
-def test_the_command_reads_a_folder_of_evidence(translated, evidence, tmp_path, capsys):
+def test_the_command_reads_a_folder_of_evidence(translated, saved, capsys):
     runs, statistics = translated(2)
-    evidence(runs, statistics=statistics).save(tmp_path)
-    noise_of.main([str(tmp_path), "split=test"])
+    noise_of.main([str(saved(runs, statistics=statistics)), "split=test"])
     assert "post_ln - pre_ln" in json.loads(capsys.readouterr().out)
 
 
@@ -40,11 +39,10 @@ def test_wrong_arguments_are_named(main, arguments):
         main(arguments)
 
 
-def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, evidence, tmp_path, capsys):
+def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, saved, capsys):
     runs, statistics = translated(10, lift=0.0)
     kept = [run for run in runs if run["arm"] == "post_ln"]
-    evidence(kept, statistics=statistics).save(tmp_path)
-    aa.main([str(tmp_path), "margin=30"])
+    aa.main([str(saved(kept, statistics=statistics)), "margin=30"])
     found = json.loads(capsys.readouterr().out)
     assert found["splits"] == 126
     false = found["superiority, margin 0"]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ablate.study.seal import PARTS, write_about
 from ablate.verdict import main
 
 
@@ -46,7 +47,7 @@ def test_a_sweep_that_has_not_ended_has_no_verdict(ask, swept, tmp_path, capsys)
     study = json.loads((swept / "study.json").read_text())
     for key in ("looks", "looked_at"):
         study["registration"].pop(key)
-    (tmp_path / "study.json").write_text(json.dumps(study))
+    write_about(tmp_path, {part: study[part] for part in PARTS}, {}, {})
     assert ask(f"from={tmp_path}") == 2
     assert "has not ended" in capsys.readouterr().err
 
