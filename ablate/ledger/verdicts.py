@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ablate.errors import UserError
+from ablate.study.registration import departures
+
 VERDICTS = ("supported", "refuted", "inconclusive")
 SMOKE = "smoke"
 # Beside its verdict.json an experiment has one of these; the first is the best to read.
@@ -51,6 +54,8 @@ def collect(experiments: Path, results: Path) -> tuple[list[Finding], list[str]]
     for path in paths:
         try:
             found += _read(path)
+        except UserError as error:
+            warnings.append(f"{error}; its verdicts were passed over")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             warnings.append(f"{path} is damaged or of another form and was passed over")
     return found, warnings
@@ -81,10 +86,27 @@ def _order(findings: list[Finding]) -> list[Finding]:
 def _read(path: Path) -> list[Finding]:
     whole = json.loads(path.read_text(encoding="utf-8"))
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
-    return [_finding(claim, whole, report) for claim in whole["claims"]]
+    departed = _departed(path.parent, whole)
+    return [_finding(claim, whole, report, departed) for claim in whole["claims"]]
 
 
-def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path) -> Finding:
+def _departed(folder: Path, verdict: dict[str, Any]) -> bool:
+    """Whether the study beside a verdict is not the one that was registered.
+
+    Raises:
+        UserError: the study is damaged, or the verdict is not that of its registration.
+    """
+    if not (folder / "study.json").exists():  # nothing to compare with
+        return False
+    from ablate.study.seal import read_about  # numpy
+
+    about = read_about(folder)
+    if verdict["study_hash"] != about["registration"].get("hash"):
+        raise UserError(f"{folder / 'verdict.json'} is not of the study beside it")
+    return bool(departures(about["study"], about["registration"], about["registered"], []))
+
+
+def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path, departed: bool) -> Finding:
     if claim["verdict"] not in VERDICTS:
         raise ValueError(claim["verdict"])
     regime = whole["regime"]
@@ -95,7 +117,7 @@ def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path) -> Find
         kind=str(claim["kind"]),
         verdict=claim["verdict"],
         sentence=str(claim["sentence"]),
-        exploratory=bool(claim.get("exploratory", whole.get("exploratory", False))),
+        exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),
         experiment=str(whole["experiment"]),
         data=str(regime["data"]),
         model=str(regime["model"]),

@@ -28,6 +28,16 @@ LEAST = ("past", "padding_source")  # of all draws the smallest counts
 class AttentionWeights(RandomModels):
     """Looks at every attention of both stacks."""
 
+    measures = (
+        "row_error",
+        "future",
+        "past",
+        "padding",
+        "padding_cross",
+        "padding_target",
+        "padding_source",
+    )
+
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws, layers, heads and rows.
 

@@ -8,9 +8,14 @@ from ablate.model.transformer import Transformer
 
 
 class Probe(ABC):
-    """Measures an initialised model, which must be of the type `measures`."""
+    """Measures an initialised model, which must be of the type `needs`.
 
-    measures: ClassVar[type[Model]] = Transformer
+    `measures` names all that it can measure, so that a claim about anything else is refused before
+    a sweep begins.
+    """
+
+    needs: ClassVar[type[Model]] = Transformer
+    measures: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def __call__(self, model: Any) -> dict[str, float]:

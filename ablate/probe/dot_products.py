@@ -35,6 +35,8 @@ class DotProducts(Probe):
         UserError: `rows` is below 2.
     """
 
+    measures = ("variance_ratio", "variance_error", "kurtosis", "trace", "trace_scaled")
+
     def __init__(self, *, rows: int, seed: int) -> None:
         if rows < 2:
             raise UserError(f"probe.rows is {rows}: it must be at least 2")

@@ -22,6 +22,8 @@ from ablate.probe.sentences import each_replaced, random_sentences
 class Influence(RandomModels):
     """Replaces every token of random sentences."""
 
+    measures = ("encoder_other", "source", "decoder_future", "decoder_past")
+
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws.
 

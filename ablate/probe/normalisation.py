@@ -26,6 +26,8 @@ SENTENCES = 4
 class Normalisation(RandomModels):
     """Gives random vectors to a norm of the model, with its initial gain and bias."""
 
+    measures = ("moments", "formula", "modes", "company", "control")
+
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws and tokens.
 

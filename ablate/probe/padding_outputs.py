@@ -43,6 +43,14 @@ class PaddingOutputs(RandomModels):
         UserError: `draws` is below 1, `length` below 2, or `padding` below 0.
     """
 
+    measures = (
+        "encoder_difference",
+        "decoder_difference",
+        "nan_share",
+        "nan_share_real",
+        "control",
+    )
+
     def __init__(self, *, draws: int, length: int, padding: int, seed: int) -> None:
         super().__init__(draws=draws, length=length, seed=seed)
         if padding < 0:

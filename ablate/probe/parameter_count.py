@@ -14,6 +14,8 @@ from ablate.probe.base import Probe
 class ParameterCount(Probe):
     """Counts parameters, and how far one block is from 4 d_model^2 + 4 d_model."""
 
+    measures = ("attention_block", "attention_all", "model", "block_excess")
+
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the counts; `block_excess` is 0 when the head count does not matter."""
         blocks = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]

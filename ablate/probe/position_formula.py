@@ -32,6 +32,21 @@ class PositionFormula(Probe):
         UserError: `max_length` is below 1, or `farthest` below 2.
     """
 
+    measures = (
+        "longest_position",
+        "missing",
+        "beyond",
+        "table",
+        "norm_smallest",
+        "norm_largest",
+        "range_excess",
+        "closest",
+        "finite",
+        "norm_error",
+        "shift_residual",
+        "shift_control",
+    )
+
     def __init__(self, *, max_length: int, farthest: int) -> None:
         for key, value, least in (("max_length", max_length, 1), ("farthest", farthest, 2)):
             if value < least:

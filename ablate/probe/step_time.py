@@ -47,6 +47,8 @@ class StepTime(Probe):
         UserError: a number below 1, another accelerator or precision, or no GPU is there.
     """
 
+    measures = ("step", "attention", "forward", "parameters", "others", "peak_bytes")
+
     def __init__(
         self,
         *,

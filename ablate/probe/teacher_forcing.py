@@ -22,6 +22,8 @@ SENTENCES = 4
 class TeacherForcing(RandomModels):
     """Decodes random sentences in three ways."""
 
+    measures = ("prefix", "step", "control")
+
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest differences, prefix and step, over all draws.
 

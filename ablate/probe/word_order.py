@@ -21,6 +21,11 @@ from ablate.probe.sentences import each_replaced, random_sentences
 class WordOrder(RandomModels):
     """Permutes random sentences."""
 
+    measures = (
+        *("encoder", "source", "target", "largest", "control"),
+        *("encoder_least", "source_least", "target_least"),
+    )
+
     SHORTEST = 3
 
     def __call__(self, model: Transformer) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """Whether a study can be judged at all, checked before its runs."""
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 
@@ -11,13 +12,50 @@ ALLOWED = {
     "scale": ("linear", "log", "log_log"),
 }
 INSTABILITIES = ("diverged", "collapsed", "unstable")  # metrics of a stability claim
+# Levels that one and the same run would need to have, so that they must not contradict.
+TOGETHER = (
+    *(("where", "treatment"), ("where", "baseline")),
+    *(("minus", "treatment"), ("minus", "baseline")),
+)
 Claim = dict[str, Any]
+
+
+class Rule(NamedTuple):
+    """What the value of a key must be, whatever the other keys say."""
+
+    key: str
+    holds: Callable[[Any], bool]
+    allowed: str
+
+
+def _said(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip()) and text != "???"
+
+
+def _at_least_0(number: float) -> bool:
+    return 0 <= number < math.inf
+
+
+OF_STUDY = (
+    Rule("claims", lambda claims: isinstance(claims, list) and bool(claims), "at least one claim"),
+    Rule("factors", lambda names: isinstance(names, list) and bool(names), "at least one factor"),
+    Rule("seeds", lambda seeds: seeds >= 1, "a whole number of at least 1"),
+    Rule("expect", lambda word: word in ("different", "identical"), "different or identical"),
+)
+OF_CLAIM = (
+    *(Rule(key, _said, "text") for key in ("id", "statement", "source", "metric")),
+    *(Rule(k, words.__contains__, " or ".join(words)) for k, words in ALLOWED.items()),
+    Rule("alpha", lambda alpha: 0 < alpha < 0.5, "a number between 0 and 0.5"),
+    Rule("margin", _at_least_0, "a finite number of at least 0"),
+    Rule("tolerance", _at_least_0, "a finite number of at least 0"),
+)
 
 
 def check_study(study: dict[str, Any]) -> None:
     """Raise UserError for a claim that no rule could decide, naming what is allowed."""
-    if study["expect"] not in ("different", "identical"):
-        raise UserError(f"study.expect={study['expect']}: allowed is different or identical")
+    for rule in OF_STUDY:
+        if not rule.holds(study[rule.key]):
+            raise UserError(f"study.{rule.key}={study[rule.key]}: allowed is {rule.allowed}")
     _check_tune(study)
     ids = [claim["id"] for claim in study["claims"]]
     for claim in study["claims"]:
@@ -28,17 +66,14 @@ def check_study(study: dict[str, Any]) -> None:
 
 
 def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
-    for key, allowed in ALLOWED.items():
-        if claim[key] not in allowed:
-            raise UserError(f"{name}: {key}={claim[key]}; allowed is {' or '.join(allowed)}")
-    if not 0 < claim["alpha"] < 1:
-        raise UserError(f"{name}: alpha={claim['alpha']}; it must lie between 0 and 1")
-    if claim["margin"] < 0:
-        raise UserError(f"{name}: margin={claim['margin']}; it must be at least 0")
+    for rule in OF_CLAIM:
+        if not rule.holds(claim[rule.key]):
+            raise UserError(f"{name}: {rule.key}={claim[rule.key]}; allowed is {rule.allowed}")
     if claim["margin"] > 0 and not claim["margin_reason"]:
         raise UserError(f"{name}: margin={claim['margin']} has no margin_reason")
     for part in ("where", "treatment", "baseline", "minus"):
         _check_levels(f"{name}: {part}", claim[part], factors)
+    _check_together(name, claim)
     if claim["minus"] and claim["kind"] in ("exact", "stability"):
         raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}")
     CHECKS[claim["kind"]](name, claim, factors)
@@ -51,6 +86,21 @@ def _check_levels(name: str, levels: dict[str, Any], factors: list[str]) -> None
                 f"{name} names {key}, which is not a factor of the study; "
                 f"allowed is {', '.join(factors)}"
             )
+
+
+def _check_together(name: str, claim: Claim) -> None:
+    pairs = [(part, other, claim[other]) for part, other in TOGETHER]
+    if claim["kind"] == "trend":
+        pairs += [(part, "over", {claim["over"]: "every level"}) for part in ("where", "minus")]
+    for part, other, levels in pairs:
+        for key in claim[part].keys() & levels.keys():
+            if claim[part][key] != levels[key]:
+                raise UserError(
+                    f"{name}: {part} has {key}={claim[part][key]}, but {other} has "
+                    f"{key}={levels[key]}; a level stands in one of them"
+                )
+    if claim["minus"] and claim["minus"].items() <= claim["where"].items():
+        raise UserError(f"{name}: minus={claim['minus']} is where again; allowed is other levels")
 
 
 def _check_exact(name: str, claim: Claim, factors: list[str]) -> None:

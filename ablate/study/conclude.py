@@ -13,6 +13,7 @@ from ablate.study.evidence import Evidence, Run
 from ablate.study.holm import Tests, adjust
 from ablate.study.judge import Finding, age, find, judged
 from ablate.study.outcome import STATUSES
+from ablate.study.registration import departures
 from ablate.study.table import by_arm, values
 from ablate.study.verdict import INCONCLUSIVE, decide, on_scale_of_alpha
 from ablate.words import listed
@@ -31,6 +32,8 @@ UNREGISTERED: dict[str, Any] = {"hash": "", "time": 0.0, "earlier": [], "looks":
 def conclude(evidence: Evidence) -> dict[str, Any]:
     """Return what verdict.json holds: a verdict per claim, the arms, and all caveats.
 
+    Where the study is not the one that was registered, every verdict is exploratory.
+
     Raises:
         UserError: the record of a run and its statistics disagree.
     """
@@ -43,6 +46,10 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
         judged(finding, p, spending, undecided, registration) | {"primary": number == 0}
         for number, (finding, p) in enumerate(zip(findings, adjusted, strict=True))
     ]
+    departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
+    noted = [*departed, *caveats(evidence, findings, claims, spending)]
+    for claim in claims:
+        claim["exploratory"] |= bool(departed)
     return {
         "experiment": evidence.name,
         "regime": _regime(evidence),
@@ -56,7 +63,7 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
         "failed_runs": sum(run["status"] == "failed" for run in evidence.runs),
         "reused_runs": sum(run["reused"] for run in evidence.runs),
         "older_runs": age(evidence.runs, registration)[0],
-        "caveats": caveats(evidence, findings, claims, spending),
+        "caveats": noted,
         "claims": claims,
         "arms": [_arm(arm, runs) for arm, runs in by_arm(evidence.runs).items()],
     }

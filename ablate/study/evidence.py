@@ -1,14 +1,13 @@
 """The evidence of a study: everything that its verdict and its report are made from.
 
 experiments/<name>/, and the folder of every sweep that has a study:
-    study.json       the study, the regime, when the study was registered
+    study.json       the study, the regime, when the study was registered, and a seal
+    registered.json  the study as it was registered
     runs.jsonl       one line per run            screening.jsonl   runs that tuned a nuisance
     statistics.npz   BLEU statistics per sentence, of every run and split
 """
 
 import json
-import lzma
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,26 @@ import numpy as np
 from jaxtyping import Int
 
 from ablate.errors import UserError
-from ablate.tracking.files import finite, write_arrays, write_json, write_text
+from ablate.study.claim import check_study
+from ablate.study.form import check_about, read_runs
+from ablate.study.seal import (
+    ABOUT,
+    PARTS,
+    RUNS,
+    SCREENING,
+    STATISTICS,
+    read_about,
+    read_parts,
+    seal_of,
+    verify,
+    write_about,
+)
+from ablate.tracking.files import finite, write_arrays, write_text
 
 Run = dict[str, Any]
 Rows = Int[np.ndarray, "sentences 10"]
-RUNS = " of runs"  # of the arrays that say whose rows they are
-PARTS = ("name", "study", "regime", "registration")
-FILES = ("study.json", "runs.jsonl", "screening.jsonl", "statistics.npz")
+RUNS_OF = " of runs"  # of the arrays that say whose rows they are
+WIDTH = 10  # statistics of a sentence
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,7 @@ class Evidence:
     """What is known of one sweep over one study.
 
     `statistics` holds sacreBLEU's sufficient statistics, by identity of the run and split.
+    `registered` is the study as it was registered, empty where only its hash is known.
     """
 
     name: str
@@ -40,65 +53,60 @@ class Evidence:
     runs: list[Run]
     screening: list[Run] = field(default_factory=list)
     statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
+    registered: dict[str, Any] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
-        """Write the four files."""
+        """Write all files; study.json with its seal comes last."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "study.json", {part: getattr(self, part) for part in PARTS})
-        _write_lines(folder / "runs.jsonl", self.runs)
+        _write_lines(folder / RUNS, self.runs)
         if self.screening:
-            _write_lines(folder / "screening.jsonl", self.screening)
-        _write_statistics(folder / "statistics.npz", self.statistics)
+            _write_lines(folder / SCREENING, self.screening)
+        _write_statistics(folder / STATISTICS, self.statistics)
+        self.seal(folder)
+
+    def seal(self, folder: Path) -> None:
+        """Write study.json with a seal of what lies beside it, and the registered study."""
+        about = {part: getattr(self, part) for part in PARTS}
+        write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))
 
     @classmethod
     def load(cls, folder: Path) -> "Evidence":
         """Read what `save` wrote.
 
         Raises:
-            UserError: a file is missing or damaged; the sentence names it.
+            UserError: a file is missing, damaged, malformed, or not as it was sealed, or no rule
+                could decide the study; the sentence names the file and the run.
         """
-        about = read_json(folder / "study.json")
-        missing = [part for part in PARTS if part not in about]
-        if missing:
-            raise UserError(f"{folder / 'study.json'} has no {missing[0]}")
-        screening = folder / "screening.jsonl"
+        about = read_about(folder)
+        found = cls.read(folder)
+        verify(folder, about, found.runs, found.screening)
+        return found
+
+    @classmethod
+    def read(cls, folder: Path) -> "Evidence":
+        """Read the same without asking for its seal.
+
+        Raises:
+            UserError: as `load`, but for the seal.
+        """
+        about = read_parts(folder)
+        check_about(folder / ABOUT, about)
+        try:
+            check_study(about["study"])
+        except UserError as error:
+            raise UserError(f"{folder / ABOUT}: {error}") from None
+        screening, factors = folder / SCREENING, about["study"]["factors"]
         return cls(
-            **{part: about[part] for part in PARTS},
-            runs=_read_lines(folder / "runs.jsonl"),
-            screening=_read_lines(screening) if screening.exists() else [],
-            statistics=_read_statistics(folder / "statistics.npz"),
+            **{part: about[part] for part in (*PARTS, "registered")},
+            runs=read_runs(folder / RUNS, factors),
+            screening=read_runs(screening, factors) if screening.exists() else [],
+            statistics=_read_statistics(folder / STATISTICS),
         )
 
 
 def _write_lines(path: Path, lines: list[Run]) -> None:
     text = "".join(json.dumps(finite(line), allow_nan=False) + "\n" for line in lines)
     write_text(path, text)
-
-
-def _read_lines(path: Path) -> list[Run]:
-    try:
-        return [json.loads(line) for line in path.read_text().splitlines()]
-    except FileNotFoundError:
-        raise UserError(f"{path} is missing: this is not the folder of a study") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return what a file of a study's folder says.
-
-    Raises:
-        UserError: it is missing or damaged.
-    """
-    try:
-        found = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise UserError(f"{path} is missing: this is not the folder of a study") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path} does not hold a study")
-    return found
 
 
 def _write_statistics(path: Path, statistics: dict[str, dict[str, Rows]]) -> None:
@@ -111,7 +119,7 @@ def _write_statistics(path: Path, statistics: dict[str, dict[str, Rows]]) -> Non
         runs = {one: splits[split] for one, splits in sorted(statistics.items()) if split in splits}
         stacked = np.stack(list(runs.values()), 1)
         narrow = stacked.astype(np.min_scalar_type(stacked.max(initial=0)))
-        arrays |= {split: narrow, f"{split}{RUNS}": np.array(list(runs))}
+        arrays |= {split: narrow, f"{split}{RUNS_OF}": np.array(list(runs))}
     write_arrays(path, arrays)
 
 
@@ -119,12 +127,14 @@ def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
     found: dict[str, dict[str, Rows]] = {}
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            for split in (name for name in arrays if not name.endswith(RUNS)):
-                rows = arrays[split].swapaxes(0, 1).astype(np.int64)
-                for identity, one in zip(arrays[f"{split}{RUNS}"], rows, strict=True):
+            for split in (name for name in arrays if not name.endswith(RUNS_OF)):
+                rows = arrays[split].swapaxes(0, 1).astype(np.int64, casting="safe")
+                if rows.shape[2:] != (WIDTH,):
+                    raise ValueError(f"{split} has the shape {arrays[split].shape}")
+                for identity, one in zip(arrays[f"{split}{RUNS_OF}"], rows, strict=True):
                     found.setdefault(str(identity), {})[split] = one
     except FileNotFoundError:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, lzma.LZMAError) as error:
+    except Exception as error:  # whatever zipfile, lzma, zlib and numpy raise for damaged bytes
         raise UserError(f"{path} cannot be read: {error}") from None
     return found

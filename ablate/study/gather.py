@@ -8,7 +8,9 @@ import numpy as np
 
 from ablate.errors import UserError
 from ablate.study.command import command
-from ablate.study.evidence import Evidence, Rows, Run, read_json
+from ablate.study.evidence import Evidence, Rows, Run
+from ablate.study.form import check_runs
+from ablate.study.seal import read_about, read_json
 from ablate.sweep.cell import read_links, swept
 from ablate.tracking.arm import say
 
@@ -22,21 +24,26 @@ def gather(sweep: Path) -> Evidence:
     """Read the cells of a sweep and the records of their runs.
 
     Raises:
-        UserError: the folder is not that of a sweep that has begun, or a record is damaged.
+        UserError: the folder is not that of a sweep that has begun, a record is damaged, or what
+            the sweep began with was changed.
     """
-    about = read_json(sweep / "study.json")
+    about = read_about(sweep)
     links = read_links(sweep)
     if not links:
         raise UserError(f"{sweep} is not the folder of a sweep with runs")
     study = about["study"] or {"factors": swept(links), "claims": []}
     statistics = {link["identity"]: found for link in links if (found := _statistics(link))}
     sentences = {split: len(rows) for found in statistics.values() for split, rows in found.items()}
+    runs = [_run(link, study["factors"], about["name"]) for link in links]
+    if about["study"]:
+        check_runs(str(sweep / "cells"), runs, study["factors"])
     return Evidence(
         name=about["name"],
         study=study,
         regime={**about["regime"], "test_sentences": sentences},
         registration=about["registration"],
-        runs=[_run(link, study["factors"], about["name"]) for link in links],
+        registered=about["registered"],
+        runs=runs,
         screening=[
             _run(link, study["factors"], about["name"]) for link in read_links(sweep / SCREENING)
         ],
@@ -62,9 +69,7 @@ def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
         "command": command(link["overrides"]),
         "versions": _versions(folder) if folder else {},
     }
-    tuned = {"tuned": link["tuned"]} if "tuned" in link else {}
-    error = {"error": link["error"]} if "error" in link else {}
-    return run | tuned | error
+    return run | {key: link[key] for key in ("tuned", "error", "study") if key in link}
 
 
 def _curve(folder: Path) -> dict[str, list[int | float]]:

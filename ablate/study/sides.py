@@ -55,7 +55,7 @@ def _sides(claim: Claim, evidence: Evidence) -> list[tuple[float, Levels]]:
     """Weight and levels of each arm, without and with the levels that are subtracted."""
     sign = 1.0 if claim["better"] == "higher" else -1.0
     if claim["kind"] == "trend":
-        arms = [(w, {claim["over"]: v}) for v, w in _slope(claim, evidence.runs).items()]
+        arms = [(w, {claim["over"]: v}) for v, w in slope(claim, evidence.runs).items()]
     else:
         arms = [(1.0, claim["treatment"]), (-1.0, claim["baseline"])]
     sides = [(sign * weight, claim["where"] | arm) for weight, arm in arms]
@@ -64,8 +64,12 @@ def _sides(claim: Claim, evidence: Evidence) -> list[tuple[float, Levels]]:
     return sides + [(-weight, levels | claim["minus"]) for weight, levels in sides]
 
 
-def _slope(claim: Claim, runs: list[Run]) -> dict[int | float, float]:
-    """Weight of each level in the least-squares slope over the levels."""
+def slope(claim: Claim, runs: list[Run]) -> dict[int | float, float]:
+    """Weight of each level in the least-squares slope over the levels.
+
+    Raises:
+        ContrastError: fewer than two levels are numbers, or one has no logarithm.
+    """
     levels = slope_levels(claim, runs)
     if len(levels) < 2:
         raise ContrastError(f"{claim['over']} has fewer than two levels that are numbers: no trend")

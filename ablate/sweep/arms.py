@@ -1,11 +1,12 @@
 """Whether the arms of a sweep are what its study says, checked before any run.
 
 The factors are what is swept, the arms of every claim exist, two arms differ in nothing but the
-factors and the declared nuisances, and they train differently.
+factors and the declared nuisances, they train differently, and what is judged is measured.
 """
 
 import hashlib
 import itertools
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,8 +18,10 @@ from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
+from ablate.metric.names import check_metric, metric_names
 from ablate.run import make_model, make_parts
 from ablate.seeding import seed_dropout, seed_of
+from ablate.study.sides import ContrastError, slope
 from ablate.sweep.cell import SEEDS, Cell
 from ablate.task.base import Task
 
@@ -33,6 +36,7 @@ def check_arms(cells: list[Cell], study: dict[str, Any], data: dict[int, TextDat
     _check_swept(cells, study)
     _check_claims(cells, study)
     arms = _first_of_each(cells, study["factors"])
+    _check_metrics(arms, study)
     _check_fixed(arms, study)
     if study["expect"] == "different" and cells[0].config.probe is None:
         _check_training(arms, data)
@@ -59,6 +63,20 @@ def _swept(cells: list[Cell]) -> list[str]:
     return [key for key in keys if len({levels.get(key) for levels in given}) > 1]
 
 
+def check_twice(cells: list[Cell]) -> None:
+    """Raise UserError for two cells that a study cannot tell apart, or are the same without one."""
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        alike = sorted(cell.overrides) if cell.config.study is None else cell.levels
+        key = json.dumps([alike, cell.config.seed], default=str)
+        if key in first:
+            raise UserError(
+                f"cells {first[key].number} and {cell.number} are one arm with one seed "
+                f"({' '.join(cell.overrides)}); a sweep has each arm with each seed once"
+            )
+        first[key] = cell
+
+
 def _check_claims(cells: list[Cell], study: dict[str, Any]) -> None:
     for claim in study["claims"]:
         wanted = [claim["where"] | claim[part] for part in ("treatment", "baseline")]
@@ -68,6 +86,28 @@ def _check_claims(cells: list[Cell], study: dict[str, Any]) -> None:
             if not any(cell.levels.items() >= levels.items() for cell in cells):
                 said = ", ".join(f"{key}={level}" for key, level in levels.items())
                 raise UserError(f"study.claims, {claim['id']}: no cell has {said}")
+
+        _check_slope(claim, cells)
+
+
+def _check_slope(claim: dict[str, Any], cells: list[Cell]) -> None:
+    if claim["kind"] != "trend":
+        return
+    try:
+        slope(claim, [{"levels": cell.levels} for cell in cells])
+    except ContrastError as error:
+        raise UserError(f"study.claims, {claim['id']}: over={claim['over']}: {error}") from None
+
+
+def _check_metrics(arms: list[Cell], study: dict[str, Any]) -> None:
+    """What is to be judged or chosen by is measured in some of the arms."""
+    known = set[str]().union(*(metric_names(arm.task_config()) for arm in arms))
+    for claim in study["claims"]:
+        check_metric(f"study.claims, {claim['id']}: metric", claim["metric"], known)
+        if claim["control"]:
+            check_metric(f"study.claims, {claim['id']}: control", claim["control"], known)
+    if study["tune"]:
+        check_metric("study.tune.metric", study["tune"]["metric"], known)
 
 
 def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:

@@ -3,25 +3,31 @@
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError
 from ablate.study.claim import check_study
 from ablate.study.command import command
 from ablate.study.registration import register
+from ablate.study.seal import write_about
 from ablate.sweep.cell import plain_study
-from ablate.tracking.files import check_name, write_json
+from ablate.tracking.files import check_name
 
 LAUNCHER = "ablate_launcher"
+AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 
 
 def begin(config: DictConfig) -> None:
-    """Check the study of a sweep, register it, and write study.json.
+    """Check the study of a sweep, register it, and write study.json with its seal.
 
     Raises:
         UserError: no rule could decide the study, or its launcher cannot run it.
     """
     check_name("name", config.name)
+    for key in AT_LEAST_ONE:
+        given = OmegaConf.select(config, key)
+        if given is not None and given < 1:
+            raise UserError(f"{key}={given}: it must be at least 1")
     study = None if config.study is None else plain_study(config)
     about = regime(config)
     _check_launcher(config, study)
@@ -36,7 +42,7 @@ def begin(config: DictConfig) -> None:
         "regime": about,
         "registration": registration,
     }
-    write_json(Path(config.hydra.sweep.dir) / "study.json", said)
+    write_about(Path(config.hydra.sweep.dir), said, {}, {})
 
 
 def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:

@@ -65,7 +65,7 @@ def _checked(
 def n_jobs(config: DictConfig) -> int:
     """Runs at a time: `n_jobs`, else as many as the cores allow, and one on a GPU."""
     if config.n_jobs is not None:
-        return max(1, int(config.n_jobs))
+        return int(config.n_jobs)
     if config.trainer.accelerator in ("gpu", "cuda"):
         return 1
     devices = config.trainer.devices

@@ -16,7 +16,7 @@ from ablate.length_check import check_lengths
 from ablate.model.base import Model
 from ablate.parts_check import check_parts
 from ablate.run import PARTS, build_model, check_splits, make_parts, prepare_data
-from ablate.sweep.arms import check_arms
+from ablate.sweep.arms import check_arms, check_twice
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
@@ -32,6 +32,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
     """
+    check_twice(cells)
     data: dict[str, TextData] = {}
     built: dict[str, Model] = {}
     needed = 0

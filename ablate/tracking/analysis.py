@@ -15,7 +15,8 @@ from PIL import Image
 
 from ablate.report.figures import figures
 from ablate.report.selection import shown
-from ablate.study.evidence import FILES, Evidence
+from ablate.study.evidence import Evidence
+from ablate.study.seal import FILES
 from ablate.sweep.cell import read_links
 from ablate.tracking.files import finite
 from ablate.tracking.names import ANALYSIS, EVIDENCE, LONGEST_NAME

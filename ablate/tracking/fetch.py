@@ -16,11 +16,14 @@ from typing import Any
 import wandb
 
 from ablate.errors import UserError
-from ablate.study.evidence import FILES, Evidence, Run
+from ablate.study.evidence import Evidence, Run
+from ablate.study.form import check_runs
 from ablate.study.gather import CURVES
 from ablate.tracking.connection import has_key, reachable
-from ablate.tracking.files import FILE_NAME
+from ablate.tracking.files import FILE_NAME, finite
 from ablate.tracking.names import ANALYSIS, EVIDENCE, RESULT, STEP
+
+NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ def fetch(api: Any, project: str, group: str) -> Fetched:
         run = runs.get(identity) or _elsewhere(api, project, identity)
         results.append(_result(line, run))
     merged = [found or line for found, line in zip(results, evidence.runs, strict=True)]
+    check_runs(f"project={project}", merged, evidence.study["factors"])
     own = sum(found is not None for found in results)
     return Fetched(replace(evidence, runs=merged), own, f"{analysis.name} ({analysis.id})")
 
@@ -132,22 +136,27 @@ def _result(line: Run, run: Any) -> Run | None:
     if run is None or run.summary_metrics.get("ended") != line["ended"]:
         return None
     summary = run.summary_metrics
-    with asking(f"the history of {run.name} ({run.id})"):
+    with asking(f"the result of {run.name} ({run.id})"):
         rows = {int(row[STEP]): row for row in run.scan_history(keys=[STEP, *CURVES])}
-    curve = {name: [rows[step][name] for step in sorted(rows)] for name in CURVES}
-    metrics = {
-        key.removeprefix(RESULT): None if isinstance(value, str) else value  # "NaN"
-        for key, value in summary.items()
-        if key.startswith(RESULT)
-    }
-    return line | {
-        "status": summary["status"],
-        "metrics": _in_order(metrics, line["metrics"]),
-        "curve": {"step": sorted(rows), **curve} if rows else {},
-        "ended": summary["ended"],
-        "seconds": summary["wall_seconds"],
-        "versions": _in_order(run.config["versions"], line["versions"]),
-    }
+        curve = {name: [_number(rows[step][name]) for step in sorted(rows)] for name in CURVES}
+        metrics = {
+            key.removeprefix(RESULT): _number(value)
+            for key, value in summary.items()
+            if key.startswith(RESULT)
+        }
+        return line | {
+            "status": summary["status"],
+            "metrics": _in_order(metrics, line["metrics"]),
+            "curve": {"step": sorted(rows), **curve} if rows else {},
+            "ended": summary["ended"],
+            "seconds": summary["wall_seconds"],
+            "versions": _in_order(run.config["versions"], line["versions"]),
+        }
+
+
+def _number(value: Any) -> Any:
+    """A value with null in place of what W&B has for NaN and infinities: text."""
+    return None if value in NOT_FINITE else finite(value)
 
 
 def _in_order(values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from ablate.ledger.claims import read_claims
 from ablate.ledger.entries import OUTSIDE, count, join
 from ablate.ledger.table import summary
 from ablate.ledger.verdicts import collect, latest
+from ablate.study.registration import study_hash
+from ablate.study.seal import write_about
 
 CLAIM = "preln_solves_gradient_problem"
 
@@ -144,6 +146,24 @@ def test_the_best_report_is_linked(ledger, verdict, folders, there, shown):
     for name in there:
         (folders / "experiments" / "a" / name).touch()
     assert ledger()[0][CLAIM].findings[0].report.name == shown
+
+
+@pytest.mark.parametrize("margin", [2.0, 8.0])
+def test_a_study_is_compared_with_its_registration(ledger, verdict, folders, margin):
+    folder = folders / "experiments" / "a"
+    study = {"claims": [{"id": CLAIM, "margin": 2.0}]}
+    own = study_hash(study)
+    verdict("experiments/a", {CLAIM: "supported"}, study_hash=own)
+    about = {"name": "a", "regime": {}, "registration": {"hash": own}}
+    write_about(folder, {**about, "study": study}, {}, {})
+    path = folder / "study.json"
+    path.write_text(path.read_text().replace("2.0", str(margin)))
+    entries, warnings = ledger()
+    assert entries[CLAIM].findings[0].exploratory == (margin != 2.0)
+    assert not warnings
+    path.write_text(path.read_text().replace(own, "0123456789abcdef"))
+    _, (warning,) = ledger()
+    assert "study.json: name, regime or registration is not as it was sealed" in warning
 
 
 def test_a_verdict_of_a_study_that_changed_is_exploratory(ledger, verdict):

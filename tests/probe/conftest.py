@@ -24,6 +24,7 @@ def measure(compose):
         initialise(model, 1)
         found = measure(model)
         assert all(isinstance(value, float) for value in found.values())
+        assert found.keys() <= set(measure.measures)  # by which claims are checked
         return found
 
     return measured

@@ -50,7 +50,6 @@ REGIME = {
     "test_sentences": {"test": 1000},
 }
 REGISTRATION = {
-    "hash": "5f2b0c6d9a1e4c77",
     "time": 1795240000.0,
     "earlier": [],
     "looks": 0,
@@ -170,16 +169,19 @@ BUILT = ("equivalence", "trend", "exact", "stability", "one seed", "tuned", "lon
 def make_evidence(kind="superiority", regime=(), **study):
     """Evidence of a kind, with a regime or parts of the study changed."""
     from ablate.study.evidence import Evidence
+    from ablate.study.registration import study_hash
 
     parts = copy.deepcopy(KINDS[kind]) | study
     claims = parts.pop("claims", [{}])
+    runs, screening = parts.pop("runs", _two_arms()), parts.pop("screening", [])
+    study = {**STUDY, "claims": [{**CLAIM, **claim} for claim in claims], **parts}
     return Evidence(
         name="made_up",
-        runs=parts.pop("runs", _two_arms()),
-        screening=parts.pop("screening", []),
-        study={**STUDY, "claims": [{**CLAIM, **claim} for claim in claims], **parts},
+        runs=[run | {"cell": cell} for cell, run in enumerate(runs)],
+        screening=[run | {"cell": cell} for cell, run in enumerate(screening)],
+        study=study,
         regime={**REGIME, **dict(regime)},
-        registration=REGISTRATION,
+        registration={**REGISTRATION, "hash": study_hash(study)},
     )
 
 

@@ -1,5 +1,7 @@
 """`ablate judge FOLDER`: what it prints, where it writes, and what it refuses."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -65,11 +67,21 @@ def test_missing_and_damaged_files_are_named(command, folder, name, content):
     assert err.count("\n") == 1
 
 
-def test_sweep_without_a_study_has_nothing_to_judge(command, evidence, tmp_path):
+def test_study_without_claims_has_nothing_to_judge(command, evidence, tmp_path):
     evidence(claims=[]).save(tmp_path)
     status, _, err = command("judge", tmp_path)
     assert status == 2
-    assert "has no claims" in err
+    assert "study.claims=[]: allowed is at least one claim" in err
+
+
+def test_evidence_without_a_seal_is_refused(command, folder):
+    path = folder / "study.json"
+    path.write_text(
+        json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != "seal"})
+    )
+    status, _, err = command("judge", folder)
+    assert status == 2
+    assert f"{path} has no seal" in err
 
 
 def test_folder_that_cannot_be_written(command, folder, tmp_path):

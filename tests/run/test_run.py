@@ -10,7 +10,9 @@ import torch
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
+from ablate.metric.names import metric_names
 from ablate.run import run
+from ablate.study.outcome import UNSTABLE
 
 LOGGED = ("train/objective", "train/nll", "train/gradient_norm")
 VOLATILE = ("seconds", "wall_seconds", "ended", "reused", "trained", "folder")
@@ -49,6 +51,9 @@ def test_a_run_leaves_a_whole_record(go, tmp_path):
     assert "tok:none" in found["signatures"]["bleu_tokenised"]
     assert OmegaConf.load(folder / "config.yaml").model.d_model == 16
     assert OmegaConf.load(tests / "config.yaml").search.size == 5
+    known = metric_names(OmegaConf.load(folder / "config.yaml"))
+    assert found["metrics"].keys() <= known  # by which claims are checked
+    assert known - found["metrics"].keys() == {"test/changed", *UNSTABLE}
     lines = (tests / "test.hyp").read_text().split("\n")[:-1]
     assert len(lines) == len(np.load(tests / "test.stats.npz")["bleu"]) == 20
 

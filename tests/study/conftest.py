@@ -1,5 +1,7 @@
 """Made-up evidence: a claim, runs and their statistics, of which a test changes what it needs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,10 @@ CLAIM = {
     "alpha": 0.05,
     "tolerance": 0.0,
     "control": "",
+}
+REGIME = {
+    **{"scale": "cpu", "data": "toy", "model": "micro", "device": "cpu", "precision": "32-true"},
+    **{"d_model": 64, "steps": 480, "tokens_per_step": 512, "threads": 1, "test_sentences": {}},
 }
 SENTENCES = 200
 
@@ -65,15 +71,29 @@ def run():
 def evidence():
     """Evidence of runs and claims, registered at time 50, before the runs ended."""
     from ablate.study.evidence import Evidence
+    from ablate.study.registration import study_hash
 
     def make(runs, *claims, statistics=None, registration=None, **study):
         known = {"factors": ["model/residual"], "seeds": 3, "fixed": [], "nuisance": []}
+        known |= {"tune": None, "expect": "different", "literature": "", "published": []}
         known |= {"claims": list(claims)} | study
-        registered = {"hash": "abc", "time": 50.0, "earlier": [], "looks": 0, "command": ""}
-        registered |= registration or {}
+        registered = {"time": 50.0, "earlier": [], "looks": 0, "command": ""}
+        registered |= {"hash": study_hash(known)} | (registration or {})
         return Evidence("made_up", known, {}, registered, runs, [], statistics or {})
 
     return make
+
+
+@pytest.fixture
+def saved(evidence, claim, tmp_path):
+    """Save evidence of runs that are each a cell, in a regime; return the folder."""
+
+    def save(runs, **more):
+        numbered = [run | {"cell": cell} for cell, run in enumerate(runs)]
+        replace(evidence(numbered, claim(), **more), regime=REGIME).save(tmp_path / "saved")
+        return tmp_path / "saved"
+
+    return save
 
 
 @pytest.fixture

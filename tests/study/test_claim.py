@@ -7,6 +7,8 @@ from ablate.study.claim import check_study
 
 CLAIM = {
     "id": "mine",
+    "statement": "Warm-up helps",
+    "source": "a document",
     "kind": "superiority",
     "metric": "test/bleu",
     "where": {},
@@ -32,7 +34,8 @@ TUNE = {
 
 def study(tune=None, expect="different", **changes):
     claims = [{**CLAIM, **changes}]
-    return {"factors": ["schedule", "n"], "claims": claims, "tune": tune, "expect": expect}
+    known = {"factors": ["schedule", "n"], "seeds": 3, "claims": claims}
+    return {**known, "tune": tune, "expect": expect}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +65,28 @@ def test_a_sound_study_is_accepted(changes):
         ({"treatment": {}}, "another baseline"),
         ({"better": "bigger"}, "better=bigger; allowed is higher or lower"),
         ({"alpha": 5}, "alpha=5"),
-        ({"margin": -1.0}, "margin=-1.0; it must be at least 0"),
+        ({"margin": -1.0}, "margin=-1.0; allowed is a finite number of at least 0"),
+        ({"margin": float("nan")}, "margin=nan; allowed is a finite number"),
+        ({"margin": float("inf")}, "margin=inf; allowed is a finite number"),
+        ({"tolerance": float("nan")}, "tolerance=nan; allowed is a finite number"),
+        ({"alpha": 0.5}, "alpha=0.5; allowed is a number between 0 and 0.5"),
+        ({"alpha": float("nan")}, "alpha=nan"),
+        ({"statement": " "}, "statement= ; allowed is text"),
+        ({"statement": "???"}, r"statement=\?\?\?; allowed is text"),
+        (
+            {"where": {"schedule": "noam"}},
+            "where has schedule=noam, but baseline has schedule=constant",
+        ),
+        ({"where": {"schedule": "cosine"}}, "where has schedule=cosine, but treatment has"),
+        (
+            {"where": {"n": 1}, "minus": {"schedule": "noam"}},
+            "minus has schedule=noam, but baseline has schedule=constant",
+        ),
+        ({"where": {"n": 1}, "minus": {"n": 1}}, "is where again; allowed is other levels"),
+        (
+            {"kind": "trend", "over": "n", "where": {"n": 2}, "treatment": {}, "baseline": {}},
+            "where has n=2, but over has n=every level",
+        ),
         ({"margin": 1.0}, "margin=1.0 has no margin_reason"),
         ({"kind": "equivalence"}, "margin=0; equivalence needs one above 0"),
         ({"kind": "stability"}, "metric=test/bleu; stability counts diverged or"),
@@ -83,6 +107,21 @@ def test_a_sound_study_is_accepted(changes):
 def test_what_is_refused(changes, words):
     with pytest.raises(UserError, match=words):
         check_study(study(**changes))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("claims", [], r"study.claims=\[\]: allowed is at least one claim"),
+        ("claims", "???", r"study.claims=\?\?\?: allowed is at least one claim"),
+        ("factors", [], r"study.factors=\[\]: allowed is at least one factor"),
+        ("seeds", 0, "study.seeds=0: allowed is a whole number of at least 1"),
+        ("seeds", -1, "study.seeds=-1: allowed is a whole number of at least 1"),
+    ],
+)
+def test_a_study_of_nothing_is_refused(key, value, words):
+    with pytest.raises(UserError, match=words):
+        check_study({**study(), key: value})
 
 
 def test_two_claims_with_one_id_are_refused():

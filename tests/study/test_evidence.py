@@ -1,55 +1,228 @@
-"""The evidence of a study survives being written and read, and says when it is damaged."""
+"""The evidence of a study survives being written and read, and damage and edits are noticed."""
+
+import gzip
+import json
 
 import numpy as np
 import pytest
 
 from ablate.errors import UserError
+from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
-
-RUN = {"cell": 0, "identity": "abc", "levels": {"a": None}, "metrics": {"test/bleu": 1.5}}
 
 
 @pytest.fixture
-def evidence():
-    rows = np.arange(40).reshape(4, 10) * 9
-    return Evidence(
-        name="mine",
-        study={"factors": ["a"], "claims": []},
-        regime={"data": "toy"},
-        registration={"hash": "1"},
-        runs=[RUN, {**RUN, "cell": 1, "identity": "def", "metrics": {}}],
-        screening=[RUN],
-        statistics={"abc": {"test": rows, "test_long": rows[:2]}, "def": {"test": rows + 1}},
-    )
+def folder(translated, saved):
+    """Evidence of two arms with an effect, saved."""
+    runs, statistics = translated(3)
+    for run in runs:
+        run["metrics"]["test/nll"] = 2.0 if run["arm"] == "post_ln" else 5.0 + run["seed"] / 10
+    return saved(runs, statistics=statistics)
 
 
-def test_what_is_written_is_read(evidence, tmp_path):
-    evidence.save(tmp_path)
-    found = Evidence.load(tmp_path)
-    assert found.runs == evidence.runs
-    assert found.screening == evidence.screening
-    assert found.study == evidence.study
-    assert found.statistics.keys() == evidence.statistics.keys()
-    for identity, splits in evidence.statistics.items():
-        assert found.statistics[identity].keys() == splits.keys()
-        for split, rows in splits.items():
-            np.testing.assert_array_equal(found.statistics[identity][split], rows)
+@pytest.fixture
+def edit(folder):
+    """Change a file of the folder: study.json as a whole, runs.jsonl in its third line."""
+
+    def change(name, changed, *, sealed=False):
+        path = folder / name
+        if name == "study.json":
+            about = json.loads(path.read_text())
+            path.write_text(json.dumps(changed(about) or about))
+        else:
+            lines = path.read_text().splitlines()
+            run = json.loads(lines[2])
+            lines[2] = json.dumps(changed(run) or run)
+            path.write_text("\n".join(lines))
+        if sealed:
+            evidence = Evidence.read(folder)
+            evidence.seal(folder)
+        return folder
+
+    return change
 
 
-def test_twice_the_same_bytes(evidence, tmp_path):
-    for name in ("one", "two"):
-        evidence.save(tmp_path / name)
-    for path in (tmp_path / "one").iterdir():
+def test_what_is_written_is_read(folder, tmp_path):
+    first = Evidence.load(folder)
+    first.save(tmp_path / "again")
+    found = Evidence.load(tmp_path / "again")
+    assert (found.runs, found.screening) == (first.runs, first.screening)
+    assert (found.study, found.registered) == (first.study, first.registered)
+    assert found.statistics.keys() == first.statistics.keys()
+    for identity, splits in first.statistics.items():
+        np.testing.assert_array_equal(found.statistics[identity]["test"], splits["test"])
+
+
+def test_twice_the_same_bytes(folder, tmp_path):
+    Evidence.load(folder).save(tmp_path / "two")
+    for path in folder.iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["study.json", "runs.jsonl", "statistics.npz"])
-def test_a_missing_or_damaged_file_is_named(evidence, tmp_path, name):
-    evidence.save(tmp_path)
-    path = tmp_path / name
+def test_a_missing_or_damaged_file_is_named(folder, name):
+    path = folder / name
     path.write_bytes(path.read_bytes()[:30])
-    with pytest.raises(UserError, match=rf"{name} cannot be read"):
-        Evidence.load(tmp_path)
+    with pytest.raises(UserError, match=rf"{name}.* cannot be read"):
+        Evidence.load(folder)
     path.unlink()
     with pytest.raises(UserError, match=rf"{name} is missing"):
-        Evidence.load(tmp_path)
+        Evidence.load(folder)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda run: run["metrics"].update({"test/nll": 1.0}),
+        lambda run: run.update(status="diverged"),
+        lambda run: run.update(seed=7),
+    ],
+    ids=["value", "status", "seed"],
+)
+def test_an_edited_run_is_refused(edit, changed):
+    folder = edit("runs.jsonl", changed)
+    words = r"runs.jsonl: the run of cell 2 \(post_ln, seed \d\) is not as it was sealed: restore"
+    with pytest.raises(UserError, match=words + r".*or run python -m ablate \+experiment=made_up"):
+        Evidence.load(folder)
+
+
+def test_a_dropped_run_is_refused(folder):
+    path = folder / "runs.jsonl"
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]))
+    with pytest.raises(UserError, match="the run of cell 5 is not as it was sealed"):
+        Evidence.load(folder)
+
+
+def test_edited_statistics_are_refused(folder, translated):
+    _, others = translated(3, numbers=1)
+    found = Evidence.load(folder)
+    kept = (folder / "study.json").read_bytes()
+    Evidence(*(getattr(found, p) for p in ("name", "study", "regime", "registration", "runs")),
+             statistics=others).save(folder)  # fmt: skip
+    (folder / "study.json").write_bytes(kept)
+    with pytest.raises(UserError, match=r"statistics.npz is not as it was sealed"):
+        Evidence.load(folder)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda about: about["registration"].update(looks=3),
+        lambda about: about["regime"].update(data="wmt14"),
+        lambda about: about.update(name="another"),
+    ],
+)
+def test_an_edited_registration_or_regime_is_refused(edit, changed):
+    with pytest.raises(UserError, match=r"study.json: name, regime or registration is not as it"):
+        Evidence.load(edit("study.json", changed))
+
+
+def test_evidence_without_a_seal_is_refused_with_the_way_to_seal_it(edit):
+    folder = edit("study.json", lambda about: about.pop("seal") and None)
+    with pytest.raises(UserError, match="has no seal"):
+        Evidence.load(folder)
+
+
+def test_a_changed_margin_makes_the_verdicts_exploratory_and_is_told(edit):
+    def widened(about):
+        about["study"]["claims"][0]["margin"] = 8.0
+
+    before = conclude(Evidence.load(edit("study.json", lambda about: None)))
+    assert not before["exploratory"]
+    found = conclude(Evidence.load(edit("study.json", widened)))
+    assert found["exploratory"] and found["claims"][0]["exploratory"]
+    assert "study.claims.c.margin was 1.0 and is 8.0" in found["caveats"][0]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_where_the_registered_form_is_gone_or_changed_as_well_the_hash_tells(edit, kept):
+    def widened(about):
+        about["study"]["claims"][0]["margin"] = 8.0
+
+    folder = edit("study.json", widened)
+    form = folder / "registered.json"
+    form.write_text(form.read_text().replace('"margin": 1.0', '"margin": 8.0'))
+    if not kept:
+        form.unlink()
+    found = conclude(Evidence.load(folder))
+    assert found["exploratory"]
+    assert "The study is not the one that was registered (hash " in found["caveats"][0]
+    assert " was " in found["caveats"][0] and "margin" not in found["caveats"][0]
+
+
+def test_what_only_a_reader_is_told_may_be_corrected(edit):
+    folder = edit("study.json", lambda about: about["study"].update(literature="others say"))
+    assert not conclude(Evidence.load(folder))["exploratory"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (lambda run: [1], r"run number 3: it is no object but \[1\]"),
+        (lambda run: run.pop("metrics") and None, "metrics is missing; it must be an object"),
+        (
+            lambda run: run["metrics"].update({"test/nll": "low"}),
+            "test/nll=low; it must be a f",
+        ),
+        (lambda run: run["metrics"].update({"test/nll": float("nan")}), "test/nll=NaN; it must be"),
+        (lambda run: run["metrics"].update({"test/nll": 10**400}), "must be a finite number"),
+        (lambda run: run["metrics"].update({"test/nll": True}), "must be a finite number"),
+        (lambda run: run.update(status="done"), "status=done; allowed is finished, diverged"),
+        (lambda run: run.update(cell=0), "runs number 1 and 3 are of the same cell"),
+        (lambda run: run.update(seed=0), "are of the same cell"),
+        (lambda run: run.update(seed="0"), "seed=0; it must be a whole number"),
+        (lambda run: run.update(levels={}), "levels: model/residual is missing"),
+        (lambda run: run.update(curve={"step": [1], "val/nll": []}), "lists of one length"),
+        (lambda run: run.update(status="failed"), "error is missing; it must be text"),
+    ],
+)
+def test_malformed_runs_end_in_one_sentence(edit, changed, words):
+    folder = edit("runs.jsonl", changed)
+    with pytest.raises(UserError, match=rf"runs.jsonl.*{words}") as raised:
+        Evidence.load(folder)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (lambda about: about.pop("study") and None, "has no study"),
+        (lambda about: about.update(registration=None), "registration does not hold what it"),
+        (lambda about: about.update(seal=None), "seal does not hold what it must"),
+        (lambda about: about.update(study=3), "study does not hold what it must"),
+        (lambda about: about["study"].pop("fixed") is None or None, "study: fixed is missing"),
+        (lambda about: about["study"].update(claims=[3]), "number 1: it is no object but 3"),
+        (lambda about: about["study"].update(claims=[]), "study.claims=.*at least one claim"),
+        (
+            lambda about: about["study"]["claims"][0].update(margin=float("nan")),
+            "margin=NaN; it must be a number",
+        ),
+        (lambda about: about["study"]["claims"][0].update(kind="vague"), "kind=vague; allowed is"),
+        (lambda about: about["regime"].pop("steps") and None, "regime: steps is missing"),
+    ],
+)
+def test_a_malformed_study_ends_in_one_sentence(edit, changed, words):
+    with pytest.raises(UserError, match=rf"study.json.*{words}"):
+        Evidence.read(edit("study.json", changed))
+
+
+@pytest.mark.parametrize("how", ["zip of nothing", "gzip", "flipped", "other shape"])
+def test_damaged_statistics_end_in_one_sentence(folder, how):
+    path = folder / "statistics.npz"
+    whole = path.read_bytes()
+    if how == "other shape":
+        np.savez(path, test=np.ones((4, 2)), **{"test of runs": np.array(["a"])})
+    else:
+        middle = len(whole) // 2
+        flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+        damaged = {"zip of nothing": b"PK", "gzip": gzip.compress(whole), "flipped": flipped}
+        path.write_bytes(damaged[how])
+    with pytest.raises(UserError, match=r"statistics.npz (cannot be read|is not as it was sealed)"):
+        Evidence.load(folder)
+
+
+def test_a_run_that_was_started_under_another_form_is_told(edit):
+    folder = edit("runs.jsonl", lambda run: run.update(study="0123456789abcdef"), sealed=True)
+    found = conclude(Evidence.load(folder))
+    assert found["exploratory"]
+    assert "Another form of the study was in force when 1 run began" in found["caveats"][0]

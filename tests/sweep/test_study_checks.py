@@ -61,6 +61,54 @@ def test_the_arms_of_a_claim_must_exist(checked):
         checked(POST, ("model/residual=none",))
 
 
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ({"metric": "test/blue"}, "mine: metric=test/blue is measured in no run; did you mean te"),
+        ({"metric": "test_long/bleu"}, "metric=test_long/bleu is measured in no run"),
+        ({"metric": "probe/padding"}, "metric=probe/padding is measured in no run"),
+        ({"control": "probe/control"}, "mine: control=probe/control is measured in no run"),
+        (
+            {"kind": "trend", "over": "model/residual", "treatment": {}, "baseline": {}},
+            "mine: over=model/residual: .* fewer than two levels that are numbers",
+        ),
+    ],
+)
+def test_what_could_not_be_judged_is_refused_before_any_run(checked, claim, words):
+    with pytest.raises(UserError, match=words):
+        checked(POST, PRE, claims=[CLAIM | claim])
+
+
+@pytest.mark.parametrize(
+    ("probe", "metric"), [("attention_weights", "probe/row_error"), ("step_time", "probe/step")]
+)
+def test_a_probe_says_what_can_be_claimed_of_it(checked, probe, metric):
+    arms = [(*arm, f"probe={probe}") for arm in (POST, PRE)]
+    with pytest.raises(UserError, match="metric=test/bleu is measured in no run; allowed is param"):
+        checked(*arms)
+    assert checked(*arms, claims=[CLAIM | {"metric": metric}]) is None
+
+
+def test_an_arm_with_one_seed_twice_is_refused(small, compose):
+    from ablate.sweep.arms import check_twice
+
+    cells = [
+        Cell(number, seed, (*POST, f"seed={seed}"), compose(*small, *POST, f"seed={seed}"))
+        for number, seed in enumerate("121")
+    ]
+    assert check_twice(cells[:2]) is None
+    with pytest.raises(UserError, match=r"cells 0 and 2 are one arm with one seed \(.*seed=1\)"):
+        check_twice(cells)
+
+
+@pytest.mark.parametrize("given", ["budget.seeds=0", "budget.seeds=-1", "n_jobs=0", "n_jobs=-3"])
+def test_a_sweep_of_nothing_is_refused(compose, given):
+    from ablate.sweep.begin import begin
+
+    with pytest.raises(UserError, match=f"{given}: it must be at least 1"):
+        begin(compose(given, hydra_node=True))
+
+
 def test_arms_that_train_alike_are_refused(checked):
     # the rows of padding change nothing that is learnt from
     arms = [(*POST, "model/padding=columns"), (*POST, "model/padding=rows_and_columns"), PRE]

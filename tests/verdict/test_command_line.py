@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from ablate.study.seal import PARTS, write_about
+
 
 @pytest.fixture
 def ask(command):
@@ -39,7 +41,7 @@ def test_a_sweep_that_has_not_ended_has_no_verdict(ask, swept):
     study = json.loads((swept / "study.json").read_text())
     for key in ("looks", "looked_at"):
         study["registration"].pop(key)
-    (unended / "study.json").write_text(json.dumps(study))
+    write_about(unended, {part: study[part] for part in PARTS}, {}, {})
     status, said = ask(unended)
     shutil.rmtree(unended)
     assert status == 2
