@@ -19,6 +19,7 @@ from ablate.model.build import build
 from ablate.model.transformer import Transformer
 from ablate.schema import Batching, Model
 from ablate.search.base import Search
+from ablate.tracking.sealed import read_result
 from ablate.trust import check_targets
 from ablate.weights import load_weights
 
@@ -58,6 +59,9 @@ def restore(
         UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
     """
     config = read_config(folder, settings, trust)
+    record = read_result(folder)  # its files are whole, the config too
+    if record is None:
+        raise UserError(f"checkpoint is {str(folder)!r}, which holds no result.json of a training")
     torch.set_num_threads(threads)
     keep_memory()
     tokenizers = read_tokenizers(folder / "tokenizer")
@@ -72,7 +76,7 @@ def restore(
     except InstantiationException as error:
         cause = str(error.__cause__ or error).splitlines()[0]
         raise UserError(f"{folder / 'config.yaml'} cannot be built: {cause}") from None
-    load_weights(model, folder / "weights.pt")
+    load_weights(model, folder / "weights.pt", record["weights"])
     try:
         model.to(device)
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device

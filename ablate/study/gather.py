@@ -11,6 +11,7 @@ from ablate.study.command import command
 from ablate.study.evidence import Evidence, Rows, Run, read_json
 from ablate.sweep.cell import read_links, swept
 from ablate.tracking.arm import say
+from ablate.tracking.sealed import read_result
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")
@@ -19,7 +20,7 @@ SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that
 
 
 def gather(sweep: Path) -> Evidence:
-    """Read the cells of a sweep and the records of their runs.
+    """Read the cells of a sweep and the records of their runs, whose seals are checked.
 
     Raises:
         UserError: the folder is not that of a sweep that has begun, or a record is damaged.
@@ -47,6 +48,8 @@ def gather(sweep: Path) -> Evidence:
 def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
     levels = {factor: link["levels"].get(factor) for factor in factors}
     folder = Path(link["folder"]) if "folder" in link else None
+    if folder:
+        _check(folder, link["training"])
     run = {
         "cell": link["cell"],
         "identity": link.get("identity", ""),
@@ -65,6 +68,16 @@ def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
     tuned = {"tuned": link["tuned"]} if "tuned" in link else {}
     error = {"error": link["error"]} if "error" in link else {}
     return run | tuned | error
+
+
+def _check(folder: Path, identity: str) -> None:
+    """Raise UserError for a result that is gone or was changed."""
+    try:
+        found = read_result(folder, identity)
+    except UserError as error:
+        raise UserError(f"{error}: the command of the sweep makes it again") from None
+    if found is None:
+        raise UserError(f"{folder} has no result.json: the command of the sweep makes it again")
 
 
 def _curve(folder: Path) -> dict[str, list[int | float]]:
@@ -87,6 +100,7 @@ def _versions(folder: Path) -> dict[str, str]:
 def _statistics(link: dict[str, Any]) -> dict[str, Rows]:
     if "evaluation" not in link:
         return {}
+    _check(Path(link["evaluation"]), link["identity"])
     paths = sorted(Path(link["evaluation"]).glob(f"*{STATISTICS}"))
     return {path.name.removesuffix(STATISTICS): _rows(path) for path in paths}
 

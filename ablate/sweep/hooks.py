@@ -42,10 +42,14 @@ class SweepHooks(Callback):
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Print the table and the verdicts, write the report; exit status 1 when a run failed."""
+        from ablate.errors import UserError
         from ablate.sweep.end import end
 
         try:
             failed = end(config)
+        except UserError as error:
+            print(f"ablate: {error}", file=sys.stderr)
+            sys.exit(2)
         except Exception:  # Hydra would turn it into a warning and exit with status 0
             traceback.print_exc()
             sys.exit(3)
