@@ -58,8 +58,8 @@ def restore(
     Raises:
         UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
     """
+    record = read_result(folder) if folder.is_dir() else None  # its files are whole, the config too
     config = read_config(folder, settings, trust)
-    record = read_result(folder)  # its files are whole, the config too
     if record is None:
         raise UserError(f"checkpoint is {str(folder)!r}, which holds no result.json of a training")
     torch.set_num_threads(threads)
