@@ -21,4 +21,5 @@ def evaluate(
         with tests.phase("test"):
             trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
         tests.keep(split, task.evaluation.hypotheses(), task.evaluation.statistics())
-    return tests.finish("finished", task.measured, signatures=task.evaluation.signatures())
+    about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
+    return tests.finish("finished", task.measured, **about)

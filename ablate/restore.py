@@ -21,6 +21,7 @@ from ablate.model.build import build
 from ablate.schema import Batching
 from ablate.search.base import Search
 from ablate.tracking.files import check_links
+from ablate.tracking.sealed import read_result
 from ablate.trust import check_targets
 from ablate.weights import load_weights
 
@@ -59,7 +60,13 @@ def restore(
     Raises:
         UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
     """
+    if not folder.is_dir():
+        raise UserError(f"checkpoint is {str(folder)!r}, which is not a folder")
+    check_links(folder, folder)
+    record = read_result(folder)  # its files are whole, the config too
     config = read_config(folder, settings, trust)
+    if record is None:
+        raise UserError(f"checkpoint is {str(folder)!r}, which holds no result.json of a training")
     torch.set_num_threads(threads)
     keep_memory()
     tokenizers = read_tokenizers(folder / "tokenizer")
@@ -74,7 +81,7 @@ def restore(
         construct(config.adapt)(model, 0)
     except BuildError as error:
         raise UserError(f"{folder / 'config.yaml'} cannot be built: {error}") from None
-    load_weights(model, folder / "weights.pt")
+    load_weights(model, folder / "weights.pt", record["weights"])
     try:
         model.to(device)
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
@@ -86,9 +93,6 @@ def restore(
 def read_config(folder: Path, settings: dict[str, Any], trust: list[str]) -> DictConfig:
     """Return the nodes model, adapt, search and batch of a run's config, checked."""
     path = folder / "config.yaml"
-    if not folder.is_dir():
-        raise UserError(f"checkpoint is {str(folder)!r}, which is not a folder")
-    check_links(folder, folder)
     if not path.is_file():
         raise UserError(f"checkpoint is {str(folder)!r}, which holds no config.yaml")
     parts = _read_parts(path)

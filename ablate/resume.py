@@ -17,7 +17,7 @@ from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.interruption import Interruption
-from ablate.tracking.files import write_tensors
+from ablate.tracking.files import read_tensors, write_tensors
 from ablate.tracking.record import Record
 
 OWN = "ablate"  # the key of what is added to Lightning's checkpoint
@@ -38,7 +38,7 @@ def last_saved(record: Record) -> Saved | None:
     if not path.exists():
         return None
     try:
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        checkpoint, _ = read_tensors(path)
         own = checkpoint[OWN]
         found = Saved(path, checkpoint["global_step"], own["metrics_bytes"], own["wall_seconds"])
         problem = _problem(record, own)
@@ -57,6 +57,8 @@ def _problem(record: Record, own: dict[str, Any]) -> str:
         return "it belongs to another run"
     if record.metrics_bytes() < own["metrics_bytes"]:
         return f"{record.metrics.name} has lost lines"
+    if record.metrics_digest(own["metrics_bytes"]) != own["metrics"]:
+        return f"{record.metrics.name} is damaged"
     return ""
 
 
@@ -131,9 +133,11 @@ class StateKeeper(Checkpoint):
         """Add what Lightning does not know."""
         if self._next_batch is not None:
             _before(self._next_batch, checkpoint["loops"]["fit_loop"])
+        metrics_bytes = self.record.metrics_bytes()
         checkpoint[OWN] = {
             "identity": self.record.identity,
-            "metrics_bytes": self.record.metrics_bytes(),
+            "metrics_bytes": metrics_bytes,
+            "metrics": self.record.metrics_digest(metrics_bytes),
             "wall_seconds": self.record.wall_seconds,
             "random": random_of_all_ranks(trainer),
             "should_stop": trainer.should_stop,
@@ -194,4 +198,4 @@ class WholeFiles(TorchCheckpointIO):
         self, path: Any, map_location: Any = "cpu", weights_only: bool | None = None
     ) -> dict[str, Any]:
         """Read a checkpoint."""
-        return super().load_checkpoint(path, map_location, weights_only=True)
+        return read_tensors(Path(path), map_location)[0]

@@ -101,11 +101,12 @@ def trained_before(record: Record, model: Model) -> dict[str, Any] | None:
     if trained is None:
         return None
     try:
-        load_weights(model, record.weights)
+        load_weights(model, record.weights, trained["weights"])
     except UserError as error:
         if record.writes:
             print(f"{error}: the run trains anew", flush=True)
         return None
+    record.weights_digest = trained["weights"]
     return trained
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ablate.errors import UserError
 from ablate.schema import Checkpoint
-from ablate.tracking.files import write_tensors
+from ablate.tracking.files import read_tensors, write_tensors
 
 Weights = dict[str, Tensor]
 
@@ -84,28 +84,32 @@ def average(weights: list[Weights]) -> Weights:
     return mean
 
 
-def read_weights(path: Path) -> Weights:
+def read_weights(path: Path, digest: str | None = None) -> Weights:
     """Return the weights that a file holds.
 
     Raises:
-        UserError: it is missing, damaged or holds something else.
+        UserError: it is missing, damaged, holds something else, or other weights than the `digest`
+            says that a record gives.
     """
     if not path.is_file():
         raise UserError(f"{path} does not exist: the run has not finished, or its weights are gone")
     try:
-        weights = dict(torch.load(path, map_location="cpu", weights_only=True))
+        weights, found = read_tensors(path)
+        named = {str(name): value for name, value in weights.items()}
     except Exception:  # damage shows in many ways
         raise UserError(f"{path} is damaged or does not hold weights only") from None
-    return {str(name): value for name, value in weights.items()}
+    if digest is not None and found != digest:
+        raise UserError(f"{path} holds the weights of another run")
+    return named
 
 
-def load_weights(module: nn.Module, path: Path) -> None:
-    """Read the weights of a run into its model.
+def load_weights(module: nn.Module, path: Path, digest: str | None = None) -> None:
+    """Read the weights of a run into its model; `digest` is what its record says of them.
 
     Raises:
-        UserError: the file is missing, damaged, or does not fit the model.
+        UserError: the file is missing, damaged, of another run, or does not fit the model.
     """
-    weights = read_weights(path)
+    weights = read_weights(path, digest)
     given = {name: shape(value) for name, value in weights.items()}
     wanted = {name: shape(value) for name, value in module.state_dict().items()}
     if wrong := sorted(name for name, _ in wanted.items() ^ given.items()):

@@ -1,13 +1,15 @@
 """Token ids on disk, under a key that is a hash of everything they depend on.
 
 A cache is a folder: the vocabularies, for each split and side a flat file of ids and one of
-offsets, and a manifest with the size of every file. It is built in a private folder and then
-renamed, so several processes may build at once: the first wins, the others use its folder. A
-folder that does not agree with its manifest is built anew. Text is encoded by as many threads as
+offsets, and a sealed manifest with the size and the SHA-256 of every file. It is built in a private
+folder and then renamed, so several processes may build at once: the first wins, the others use its
+folder. A folder that does not agree with its manifest is built anew; a process reads all bytes of
+it for that once. Text is encoded by as many threads as
 this process may use cores, which is what they do, since the library lets go of Python's lock.
 """
 
 import errno
+import functools
 import hashlib
 import json
 import os
@@ -31,8 +33,10 @@ from ablate.data.progress import progress
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import SIDES, Tokenizer, Tokenizers
 from ablate.errors import UserError
+from ablate.tracking.files import clear_unfinished, digest_of, seal, unfinished
+from ablate.tracking.sealed import read_sealed
 
-FORMAT = 1
+FORMAT = 2
 CHUNK = 2_000  # lines encoded at a time, so that memory does not grow with the corpus
 PART = 1 << 17  # lengths counted at a time
 OFFSET = np.dtype(np.int64)
@@ -96,7 +100,9 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme) -> TokenCache:
         UserError: the corpus or the vocabulary size is not usable, or `root` is not writable.
     """
     folder = root / "tokens" / key(corpus, scheme)
-    if not is_whole(folder):
+    if problem := damage(folder):
+        if folder.exists():
+            print(f"{problem}: the token cache is built anew", flush=True)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -111,17 +117,32 @@ def key(corpus: Corpus, scheme: Scheme) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def is_whole(folder: Path) -> bool:
-    """Tell whether every file of a cache is there and has its size."""
+def damage(folder: Path) -> str:
+    """Say what is wrong with a cache; nothing if every file is as it was written."""
     try:
-        sizes: dict[str, int] = json.loads((folder / MANIFEST).read_text())
-        return all((folder / name).stat().st_size == size for name, size in sizes.items())
-    except (OSError, ValueError):
-        return False
+        for name, about in read_sealed(folder / MANIFEST)["files"].items():
+            path = folder / name
+            now = path.stat()
+            if now.st_size != about["size"]:
+                return f"{path} is damaged (it has another size)"
+            if _digest(path, now.st_ino, now.st_mtime_ns) != about["sha256"]:
+                return f"{path} is damaged (it has another SHA-256)"
+    except UserError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.filename} cannot be read ({error.strerror})"
+    return ""
+
+
+@functools.cache
+def _digest(path: Path, file: int, modified: int) -> str:
+    """Read a file once per process; `file` and `modified` tell it from one that took its place."""
+    return digest_of(path)
 
 
 def _build(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
-    private = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    clear_unfinished(folder.parent)
+    private = _private(folder)
     private.mkdir()
     try:
         _write(private, corpus, scheme)
@@ -135,8 +156,11 @@ def _write(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
     for split in corpus.splits:
         if split != "train":
             _write_split(folder / split, vocabularies, corpus.read(split))
-    sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    (folder / MANIFEST).write_text(json.dumps(sizes, indent=1))
+    files = {
+        path.name: {"size": path.stat().st_size, "sha256": digest_of(path)}
+        for path in sorted(folder.iterdir())
+    }
+    (folder / MANIFEST).write_text(json.dumps(seal({"files": files}), indent=1))
 
 
 def _write_train(folder: Path, train: Pairs, scheme: Scheme) -> Tokenizers:
@@ -194,7 +218,7 @@ def _encode_chunk(tokenizer: Tokenizer, lines: Sequence[str]) -> Encoded:
 
 def _publish(private: Path, folder: Path) -> None:
     """Put a finished folder in place, unless another process has done so."""
-    while not is_whole(folder):
+    while damage(folder):
         try:
             os.rename(private, folder)
         except OSError as error:
@@ -205,12 +229,16 @@ def _publish(private: Path, folder: Path) -> None:
 
 def _set_aside(folder: Path) -> None:
     """Take away a folder that may be damaged."""
-    if is_whole(folder):
+    if not damage(folder):
         return
-    damaged = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.damaged")
+    damaged = _private(folder)
     with suppress(FileNotFoundError):  # another process was faster
         os.rename(folder, damaged)
     shutil.rmtree(damaged, ignore_errors=True)
+
+
+def _private(folder: Path) -> Path:
+    return unfinished(folder.with_name(f"{folder.name}.{uuid.uuid4().hex}"))
 
 
 def _dtype(tokenizer: Tokenizer) -> str:

@@ -11,7 +11,7 @@ from ablate.report.figures import figures
 from ablate.report.page import markdown, page
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
-from ablate.tracking.files import finite, write_json, write_text
+from ablate.tracking.files import clear_unfinished, finite, write_json, write_text
 
 DIGITS = 10
 
@@ -33,6 +33,8 @@ def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> di
         drawn = list(figures(evidence, verdict))
         pictures = {figure.name: svg(figure.picture) for figure in drawn}
     report = markdown(content(evidence, verdict, drawn))
+    for written in (folder, folder / "figures"):
+        clear_unfinished(written)
     write_json(folder / "verdict.json", verdict)
     write_text(folder / "report.md", report)
     write_text(folder / "report.html", page(verdict["experiment"], report, pictures))

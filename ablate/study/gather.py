@@ -13,6 +13,7 @@ from ablate.study.form import check_runs
 from ablate.study.seal import read_about, read_json
 from ablate.sweep.cell import read_links, swept
 from ablate.tracking.arm import say
+from ablate.tracking.sealed import read_result
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")
@@ -21,7 +22,7 @@ SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that
 
 
 def gather(sweep: Path) -> Evidence:
-    """Read the cells of a sweep and the records of their runs.
+    """Read the cells of a sweep and the records of their runs, whose seals are checked.
 
     Raises:
         UserError: the folder is not that of a sweep that has begun, a record is damaged, or what
@@ -54,6 +55,8 @@ def gather(sweep: Path) -> Evidence:
 def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
     levels = {factor: link["levels"].get(factor) for factor in factors}
     folder = Path(link["folder"]) if "folder" in link else None
+    if folder:
+        _check(folder, link["training"])
     run = {
         "cell": link["cell"],
         "identity": link.get("identity", ""),
@@ -70,6 +73,16 @@ def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
         "versions": _versions(folder) if folder else {},
     }
     return run | {key: link[key] for key in ("tuned", "error", "study") if key in link}
+
+
+def _check(folder: Path, identity: str) -> None:
+    """Raise UserError for a result that is gone or was changed."""
+    try:
+        found = read_result(folder, identity)
+    except UserError as error:
+        raise UserError(f"{error}: the command of the sweep makes it again") from None
+    if found is None:
+        raise UserError(f"{folder} has no result.json: the command of the sweep makes it again")
 
 
 def _curve(folder: Path) -> dict[str, list[int | float]]:
@@ -92,6 +105,7 @@ def _versions(folder: Path) -> dict[str, str]:
 def _statistics(link: dict[str, Any]) -> dict[str, Rows]:
     if "evaluation" not in link:
         return {}
+    _check(Path(link["evaluation"]), link["identity"])
     paths = sorted(Path(link["evaluation"]).glob(f"*{STATISTICS}"))
     return {path.name.removesuffix(STATISTICS): _rows(path) for path in paths}
 

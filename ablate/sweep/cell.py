@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.study.registration import study_hash
 from ablate.tracking.arm import level
-from ablate.tracking.files import write_json
+from ablate.tracking.files import seal, write_json
+from ablate.tracking.sealed import read_sealed
 
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")
@@ -142,13 +142,16 @@ def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
     tune = config.study.tune if config.study is not None else None
     if tune:
         about["tuned"] = {"key": tune.key, "value": OmegaConf.select(config, tune.key)}
-    write_json(link_path(sweep, about["cell"]), {**about, **found})
+    write_json(link_path(sweep, about["cell"]), seal({**about, **found}))
 
 
 def read_links(sweep: Path) -> list[dict[str, Any]]:
-    """All cells of a sweep, in order."""
-    paths = sorted((sweep / "cells").glob("*.json"))
-    return [json.loads(path.read_text()) for path in paths]
+    """All cells of a sweep, in order.
+
+    Raises:
+        UserError: what was written of a cell was changed since.
+    """
+    return [read_sealed(path) for path in sorted((sweep / "cells").glob("*.json"))]
 
 
 def swept(runs: list[dict[str, Any]]) -> list[str]:

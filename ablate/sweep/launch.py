@@ -11,11 +11,12 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from ablate.study.gather import SCREENING
-from ablate.sweep.cell import Cell, compose, link_path, plain_study, read_links, write_link
+from ablate.sweep.cell import Cell, compose, link_path, plain_study, write_link
 from ablate.sweep.pool import Pool
 from ablate.sweep.tuning import screening_jobs, tuned_jobs
 from ablate.sweep.view import View
 from ablate.sweep.without import leave_out
+from ablate.tracking.sealed import read_sealed
 
 PRELOADED = "ablate.sweep.preloaded"  # by name, as this process can do without
 
@@ -91,7 +92,7 @@ def _note_crash(sweep: Path, cell: Cell, status: int) -> None:
 
 
 def _found(sweep: Path, cell: Cell) -> dict[str, Any]:
-    return next(link for link in read_links(sweep) if link["cell"] == cell.number)
+    return read_sealed(link_path(sweep, cell.number))
 
 
 def _returned(cell: Cell, found: dict[str, Any]) -> JobReturn:

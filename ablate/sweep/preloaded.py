@@ -12,9 +12,9 @@ import ablate.run
 import ablate.sweep.worker
 import ablate.tracking.pictures
 import ablate.tracking.wandb  # noqa: F401
-from ablate.tracking.identity import ENTRY_MODULES, closure
+from ablate.tracking.identity import ENTRY_MODULES, source_hashes
 from ablate.tracking.record import packages
 
-closure([*ENTRY_MODULES])  # to read the source of a run takes a third of a second
+source_hashes([*ENTRY_MODULES])  # to read the source of a run takes a third of a second
 packages()
 gc.freeze()  # all of this stays: no run has to go through it for garbage

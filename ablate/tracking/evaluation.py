@@ -19,6 +19,8 @@ from ablate.tracking.part import Part
 class EvaluationRecord(Part):
     """The folder of one evaluation, inside that of its training."""
 
+    kept = (*Part.kept, "*.hyp", "*.stats.npz")
+
     def __init__(self, config: DictConfig, training: Part) -> None:
         parts = identity.evaluation_parts(config, training.identity)
         super().__init__(training.folder / "tests", parts)

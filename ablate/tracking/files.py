@@ -1,13 +1,23 @@
-"""Writing files so that a reader never sees half of one."""
+"""Writing files so that a reader never sees half of one, and can tell whether it was changed.
 
+A seal is a digest of what a record says, written into the record. It finds damage and careless
+edits. It is no signature: there is no secret in it, so whoever wants to forge a record computes
+its seal anew.
+"""
+
+import functools
+import hashlib
 import io
 import json
 import math
+import mmap
 import os
+import platform
 import re
+import shutil
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +27,9 @@ from ablate.errors import UserError
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
 WANDB = "wandb"  # W&B's own folder: its logs are links to elsewhere, and only W&B reads them
+UNFINISHED = re.compile(r"\..+\.(?P<process>\d+)@(?P<place>.+)")  # names that `unfinished` gives
+SEAL = "seal"
+ZIP_COMMENT = 64 + 2  # bytes that end a file of `write_tensors`: a digest, and its length before it
 
 
 def check_name(key: str, name: str) -> None:
@@ -77,26 +90,113 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         UserError: the folder or the disk does not take it.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    private = unfinished(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with unfinished.open("wb") as file:
+            with private.open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(unfinished, path)
+            os.replace(private, path)
         finally:
-            unfinished.unlink(missing_ok=True)
+            private.unlink(missing_ok=True)
 
 
-def write_tensors(path: Path, state: dict[str, Any]) -> None:
-    """Write what torch.save can write, atomically."""
+def unfinished(path: Path) -> Path:
+    """The name under which this process writes what is to become `path`."""
+    return path.with_name(f".{path.name}.{os.getpid()}@{_place()}")
+
+
+def clear_unfinished(folder: Path, *, alone: bool = False) -> None:
+    """Remove what processes that are gone have left under the names that `unfinished` gives.
+
+    Whether a process lives is known only where it was started. What another machine has left stays,
+    unless this process is `alone` in the folder: then nobody is writing there.
+    """
+    for path in folder.glob(".*@*"):
+        name = UNFINISHED.fullmatch(path.name)
+        if name and (alone or (name["place"] == _place() and _is_gone(int(name["process"])))):
+            with suppress(OSError):  # another process was faster, or the folder takes nothing
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # it is somebody else's
+        return False
+    return False
+
+
+@functools.cache
+def _place() -> str:
+    """Where the number of a process means something: this machine, or a container on it."""
+    namespace = Path("/proc/self/ns/pid")  # only Linux has it
+    return f"{platform.node()}-{namespace.stat().st_ino if namespace.exists() else 0}"
+
+
+def write_tensors(path: Path, state: dict[str, Any]) -> str:
+    """Write what torch.save can write, atomically, and return the SHA-256 of it.
+
+    The digest is in the file as well: it is the comment that a zip file may end with, so that
+    torch.load reads the file as any other.
+    """
     import torch  # not for readers of records
 
     packed = io.BytesIO()
     torch.save(state, packed)
+    packed.truncate(packed.seek(-2, os.SEEK_END))  # the length of a comment that is not there
+    digest = hashlib.sha256(packed.getbuffer()).hexdigest()
+    packed.seek(0, os.SEEK_END)
+    packed.write(_comment(digest))
     write_bytes(path, packed.getvalue())
+    return digest
+
+
+def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any], str]:
+    """Return what `write_tensors` wrote, and its digest; nothing in it is executed.
+
+    Raises:
+        OSError, ValueError, RuntimeError, ...: it is missing or damaged; torch has many ways.
+    """
+    import torch
+
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with memoryview(content) as view, view[:-ZIP_COMMENT] as packed:
+            digest = hashlib.sha256(packed).hexdigest()
+        if content[-ZIP_COMMENT:] != _comment(digest):
+            raise ValueError(f"{path} does not have the digest that it was written with")
+    return torch.load(path, map_location=map_location, weights_only=True), digest
+
+
+def _comment(digest: str) -> bytes:
+    return len(digest).to_bytes(2, "little") + digest.encode()
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def seal(record: dict[str, Any]) -> dict[str, Any]:
+    """Return plain data with a digest of what it says: that of the JSON that it becomes."""
+    return {**record, SEAL: _digest(record)}
+
+
+def check_seal(record: Any) -> bool:
+    """Whether this is what `seal` returned; NaN and null are the same, as in JSON."""
+    if not isinstance(record, dict) or SEAL not in record:
+        return False
+    return bool(record[SEAL] == _digest({k: v for k, v in record.items() if k != SEAL}))
+
+
+def _digest(record: dict[str, Any]) -> str:
+    text = json.dumps(finite(record), sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def append_line(path: Path, line: str) -> None:

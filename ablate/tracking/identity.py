@@ -1,8 +1,9 @@
 """Which runs are the same run: a hash of everything that can change a run's numbers.
 
 In it: the resolved config of the run, the content of the data, the versions of the libraries that
-compute, and the source of the modules that this run executes. Not in it: paths, logger, names,
-the number of jobs, the study. So a change of the README or of another variant re-runs nothing.
+compute, and what the modules that this run executes say: their syntax trees, without comments,
+docstrings and layout. Not in it: paths, logger, names, the number of jobs, the study. So a change
+of the README, of a comment or of another variant re-runs nothing.
 
 Keys that act only in testing are left out of the identity of training. They make, together with
 that identity, the identity of an evaluation: another search tests the same weights.
@@ -16,7 +17,7 @@ import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -32,6 +33,7 @@ IN_TESTING = ("search", "test_splits")
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.run",)
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # Watching a run does not change it, and what only accepts or refuses a config cannot either: the
 # config itself is in the identity. `evaluate` belongs to evaluations.
 UNEXECUTED = (
@@ -60,7 +62,7 @@ def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
         "data": data_fingerprint,
         "device": device_kind(config),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
-        "modules": _hashes([*ENTRY_MODULES, *_target_modules(trained)]),
+        "modules": source_hashes([*ENTRY_MODULES, *_target_modules(trained)]),
     }
 
 
@@ -70,8 +72,8 @@ def evaluation_parts(config: DictConfig, training: str) -> dict[str, Any]:
     tree = {key: plain[key] for key in IN_TESTING}
     for node, keys in IN_TESTING_OF.items():
         tree[node] = {key: plain[node][key] for key in keys}
-    hashes = _hashes([*_target_modules(tree)])
-    evaluate = {"ablate.evaluate": _source_hash("ablate.evaluate")}
+    hashes = source_hashes([*_target_modules(tree)])
+    evaluate = {"ablate.evaluate": _read("ablate.evaluate").hash}
     return {"training": training, "config": tree, "modules": hashes | evaluate}
 
 
@@ -88,8 +90,9 @@ def device_kind(config: DictConfig) -> str:
     return torch.cuda.get_device_name() if on_gpu and torch.cuda.is_available() else "cpu"
 
 
-def _hashes(names: list[str]) -> dict[str, str]:
-    return {name: _source_hash(name) for name in sorted(closure(names))}
+def source_hashes(names: list[str]) -> dict[str, str]:
+    """Return what stands for the source of `names` and of all that importing them brings in."""
+    return {name: _read(name).hash for name in sorted(closure(names))}
 
 
 def closure(names: list[str]) -> set[str]:
@@ -101,7 +104,7 @@ def closure(names: list[str]) -> set[str]:
         if name in found or name.startswith(UNEXECUTED):
             continue
         found.add(name)
-        waiting.extend(_imports(name))
+        waiting.extend(_read(name).imports)
     return found
 
 
@@ -143,14 +146,26 @@ def _spec_origin(name: str) -> str | None:
     return spec.origin if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
+class Source(NamedTuple):
+    """What is known of a module: a hash of what it says, and the modules of ours it imports."""
+
+    hash: str
+    imports: tuple[str, ...]
+
+
 @functools.cache
-def _imports(name: str) -> tuple[str, ...]:
-    """Modules of the `ablate` package that a module imports, wherever the statement stands."""
+def _read(name: str) -> Source:
     origin = _spec_origin(name)
     if origin is None:
-        return ()
+        return Source("", ())
+    tree = ast.parse(Path(origin).read_text())
+    return Source(source_hash(tree), _imports(tree))
+
+
+def _imports(tree: ast.Module) -> tuple[str, ...]:
+    """Modules of the `ablate` package that source imports, wherever the statement stands."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(Path(origin).read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
@@ -158,7 +173,13 @@ def _imports(name: str) -> tuple[str, ...]:
     return tuple(n for n in names if n.startswith("ablate.") and _spec_origin(n))
 
 
-@functools.cache
-def _source_hash(name: str) -> str:
-    origin = _spec_origin(name)
-    return hashlib.sha256(Path(origin).read_bytes()).hexdigest()[:16] if origin else ""
+def source_hash(tree: ast.Module) -> str:
+    """16 hexadecimal digits that comments, docstrings and layout do not change.
+
+    The tree loses its docstrings. Versions of Python write trees differently, so each has hashes of
+    its own.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]

@@ -1,6 +1,5 @@
 """One half of a run's record: what training left, or what an evaluation of it left."""
 
-import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -11,8 +10,10 @@ from typing import Any
 import yaml
 from pytorch_lightning.utilities import rank_zero_only
 
-from ablate.tracking.files import write_json, write_text, writing
+from ablate.errors import UserError
+from ablate.tracking.files import clear_unfinished, seal, write_json, write_text, writing
 from ablate.tracking.identity import digest
+from ablate.tracking.sealed import RESULT, digests, read_result
 
 RESULTS = ("finished", "diverged", "collapsed")  # failed is not a result: it is tried again
 
@@ -20,8 +21,11 @@ RESULTS = ("finished", "diverged", "collapsed")  # failed is not a result: it is
 class Part:
     """A folder that an identity names, and that ends with a result.json.
 
-    Only the first process of a run writes.
+    Only the first process of a run writes. The result is sealed and has the digests of the files
+    that the patterns in `kept` name: with one of them changed, it is no result any more.
     """
+
+    kept: tuple[str, ...] = ("config.yaml", "identity.json")
 
     def __init__(self, parent: Path, parts: dict[str, Any]) -> None:
         self.parts = parts
@@ -30,20 +34,23 @@ class Part:
         self.seconds: dict[str, float] = {}
         self.writes = getattr(rank_zero_only, "rank", 0) == 0
         self._started = time.time()
+        self._damage = ""
 
     def result(self) -> dict[str, Any] | None:
-        """The result that lies there, or None; a damaged one is named."""
-        path = self.folder / "result.json"
+        """The result that lies there, or None; a damaged one is named, once."""
         try:
-            found: dict[str, Any] = json.loads(path.read_text())
-            status, _ = found["status"], (found["metrics"], found["seconds"], found["ended"])
-        except FileNotFoundError:
+            found = read_result(self.folder, self.identity)
+        except UserError as error:
+            if self.writes and str(error) != self._damage:
+                print(f"{error}: what it said is made again", flush=True)
+            self._damage = str(error)
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            if self.writes:
-                print(f"{path} is damaged ({type(error).__name__}): what it said is made again")
-            return None
-        return found if status in RESULTS else None
+        return found if found and found["status"] in RESULTS else None
+
+    def tidy(self) -> None:
+        """Remove what a process that was killed was writing; nobody else may be at this part."""
+        for folder in (self.folder, *self.folder.glob("*/"), *self.folder.glob("tests/*/")):
+            clear_unfinished(folder, alone=True)
 
     def clear(self, *, keep: tuple[str, ...] = ()) -> None:
         """Make the folder, and empty it but for `keep`."""
@@ -71,7 +78,10 @@ class Part:
         return time.time() - self._started
 
     def finish(self, status: str, metrics: dict[str, Any], **more: Any) -> dict[str, Any]:
-        """Write result.json, the last thing that this part does, and return what it says."""
+        """Write result.json, the last thing that this part does, and return what it says.
+
+        A failure has no files: they change when it is gone on with.
+        """
         found: dict[str, Any] = {
             "status": status,
             "identity": self.identity,
@@ -79,8 +89,9 @@ class Part:
             "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
             "wall_seconds": round(self.wall_seconds, 3),
             "ended": round(time.time(), 3),
+            "files": digests(self.folder, self.kept) if status in RESULTS else {},
             **more,
         }
         if self.writes:
-            write_json(self.folder / "result.json", found)
+            write_json(self.folder / RESULT, seal(found))
         return found

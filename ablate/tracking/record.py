@@ -5,10 +5,12 @@ results/runs/<identity>/
     environment.json   versions, command        metrics.jsonl   values as they come
     checkpoints/       while it trains          weights.pt      the weights that are tested
     tokenizer/         to translate later       tests/          evaluations (`EvaluationRecord`)
-    result.json        status and metrics of training; exists only when training has ended
+    result.json        status and metrics of training, digests of the files above, and a seal
+                       (`ablate.tracking.files`); exists only when training has ended
 """
 
 import functools
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -38,8 +40,11 @@ from ablate.tracking.part import Part
 class Record(Part):
     """The folder of one training, with the evaluation that the config asks for.
 
-    `resumed` is true when an earlier process has begun or done the training.
+    `resumed` is true when an earlier process has begun or done the training. `weights_digest` is
+    that of the weights that are tested, once they are known; both results name it.
     """
+
+    kept = (*Part.kept, "environment.json", "metrics.jsonl", "tokenizer/*.json")
 
     def __init__(self, config: DictConfig, data_fingerprint: str) -> None:
         self.results = Path(config.paths.results)
@@ -48,6 +53,7 @@ class Record(Part):
         self.evaluation = EvaluationRecord(config, self)
         self.current: Part = self  # the part that an error would end
         self.resumed = False
+        self.weights_digest: str | None = None
         self.metrics = self.folder / "metrics.jsonl"
         self.weights = self.folder / "weights.pt"
         self.checkpoints = self.folder / "checkpoints"
@@ -69,8 +75,10 @@ class Record(Part):
                     raise UserError(
                         f"paths.results={self.results}: cannot write there ({error.strerror})"
                     ) from None
-        with held:
+        with held as lock:
             check_links(self.folder, self.folder.parent)
+            if lock is not None:
+                self.tidy()
             yield
 
     def found(self) -> dict[str, Any] | None:
@@ -79,7 +87,7 @@ class Record(Part):
         if trained is None or not self.evaluates(trained):
             return trained and self.whole(trained, None)
         tested = self.evaluation.result()
-        if tested is None or tested["ended"] < trained["ended"]:  # of weights that are gone
+        if tested is None or tested["weights"] != trained["weights"]:  # of weights that are gone
             return None
         return self.whole(trained, tested)
 
@@ -89,7 +97,8 @@ class Record(Part):
 
     def whole(self, trained: dict[str, Any], tested: dict[str, Any] | None) -> dict[str, Any]:
         """The results of both parts as one; the identity is that of the last."""
-        whole = {**trained, "training": self.identity, "folder": str(self.folder)}
+        whole = {key: value for key, value in trained.items() if key != "files"}
+        whole |= {"training": self.identity, "folder": str(self.folder)}
         if tested is None:
             return {"signatures": {}, **whole}
         return {
@@ -153,10 +162,15 @@ class Record(Part):
         """Length of metrics.jsonl."""
         return self.metrics.stat().st_size if self.metrics.exists() else 0
 
+    def metrics_digest(self, length: int) -> str:
+        """SHA-256 of the first bytes of metrics.jsonl."""
+        content = self.metrics.read_bytes() if self.metrics.exists() else b""
+        return hashlib.sha256(content[:length]).hexdigest()
+
     def keep_weights(self, weights: dict[str, Tensor]) -> None:
         """Keep the weights that are tested."""
         if self.writes:
-            write_tensors(self.weights, weights)
+            self.weights_digest = write_tensors(self.weights, weights)
 
     def keep_tokenizers(self, tokenizers: Tokenizers) -> None:
         """Keep the vocabularies, without which the weights mean nothing."""
@@ -168,7 +182,8 @@ class Record(Part):
 
     def finish(self, status: str, metrics: dict[str, Any], **more: Any) -> dict[str, Any]:
         """Write result.json of training; checkpoints are of no use any more."""
-        found = super().finish(status, metrics, seed=self.config.seed, **more)
+        more = {"seed": self.config.seed, "weights": self.weights_digest, **more}
+        found = super().finish(status, metrics, **more)
         if status != "failed":
             self.drop_checkpoints()
         return found

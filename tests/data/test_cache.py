@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from ablate.data.cache import MANIFEST, is_whole, key, open_cache
+from ablate.data.cache import MANIFEST, _digest, damage, key, open_cache
 from ablate.data.pairs import Pairs
 from ablate.data.scheme.bpe import Bpe
 from ablate.data.scheme.char import Char
@@ -133,11 +133,11 @@ def test_the_key_follows_text_and_settings(tmp_path, corpus, write, parallel):
     assert key(corpus(), Bpe(vocab_size=100, joint=True)) == keys[0]
 
 
-@pytest.mark.parametrize("damage", ["missing", "short", "no manifest", "bad manifest", "empty"])
-def test_a_damaged_cache_is_built_again(tmp_path, corpus, damage):
+@pytest.mark.parametrize("how", ["missing", "short", "no manifest", "bad manifest", "empty"])
+def test_a_damaged_cache_is_built_again(tmp_path, corpus, how):
     before = sentences_of(open_cache(tmp_path, corpus(), BPE).split("train")[0])
     place = folder(tmp_path, corpus())
-    match damage:
+    match how:
         case "missing":
             (place / "test.tgt.offsets").unlink()
         case "short":
@@ -149,10 +149,43 @@ def test_a_damaged_cache_is_built_again(tmp_path, corpus, damage):
         case "empty":
             shutil.rmtree(place)
             place.mkdir()
-    assert not is_whole(place)
+    assert damage(place)
     assert sentences_of(open_cache(tmp_path, corpus(), BPE).split("train")[0]) == before
-    assert is_whole(place)
+    assert not damage(place)
     assert os.listdir(place.parent) == [place.name]
+
+
+def test_a_changed_bit_in_any_file_is_named_and_built_again(tmp_path, corpus, capsys):
+    open_cache(tmp_path, corpus(), BPE)
+    place = folder(tmp_path, corpus())
+    whole = {path.name: path.read_bytes() for path in place.iterdir()}
+    assert {"joint.json", "train.tgt.ids", "train.src.offsets", MANIFEST} <= set(whole)
+    for name, content in whole.items():
+        for at in (0, len(content) // 2, len(content) - 1):
+            changed = bytearray(content)
+            changed[at] ^= 1
+            (place / name).write_bytes(changed)
+            _digest.cache_clear()  # as in another process
+            open_cache(tmp_path, corpus(), BPE)
+            (line,) = capsys.readouterr().out.splitlines()
+            assert line.startswith(f"{place / name} is damaged") and line.endswith("built anew")
+            assert {path.name: path.read_bytes() for path in place.iterdir()} == whole
+
+
+def test_the_files_of_a_cache_are_read_once_to_check_them(tmp_path, corpus, monkeypatch):
+    open_cache(tmp_path, corpus(), BPE)
+    monkeypatch.setattr("ablate.data.cache.digest_of", None)
+    open_cache(tmp_path, corpus(), BPE)
+
+
+def test_what_a_killed_builder_has_left_goes_when_another_builds(tmp_path, corpus):
+    from ablate.tracking.files import _place
+
+    left = tmp_path / "tokens" / f".half.{2**22 + 1}@{_place()}"  # beyond all process numbers
+    left.mkdir(parents=True)
+    (left / "train.src.ids").touch()
+    open_cache(tmp_path, corpus(), BPE)
+    assert not left.exists()
 
 
 def test_several_processes_build_at_once(tmp_path, corpus):
@@ -174,7 +207,7 @@ def test_several_processes_build_at_once(tmp_path, corpus):
     assert len(set(sums)) == 1
     place = folder(tmp_path, corpus())
     assert os.listdir(place.parent) == [place.name]
-    assert is_whole(place)
+    assert not damage(place)
 
 
 def test_the_slower_of_two_builders_uses_the_folder_of_the_first(tmp_path, corpus, monkeypatch):

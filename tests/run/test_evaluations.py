@@ -1,12 +1,13 @@
 """What acts only in testing never trains again."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
 
+from ablate.tracking.files import seal, write_json
 from ablate.tracking.identity import digest, evaluation_parts, parts
+from ablate.tracking.sealed import read_sealed
 from ablate.train.module import Training
 
 TESTING = ("search=greedy", "search.size=2", "test_splits=[test,test_long]", "batch.test_padding=3")
@@ -75,10 +76,10 @@ def test_kept_weights_give_what_those_just_trained_gave(go):
 
 def test_an_evaluation_of_weights_that_are_gone_is_made_again(go):
     first = go()
-    path = Path(first["folder"], "result.json")
-    trained = json.loads(path.read_text())
-    path.write_text(json.dumps({**trained, "ended": first["ended"] + 1}))
-    assert not go()["reused"]
+    path = Path(first["evaluation"], "result.json")
+    write_json(path, seal({**read_sealed(path), "weights": "of an earlier training"}))
+    again = go()
+    assert (again["reused"], again["trained"]) == (False, False)
 
 
 def test_validation_has_a_search_of_its_own(go):

@@ -1,8 +1,10 @@
 """What makes two runs the same run."""
 
+import ast
+
 import pytest
 
-from ablate.tracking.identity import closure, digest, parts
+from ablate.tracking.identity import closure, digest, parts, source_hash
 
 
 @pytest.fixture
@@ -65,3 +67,39 @@ def test_only_the_modules_that_a_run_executes_count(compose):
 
 def test_imports_are_followed():
     assert {"ablate.train.module", "ablate.data.batching"} <= closure(["ablate.run"])
+
+
+SOURCE = '''"""A module."""
+RATE = 0.1
+
+
+class Part:
+    """A part."""
+
+    def act(self):
+        """Act."""
+        return "what it says"  # why
+'''
+
+
+def hashed(text):
+    return source_hash(ast.parse(text))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# why", "# another reason"),
+        ('"""Act."""', '"""Act, with care.\n\n        At length.\n        """'),
+        ('    """A part."""\n\n', ""),
+        ('"""A module."""', "# A module."),
+        ('return "what it says"', 'return (\n            "what it says"\n        )'),
+    ],
+)
+def test_comments_docstrings_and_layout_keep_the_identity(old, new):
+    assert hashed(SOURCE.replace(old, new)) == hashed(SOURCE)
+
+
+@pytest.mark.parametrize(("old", "new"), [("0.1", "0.2"), ("what it", "what he"), ("act", "do")])
+def test_what_runs_changes_the_identity(old, new):
+    assert hashed(SOURCE.replace(old, new)) != hashed(SOURCE)

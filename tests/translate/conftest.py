@@ -12,7 +12,6 @@ def lines():
 def finished(tmp_path_factory):
     """The folder of a run with random weights; tests that change it take a copy (`run`)."""
     import hydra
-    import torch
     import yaml
     from omegaconf import OmegaConf
 
@@ -22,6 +21,7 @@ def finished(tmp_path_factory):
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
     from ablate.schema import CONF
+    from ablate.tracking.files import write_tensors
 
     sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]
     vocabulary = ["tokenizer=char", "tokenizer.vocab_size=null", "tokenizer.joint=true"]
@@ -35,10 +35,30 @@ def finished(tmp_path_factory):
     size = tokenizers.src.size
     model = build(config.model, src_vocab=size, tgt_vocab=size, joint_vocab=True)
     initialise(model, 1)
-    torch.save(model.state_dict(), folder / "weights.pt")
+    write_tensors(folder / "weights.pt", model.state_dict())
     plain = OmegaConf.to_container(config, resolve=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(plain))
+    _seal(folder)
     return folder
+
+
+def _seal(folder):
+    """Give a run the record that it would have if its files had always been these."""
+    from ablate.tracking.files import read_tensors, seal, write_json
+    from ablate.tracking.sealed import digests
+
+    files = digests(folder, ("config.yaml", "tokenizer/*.json"))
+    try:
+        weights = read_tensors(folder / "weights.pt")[1]
+    except Exception:
+        weights = "of no use"
+    write_json(folder / "result.json", seal({"weights": weights, "files": files}))
+
+
+@pytest.fixture
+def seal_again():
+    """Seal a run folder whose files a test has changed."""
+    return _seal
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import torch
 import yaml
 
 from ablate.cli.main import main
+from ablate.tracking.files import write_tensors
 
 HARM = "harm"  # what foreign code would leave in the folder of a run
 
@@ -147,7 +148,7 @@ def widen_model(run):
 def rename_weight(run):
     weights = torch.load(run / "weights.pt")
     weights["extra"] = torch.zeros(())
-    torch.save(weights, run / "weights.pt")
+    write_tensors(run / "weights.pt", weights)
     return "extra is a number there and missing in the model"
 
 
@@ -267,8 +268,9 @@ HARMS = (
 
 
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
-def test_unusable_runs_are_one_sentence(translate, run, harm):
+def test_unusable_runs_are_one_sentence(translate, run, seal_again, harm):
     message = harm(run)
+    seal_again(run)  # or the seal would be what is named
     status, out, err = translate(f"checkpoint={run}")
     assert (status, out) == (2, "")
     assert message in err
@@ -283,3 +285,49 @@ def test_any_unicode_gets_one_line(translate, finished, lines):
     assert out.count("\n") == len(odd) + 1
     known = translate(f"checkpoint={finished}", text=text_of(lines[:1]))[1]
     assert out.splitlines()[-1:] == known.splitlines()
+
+
+def fewer_heads(run):
+    edit(run, lambda config: config["model"].update(n_heads=1))
+    return "config.yaml is damaged or was edited"
+
+
+def other_piece(run):
+    path = run / "tokenizer" / "joint.json"
+    path.write_text(path.read_text().replace('"H"', '"h"'))
+    return "joint.json is damaged or was edited"
+
+
+def flip_a_weight(run):
+    content = bytearray((run / "weights.pt").read_bytes())
+    content[len(content) // 2] ^= 1
+    (run / "weights.pt").write_bytes(content)
+    return "weights.pt is damaged"
+
+
+def other_weights(run):
+    weights = torch.load(run / "weights.pt")
+    write_tensors(run / "weights.pt", {name: value + 1 for name, value in weights.items()})
+    return "weights.pt holds the weights of another run"
+
+
+def edit_record(run):
+    text = (run / "result.json").read_text()
+    (run / "result.json").write_text(text.replace('"seal": "', '"note": "", "seal": "'))
+    return "result.json is damaged or was edited"
+
+
+def drop_record(run):
+    (run / "result.json").unlink()
+    return "which holds no result.json"
+
+
+CHANGES = (fewer_heads, other_piece, flip_a_weight, other_weights, edit_record, drop_record)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_what_was_changed_since_the_run_ended_is_named_and_not_used(translate, run, change):
+    message = change(run)
+    status, out, err = translate(f"checkpoint={run}")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err

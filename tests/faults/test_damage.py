@@ -1,0 +1,238 @@
+"""Files that were changed since they were written: each is named, and never used."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.restore import restore
+from ablate.study.gather import gather
+from ablate.task import Translation
+from ablate.tracking.files import seal, unfinished, write_json
+
+SLOW = pytest.mark.slow
+# Files of a finished run, below its folder, and whether it has to be trained again.
+TRAINING = (
+    *("result.json", "config.yaml", "identity.json", "environment.json", "metrics.jsonl"),
+    "tokenizer/joint.json",
+)
+TESTING = ("result.json", "config.yaml", "identity.json", "test.hyp", "test.stats.npz")
+
+
+def flip(place):
+    def flipped(content):
+        changed = bytearray(content)
+        changed[place(len(content))] ^= 1
+        return bytes(changed)
+
+    return flipped
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "half": lambda content: content[: len(content) // 2],
+    "first bit": flip(lambda size: 0),
+    "bit in the first half": flip(lambda size: size // 3),
+    "bit in the middle": flip(lambda size: size // 2),
+    "last bit": flip(lambda size: size - 1),
+}
+
+
+def says_the_same(path, content):
+    """Whether a change of JSON is none, such as one of the last digit of a number."""
+    try:
+        return path.suffix == ".json" and json.loads(content) == json.loads(path.read_bytes())
+    except ValueError:
+        return False
+
+
+def damage(path, how):
+    """Change a file; False when that says the same as before."""
+    content = DAMAGES[how](path.read_bytes())
+    if says_the_same(path, content):
+        return False
+    path.write_bytes(content)
+    return True
+
+
+@pytest.fixture
+def finished(go, tmp_path):
+    """A finished run in the folder "whole": what it says."""
+    return go("whole")
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """Copy its results under another name; return the folders of the training and of the test."""
+
+    def copy(name):
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", tmp_path / name)
+        folder = tmp_path / name / "runs" / finished["training"]
+        return folder, folder / "tests" / finished["identity"]
+
+    return copy
+
+
+def test_changed_results_are_named_and_made_again(go, left, finished, copied, capfd):
+    whole = left(finished)
+    edits = (
+        (0, "result.json", '"val/nll": ', '"val/nll": 1', True),
+        (0, "metrics.jsonl", '"val/nll": ', '"val/nll": 1', True),
+        (1, "result.json", '"finished"', '"diverged"', False),
+        (1, "test.hyp", "\n", " .\n", False),
+    )
+    for part, name, old, new, trained in edits:
+        path = copied("changed")[part] / name
+        path.write_text(path.read_text().replace(old, new, 1))
+        capfd.readouterr()
+        found = go("changed")
+        assert f"{path} is damaged or was edited" in capfd.readouterr().out
+        assert found["trained"] is trained
+        assert left(found) == whole
+
+
+def test_a_metrics_line_that_was_cut_in_half_is_named(go, left, finished, copied, capfd):
+    path = copied("cut")[0] / "metrics.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:3], lines[3][:9] + "\n", *lines[4:]]))
+    found = go("cut")
+    assert f"{path} is damaged" in capfd.readouterr().out
+    assert left(found) == left(finished)
+
+
+def test_weights_of_another_run_are_refused(go, finished, copied, capfd):
+    other = go("whole", "seed=2")
+    folder, _ = copied("mixed")
+    shutil.copyfile(Path(other["folder"], "weights.pt"), folder / "weights.pt")
+    with pytest.raises(UserError, match=r"weights\.pt holds the weights of another run"):
+        restore(folder, {}, [], "cpu", 1)
+    found = go("mixed", "search=greedy")
+    assert "weights of another run: the run trains anew" in capfd.readouterr().out
+    assert found["metrics"]["val/nll"] == finished["metrics"]["val/nll"]
+
+
+def test_the_folder_of_another_run_is_refused(go, finished, copied, capfd):
+    other = go("whole", "seed=2")
+    folder, _ = copied("swapped")
+    shutil.rmtree(folder)
+    shutil.copytree(other["folder"], folder)
+    found = go("swapped")
+    assert f"result.json belongs to another run, {other['training']}" in capfd.readouterr().out
+    assert found["metrics"] == finished["metrics"]
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Write the folder of a sweep with one cell, as the sweep itself would."""
+
+    def written(found, folder, tests):
+        about = {"name": "one", "study": None, "regime": {}, "registration": {"command": ""}}
+        write_json(tmp_path / "sweep" / "study.json", about)
+        link = {"cell": 0, "seed": 1, "levels": {}, "overrides": [], **found}
+        link |= {"folder": str(folder), "evaluation": str(tests)}
+        write_json(tmp_path / "sweep" / "cells" / "0000.json", seal(link))
+        return tmp_path / "sweep"
+
+    return written
+
+
+def test_evidence_is_not_gathered_from_what_was_changed(finished, copied, sweep):
+    folder = sweep(finished, *copied("gathered"))
+    assert gather(folder).runs[0]["metrics"] == finished["metrics"]
+    for part, name in ((0, "result.json"), (0, "metrics.jsonl"), (1, "test.stats.npz")):
+        path = copied("gathered")[part] / name
+        damage(path, "bit in the middle")
+        with pytest.raises(UserError, match=rf"{name} .*: the command of the sweep makes it again"):
+            gather(folder)
+    copied("gathered")
+    link = folder / "cells" / "0000.json"
+    link.write_text(link.read_text().replace('"val/nll": ', '"val/nll": 1', 1))
+    with pytest.raises(UserError, match=r"0000\.json is damaged or was edited"):
+        gather(folder)
+
+
+def test_what_a_killed_process_was_writing_goes_when_its_run_is_opened_again(go, copied):
+    folder, tests = copied("killed")
+    names = [
+        unfinished(part / name).with_suffix(".7@another-machine")
+        for part in (folder, tests)
+        for name in ("result.json", "wandb.json")
+    ]
+    for path in names:
+        path.touch()
+    assert go("killed")["reused"]
+    assert not any(path.exists() for path in names)
+
+
+@pytest.fixture
+def table():
+    """Rows that are printed at the end."""
+    rows = []
+    yield lambda *row: rows.append(row)
+    for row in sorted(rows):
+        print("  ".join(f"{cell:<24}" for cell in row))
+
+
+@SLOW
+@pytest.mark.timeout(1800)
+def test_every_damage_to_every_file_of_a_finished_run(go, left, finished, copied, table, capfd):
+    whole = left(finished)
+    parts = [(0, name) for name in TRAINING] + [(1, name) for name in TESTING]
+    for part, name in parts:
+        for how in DAMAGES:
+            path = copied("damaged")[part] / name
+            if not damage(path, how):
+                continue
+            capfd.readouterr()
+            found = go("damaged")
+            assert f"{path} is damaged" in capfd.readouterr().out, how
+            assert left(found) == whole, (name, how)
+            again = "trained again" if found["trained"] else "tested again"
+            table(f"{('run', 'test')[part]}/{name}", how, again)
+
+
+@SLOW
+def test_every_damage_to_what_is_translated_with(go, finished, copied, table, capfd):
+    for name in ("result.json", "config.yaml", "tokenizer/joint.json", "weights.pt"):
+        for how in DAMAGES:
+            folder, _ = copied("damaged")
+            if not damage(folder / name, how):
+                continue
+            with pytest.raises(UserError, match=Path(name).name.replace(".", r"\.")):
+                restore(folder, {}, [], "cpu", 1)
+            table(name, how, "translate refuses")
+            if name == "weights.pt":
+                capfd.readouterr()
+                assert go("damaged", "search=greedy")["trained"]
+                assert "weights.pt is damaged" in capfd.readouterr().out
+                table(name, how, "another search trains again")
+
+
+@SLOW
+@pytest.mark.timeout(1800)
+def test_every_damage_to_the_state_of_an_interrupted_run(go, kill, left, tmp_path, table, capfd):
+    best = "checkpoint.tested=best"
+    whole = left(go("whole", best))
+    kill("half", Translation, "training_step", 12, best)
+    (half,) = (tmp_path / "half" / "runs").iterdir()
+    for name in ("checkpoints/last.ckpt", "checkpoints/best.pt", "metrics.jsonl"):
+        for how in DAMAGES:
+            folder = tmp_path / "damaged" / "runs" / half.name
+            shutil.rmtree(tmp_path / "damaged", ignore_errors=True)
+            shutil.copytree(half, folder)
+            if name == "metrics.jsonl" and how == "last bit":
+                continue  # behind what the state counts, where a torn line is dropped
+            damage(folder / name, how)
+            capfd.readouterr()
+            try:
+                found, result = go("damaged", best), "starts anew"
+                said = capfd.readouterr().out
+            except UserError as error:
+                said, result = str(error), "refused, then starts anew"
+                found = go("damaged", best)
+            assert Path(name).name in said and ("damaged" in said or "lost lines" in said), how
+            assert left(found) == whole, (name, how)
+            table(name, how, result)

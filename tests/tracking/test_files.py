@@ -1,0 +1,106 @@
+"""What is written can be told from what was changed since, and what was never finished goes."""
+
+import math
+import multiprocessing
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+from ablate.tracking import files
+from ablate.tracking.files import check_seal, clear_unfinished, read_tensors, seal, write_json
+from ablate.tracking.sealed import read_sealed
+
+RECORD = {
+    "status": "finished",
+    "metrics": {"val/nll": 1.25, "test/bleu": math.nan},
+    "seeds": (1, 2),
+}
+
+
+def test_a_seal_holds_for_what_was_written_in_any_order(tmp_path):
+    write_json(tmp_path / "record.json", seal(RECORD))
+    found = read_sealed(tmp_path / "record.json")
+    assert found == {
+        "status": "finished",
+        "metrics": {"val/nll": 1.25, "test/bleu": None},
+        "seeds": [1, 2],
+    }
+    assert check_seal(dict(reversed(seal(found).items())))
+    assert seal(found)["seal"] == seal(RECORD)["seal"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("1.25", "1.24"), ("finished", "diverged"), ("null", "1.0"), ('"seal"', '"was"'), ("{", "[")],
+)
+def test_an_edited_record_is_named(tmp_path, old, new):
+    path = tmp_path / "record.json"
+    write_json(path, seal(RECORD))
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(UserError, match=r"record\.json is damaged"):
+        read_sealed(path)
+
+
+@pytest.mark.parametrize("record", [None, [], 7, {}, {"seal": None}, {"seal": ""}])
+def test_what_was_never_sealed_has_no_seal(record):
+    assert not check_seal(record)
+
+
+def test_tensors_come_back_and_any_changed_bit_is_noticed(tmp_path):
+    path = tmp_path / "weights.pt"
+    digest = files.write_tensors(path, {"w": torch.arange(3.0)})
+    state, found = read_tensors(path)
+    assert torch.equal(state["w"], torch.arange(3.0))
+    assert found == digest
+    assert torch.equal(torch.load(path, weights_only=True)["w"], state["w"])  # others read it too
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7):
+        changed = bytearray(whole)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match="digest"):
+            read_tensors(path)
+
+
+def test_tensors_of_a_file_that_is_cut_are_refused(tmp_path):
+    path = tmp_path / "weights.pt"
+    files.write_tensors(path, {"w": torch.arange(3.0)})
+    for size in (0, 1, 65, 66, 200):
+        path.write_bytes(path.read_bytes()[:size])
+        with pytest.raises(ValueError):
+            read_tensors(path)
+
+
+def number_of_a_process_that_is_gone():
+    process = multiprocessing.get_context("fork").Process(target=int)
+    process.start()
+    process.join()
+    return process.pid
+
+
+def test_only_what_processes_that_are_gone_have_left_is_cleared(tmp_path):
+    gone, place = number_of_a_process_that_is_gone(), files._place()
+    living = files.unfinished(tmp_path / "result.json")
+    left = {
+        living.name: False,
+        f".report.md.{gone}@{place}": True,
+        f".report.md.{gone}@another-machine": False,
+        f"report.md.{gone}@{place}": False,  # is not hidden
+        f".notes.{gone}": False,
+        ".a@b": False,
+    }
+    for name in left:
+        (tmp_path / name).touch()
+    (tmp_path / f".tokens.{gone}@{place}").mkdir()
+    (tmp_path / f".tokens.{gone}@{place}" / "ids").touch()
+    clear_unfinished(tmp_path)
+    kept = sorted(name for name, goes in left.items() if not goes)
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
+
+
+def test_who_is_alone_in_a_folder_clears_what_any_machine_has_left(tmp_path):
+    for name in (".result.json.7@another-machine", files.unfinished(tmp_path / "a").name, ".keep"):
+        (tmp_path / name).touch()
+    clear_unfinished(tmp_path, alone=True)
+    assert [path.name for path in tmp_path.iterdir()] == [".keep"]
