@@ -42,6 +42,7 @@ UNEXECUTED = (
         "ablate.errors",
         "ablate.evaluate",
         "ablate.length_check",
+        "ablate.precision",
     ),
 )
 
