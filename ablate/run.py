@@ -23,6 +23,7 @@ from ablate.measure.heads import SENTENCES, head_distances
 from ablate.model.base import Model
 from ablate.model.build import build
 from ablate.parts_check import check_parts
+from ablate.precision import settle
 from ablate.probe.base import Probe
 from ablate.progress_bar import StepBar
 from ablate.resume import Saved, StateKeeper, WholeFiles, last_saved
@@ -46,6 +47,7 @@ def run(config: DictConfig) -> dict[str, Any]:
         UserError: the config, the data or their combination cannot work; a file cannot be written.
         SystemExit: the process was asked to end; the next call goes on.
     """
+    settle(config)
     check(config)
     for key, name in (("name", config.name), *(("test_splits", s) for s in config.test_splits)):
         check_name(key, name)

@@ -7,8 +7,9 @@ Both sides get the same sentences, vocabulary, token budget, dropout sites, labe
 number of threads, and count non-padding target tokens. A ratio is the median over the rounds of
 ours / other, each round measuring the two one after the other. `run` is the folder of a finished
 run of `model=tiny` on this data, whose weights both sides decode with; without it a short one is
-trained first. Everything else goes to `ablate` as it is. Puts its rows into bench/results.json
-and prints the table; docs/benchmarks.md says what each row means.
+trained first. Where no row says otherwise, ours trains in the precision that
+`trainer.precision=auto` is on this machine. Everything else goes to `ablate` as it is. Puts its
+rows into bench/results.json and prints the table; docs/benchmarks.md says what each row means.
 """
 
 import sys
@@ -18,14 +19,16 @@ from pathlib import Path
 
 from bench.command import environment, finish, options, run, told
 from bench.record import Row, keep, row
-from bench.setting import BF16, TINY, WIDE, Setting
+from bench.setting import FAST, PRECISION, TINY, WIDE, Setting
 from bench.sweep_overhead import seconds_beyond
 from bench.table import table
 
 Comparison = Callable[[Setting, str], list[Row]]
 
 TOKENS = "target tokens/s"
-TRICKS = ("--bf16", "--loss", "chunk", "--dropout", "bytes")
+AUTO = f"auto: {PRECISION}"
+BF16 = ("--bf16",) if PRECISION == "bf16-mixed" else ()
+TRICKS = (*BF16, "--loss", "chunk", "--dropout", "bytes")
 # glibc keeps what it has: the baseline's counterpart of ablate.allocator
 MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": "8589934592",
@@ -34,7 +37,6 @@ MALLOC = {
 }
 OVERHEAD_LIMIT = 0.03
 SWEEP_OVERHEAD_LIMIT = 1.0
-SMALLEST_PEER_MIB = 1420  # OpenNMT-py, the smallest of the peers that were measured once
 DEFAULTS = {
     "rounds": 5,
     "seconds": 30.0,
@@ -85,32 +87,27 @@ def sweep_tiny(setting: Setting, what: str) -> list[Row]:
     runs = setting.options["threads"]
 
     def rate() -> float:
-        arms = [[*TINY, BF16, f"seed={seed}"] for seed in range(1, runs + 1)]
+        arms = [[*TINY, FAST, f"seed={seed}"] for seed in range(1, runs + 1)]
         return setting.several("train", *arms)
 
     def baseline() -> float:
         return float(setting.baseline("train", [])["tgt_tok_s_mean"])
 
-    settings = f"{runs} runs at once, one thread each, bf16-mixed; other: its defaults"
+    settings = f"{runs} runs at once, one thread each, {AUTO}; other: its defaults"
     return [setting.alternate(what, rate, baseline, TOKENS, settings)]
 
 
 def memory_train(setting: Setting, what: str) -> list[Row]:
-    """Compare peak resident memory with the baseline's, and with the smallest of the peers."""
-    mine = []
+    """Compare peak resident memory with the baseline's."""
 
     def peak() -> float:
-        mine.append(float(finish(setting.ours("train", TINY))["peak_mib"]))
-        return mine[-1]
+        return float(finish(setting.ours("train", TINY))["peak_mib"])
 
     def baseline() -> float:
         return float(setting.baseline("train", [])["peak_rss_mib"])
 
     settings = "fp32; other: the baseline's defaults"
-    measured = setting.alternate(f"{what}_baseline", peak, baseline, "MiB", settings)
-    peers = [float(SMALLEST_PEER_MIB)] * len(mine)
-    settings = "fp32; other: OpenNMT-py, the smallest peer, as recorded once"
-    return [row(what, mine, peers, "MiB", settings), measured]
+    return [setting.alternate(what, peak, baseline, "MiB", settings)]
 
 
 def overhead(setting: Setting, what: str) -> list[Row]:
@@ -119,12 +116,12 @@ def overhead(setting: Setting, what: str) -> list[Row]:
     steps = str(setting.options["overhead_steps"])
     budget = ("budget.steps=1000000", "budget.validate_every=1000000", f"threads={threads}")
     wandb = ("logger=wandb", "logger.mode=offline")
-    command = ["-m", "bench.overhead", steps, *TINY, BF16, *wandb, *budget, *setting.rest]
+    command = ["-m", "bench.overhead", steps, *TINY, FAST, *wandb, *budget, *setting.rest]
 
     def share() -> float:
         return float(run(command, environment(threads))["overhead"])
 
-    settings = f"{steps} steps, bf16-mixed, W&B offline; other: the limit"
+    settings = f"{steps} steps, {AUTO}, W&B offline; other: the limit"
     unit = "share of wall time"
     return [setting.alternate(what, share, lambda: OVERHEAD_LIMIT, unit, settings)]
 
@@ -141,17 +138,17 @@ def sweep_overhead(setting: Setting, what: str) -> list[Row]:
 
 
 COMPARISONS: dict[str, Comparison] = {
-    "train_tiny_bf16": training([*TINY, BF16], [], "bf16-mixed; other: its defaults, fp32"),
-    "train_tiny_bf16_all_tricks": training(
-        [*TINY, BF16],
+    "train_tiny_auto": training([*TINY, FAST], [], f"{AUTO}; other: its defaults, fp32"),
+    "train_tiny_auto_all_tricks": training(
+        [*TINY, FAST],
         TRICKS,
-        "bf16-mixed; other: bf16, chunked loss, byte dropout, malloc kept",
+        f"{AUTO}; other: the same, chunked loss, byte dropout, malloc kept",
         **MALLOC,
     ),
     "train_tiny_fp32": training(TINY, [], "fp32; other: its defaults"),
     "sweep_tiny": sweep_tiny,
     "train_wide": training(
-        [*WIDE, BF16], ["--arch", "base-ish"], "bf16-mixed; other: its defaults, fp32"
+        [*WIDE, FAST], ["--arch", "base-ish"], f"{AUTO}; other: its defaults, fp32"
     ),
     "overhead": overhead,
     "sweep_overhead": sweep_overhead,

@@ -27,6 +27,7 @@ from ablate.construct import construct
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model
+from ablate.precision import settle
 from ablate.run import hush_lightning, make_model, make_parts, prepare_data
 from ablate.schema import CONF
 from ablate.train.module import Training
@@ -80,6 +81,7 @@ def compose(overrides: list[str]) -> DictConfig:
         config = hydra.compose("config", overrides, return_hydra_config=True)
     with open_dict(config):
         del config["hydra"]
+        settle(config)
         if not any(override.startswith("logger=") for override in overrides):
             config.logger = None
     return config

@@ -5,8 +5,7 @@
 
 Installs JoeyNMT, transformers (HF) and CTranslate2 from the package index, trains and decodes
 with them in turn with ours, and puts the rows into bench/results.json. A peer that does not
-install is named in one line and left out. For those that no longer install at all the ratio to
-the baseline that was once measured stands, on the rows that `bench.compare` has measured here.
+install is named in one line and left out.
 """
 
 import subprocess
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 from ablate.errors import UserError
 from bench.command import finish, options, told
 from bench.compare import DEFAULTS
-from bench.record import Row, keep, machine, read, row
+from bench.record import Row, keep, read, row
 from bench.setting import TINY, Setting
 from bench.table import table
 
@@ -47,13 +46,6 @@ PEERS = {
     ),
     "hf": Peer("HF MarianMTModel", ("transformers",), "bench/peer_hf.py", True, True),
     "ctranslate2": Peer("CTranslate2", ("ctranslate2",), "bench/peer_ctranslate2.py", False, True),
-}
-# their speed over that of the baseline, both at once on one machine: fp32, 2 threads, malloc as
-# it comes; decoding to a fixed length, against the baseline with its cache
-RECORDED = {
-    "train_tiny_fp32": {"opennmt": 1.03, "fairseq": 1.00},
-    "greedy": {"opennmt": 0.88, "fairseq": 0.59, "joeynmt": 0.22},
-    "beam5": {"opennmt": 0.70, "fairseq": 0.72, "joeynmt": 0.19},
 }
 
 
@@ -132,26 +124,6 @@ def _peer(setting: Setting, name: str, interpreter: Path, mode: str, *arguments:
     return setting.baseline(mode, arguments, script=PEERS[name].script, python=str(interpreter))
 
 
-def recorded(rows: list[Row]) -> list[Row]:
-    """Return rows against the peers of RECORDED, from the rows against the baseline measured here.
-
-    The other side's figure is that of the baseline times the recorded ratio.
-    """
-    measured = [found for found in rows if found["machine"] == machine()]
-    return [
-        _against(found, peer, ratio)
-        for found in measured
-        for peer, ratio in RECORDED.get(found["what"], {}).items()
-    ]
-
-
-def _against(found: Row, peer: str, ratio: float) -> Row:
-    changed: Any = {key: found[key] / ratio for key in ("ratio", "ratio_min", "ratio_max")}
-    changed |= {"what": f"{found['what']}_{peer}", "other": found["other"] * ratio}
-    changed["settings"] = f"fp32; other: {peer}, recorded once as {ratio} x the baseline"
-    return {**found, **changed}
-
-
 @told
 def main() -> None:
     """Install and measure what is asked for, and keep each peer as soon as it is done."""
@@ -167,7 +139,7 @@ def main() -> None:
                 print(f"{PEERS[name].title} is left out: {error}", flush=True)
             else:
                 keep(rows)
-    print(table(keep(recorded(read()))))
+    print(table(read()))
 
 
 if __name__ == "__main__":

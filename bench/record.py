@@ -69,9 +69,11 @@ def read(path: Path = RESULTS) -> list[Row]:
 
 
 def merge(earlier: Sequence[Row], measured: Sequence[Row]) -> list[Row]:
-    """Return the earlier rows with those that were measured again replaced, new ones at the end."""
-    rows = {row["what"]: row for row in earlier}
-    return list((rows | {row["what"]: row for row in measured}).values())
+    """Return the earlier rows with those that were measured again replaced, new ones at the end.
+
+    What was measured on another machine stays.
+    """
+    return list({(row["what"], row["machine"]): row for row in (*earlier, *measured)}.values())
 
 
 def keep(measured: Sequence[Row], path: Path = RESULTS) -> list[Row]:

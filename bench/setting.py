@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
+from ablate.precision import fastest
 from ablate.run import prepare_data
 from ablate.tracking.record import Record
 from bench.command import environment, finish, run, start
@@ -22,7 +23,8 @@ from bench.table import number
 CORPUS = ("data=multi30k", "batch.tokens=4096", "model/residual=post_ln")
 TINY = ("model=tiny", *CORPUS)
 WIDE = ("model=small", *CORPUS)
-BF16 = "trainer.precision=bf16-mixed"
+PRECISION, _ = fastest("cpu")  # the rows name it
+FAST = f"trainer.precision={PRECISION}"
 ENDLESS = ("budget.steps=1000000", "budget.warmup=2000", "budget.validate_every=1000000")
 
 
@@ -124,7 +126,7 @@ class Setting:
     def _train(self) -> Path:
         """Train for `training_steps`, or find the run that did so before."""
         steps, threads = self.options["training_steps"], self.options["threads"]
-        overrides = [*TINY, BF16, "name=bench", "logger=none", f"threads={threads}", *self.rest]
+        overrides = [*TINY, FAST, "name=bench", "logger=none", f"threads={threads}", *self.rest]
         budget = [f"budget.{key}={steps}" for key in ("steps", "validate_every")]
         # so short a run of Post-LN collapses at the usual rate of 0.005
         overrides += [*budget, f"budget.warmup={max(1, steps // 3)}", "optimizer.lr=0.001"]
@@ -140,7 +142,7 @@ class Setting:
 def _rate(processes: Sequence[Any]) -> float:
     """Let processes that wait begin together, and return the sum of their rates."""
     for process in processes:
-        process.stdout.readline()
+        next((line for line in process.stdout if line == "ready\n"), None)
     for process in processes:
         with suppress(BrokenPipeError):  # it has failed, which `finish` will say
             process.stdin.write("\n")

@@ -6,7 +6,7 @@ python -m bench.table
 from collections.abc import Sequence
 
 from bench.command import told
-from bench.record import Row, read
+from bench.record import Row, machine, read
 
 HEAD = ("what", "ours", "other", "unit", "ours / other", "of which", "machine")
 
@@ -14,10 +14,11 @@ HEAD = ("what", "ours", "other", "unit", "ours / other", "of which", "machine")
 def table(rows: Sequence[Row]) -> str:
     """Return markdown: one line per row, machines as letters that are explained below."""
     machines = list(dict.fromkeys(row["machine"] for row in rows))
-    letters = {machine: chr(ord("A") + i) for i, machine in enumerate(machines)}
+    letters = {where: chr(ord("A") + i) for i, where in enumerate(machines)}
     lines = [_line(HEAD), _line(("---", "---:", "---:", "---", "---:", "---", "---"))]
     lines += [_line((*_cells(row), letters[row["machine"]])) for row in rows]
-    lines += ["", *(f"{letter}: {machine}" for machine, letter in letters.items())]
+    recorded = {where: "" if where == machine() else " (recorded there)" for where in letters}
+    lines += ["", *(f"{letter}: {where}{recorded[where]}" for where, letter in letters.items())]
     return "\n".join(lines)
 
 

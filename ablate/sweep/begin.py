@@ -6,6 +6,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError
+from ablate.precision import AUTO, settle
 from ablate.study.claim import check_study
 from ablate.study.command import command
 from ablate.study.registration import register
@@ -29,8 +30,9 @@ def begin(config: DictConfig) -> None:
         if given is not None and given < 1:
             raise UserError(f"{key}={given}: it must be at least 1")
     study = None if config.study is None else plain_study(config)
-    about = regime(config)
     _check_launcher(config, study)
+    settle(config)
+    about = regime(config)
     registration: dict[str, Any] = {}
     if study is not None:
         check_study(study)
@@ -51,6 +53,11 @@ def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:
         return
     if config.without:
         raise UserError("without needs hydra/launcher=ablate; with another one, say without=[]")
+    if config.trainer.precision == AUTO:
+        raise UserError(
+            "trainer.precision=auto needs hydra/launcher=ablate, which settles it for all cells; "
+            "with another one, say 32-true or bf16-mixed"
+        )
     if study is not None and study["tune"]:
         raise UserError(
             "study.tune needs hydra/launcher=ablate; with another one, choose the value of "

@@ -14,6 +14,7 @@ from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
+from ablate.precision import settle
 from ablate.study.registration import study_hash
 from ablate.tracking.arm import level
 from ablate.tracking.files import seal, write_json
@@ -49,6 +50,18 @@ class Cell:
         """Level of each factor of the study."""
         return levels(self.config)
 
+    @property
+    def argv(self) -> list[str]:
+        """The command line of this cell alone: what DDP starts its other processes with.
+
+        The precision is said again, for they must not settle `auto` anew.
+        """
+        sources = self.config.hydra.runtime.config_sources
+        folders = [s.path for s in sources if s.provider == "command-line" and s.schema == "file"]
+        flags = [argument for folder in folders for argument in ("--config-dir", folder)]
+        precision = json.dumps(self.config.trainer.precision)
+        return [*flags, *self.overrides, f"trainer.precision={precision}"]
+
     @cached_property
     def training(self) -> str:
         """Names what is trained: cells that share it differ in testing alone."""
@@ -78,6 +91,7 @@ def compose(
             composed = _reseeded(arms[arm], overrides)
         else:
             composed = context.config_loader.load_sweep_config(config, list(overrides))
+            settle(composed)
         with open_dict(composed):
             composed.hydra.sweep.dir = str(sweep)  # its time is the sweep's
             composed.hydra.job.id = str(number)

@@ -62,7 +62,7 @@ class Pool:
         sweep = Path(cell.config.hydra.sweep.dir)
         log = sweep / "logs" / f"{cell.number:04d}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        arguments = (context, cell, _argv(cell), str(log.resolve()))
+        arguments = (context, cell, cell.argv, str(log.resolve()))
         process = self._context.Process(target=work, args=arguments)
         process.start()
         self._running[process.sentinel] = (process, cell)
@@ -87,11 +87,3 @@ class Pool:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     sys.exit(128 + number)
-
-
-def _argv(cell: Cell) -> list[str]:
-    """The command line of this cell alone: what DDP starts its other processes with."""
-    sources = cell.config.hydra.runtime.config_sources
-    folders = [s.path for s in sources if s.provider == "command-line" and s.schema == "file"]
-    flags = [argument for folder in folders for argument in ("--config-dir", folder)]
-    return [*flags, *cell.overrides]

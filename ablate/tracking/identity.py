@@ -46,6 +46,7 @@ UNEXECUTED = (
         "ablate.length_check",
         "ablate.limits",
         "ablate.parts_check",
+        "ablate.precision",
     ),
 )
 

@@ -92,19 +92,6 @@ def test_generated_batches_have_the_same_tokens_at_every_length():
         assert bool((batch.inputs.tgt_in[:, 1:] == batch.targets[:, :-1]).all())
 
 
-def test_what_was_recorded_of_a_peer_goes_through_the_baseline_measured_here():
-    from bench.peers import RECORDED, recorded
-    from bench.record import row
-
-    measured = row("greedy", [900.0], [600.0], "sentences/s", "")
-    elsewhere = {**row("beam5", [1.0], [1.0], "sentences/s", ""), "machine": "another"}
-    rows = {found["what"]: found for found in recorded([measured, elsewhere])}
-    assert set(rows) == {f"greedy_{peer}" for peer in RECORDED["greedy"]}
-    fairseq = rows["greedy_fairseq"]
-    assert fairseq["ratio"] == pytest.approx(fairseq["ours"] / fairseq["other"])
-    assert fairseq["other"] == pytest.approx(600 * RECORDED["greedy"]["fairseq"])
-
-
 def test_a_peer_that_does_not_install_is_one_line(tmp_path, monkeypatch, capsys):
     from bench import peers
 

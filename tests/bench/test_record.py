@@ -44,6 +44,22 @@ def test_a_partial_run_replaces_its_rows_and_keeps_the_others(tmp_path):
     ]
 
 
+def test_what_was_measured_elsewhere_stays_and_is_marked(tmp_path):
+    from bench.record import keep, machine, read, row
+    from bench.table import table
+
+    path = tmp_path / "results.json"
+    here = row("speed", [2], [1], "s", "")
+    keep([{**row("speed", [7], [1], "s", ""), "machine": "Another, AMX"}], path)
+    keep([here], path)
+    keep([here], path)
+    assert [found["ours"] for found in read(path)] == [7, 2]
+    assert table(read(path)).splitlines()[-2:] == [
+        "A: Another, AMX (recorded there)",
+        f"B: {machine()}",
+    ]
+
+
 def test_a_row_has_the_promised_keys_and_names_the_machine():
     from bench.record import row
 
@@ -58,7 +74,8 @@ def test_the_committed_results_are_rows():
     from bench.record import read
 
     rows = read()
-    assert len({found["what"] for found in rows}) == len(rows)
+    assert len({(found["what"], found["machine"]) for found in rows}) == len(rows)
+    assert not [found["what"] for found in rows if "recorded once" in found["settings"]]
     for found in rows:
         assert KEYS - {"settings"} <= set(found)  # the first rows had no settings
         assert found["ratio_min"] <= found["ratio"] <= found["ratio_max"]

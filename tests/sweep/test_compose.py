@@ -1,18 +1,23 @@
 """The configs of the cells of a sweep."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import hydra
 import pytest
+import torch
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.errors import ConfigCompositionException
 from hydra.types import HydraContext, RunMode
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, open_dict
 
+from ablate.errors import UserError
 from ablate.schema import CONF
+from ablate.sweep.begin import begin
 from ablate.sweep.cell import compose
 
 LAUNCHERS = {
@@ -56,6 +61,36 @@ def test_every_arm_is_composed_once(master, small, tmp_path, monkeypatch):
     seeds = [cell.config.seed for cell in compose(*master, jobs, 0, tmp_path)]
     assert seeds == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("able", ["amx_bf16", "avx512_vnni"])
+def test_the_cells_of_a_sweep_agree_on_what_auto_is(master, small, tmp_path, monkeypatch, able):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {able: True})
+    job = (*small, "trainer.precision=auto", "trainer.accelerator=cpu")
+    cells = compose(
+        *master, [(*job, arm, f"seed={s}") for arm in ARMS for s in (1, 2)], 0, tmp_path
+    )
+    precision = "bf16-mixed" if able == "amx_bf16" else "32-true"
+    assert [cell.config.trainer.precision for cell in cells] == [precision] * 4
+    # a machine that joins later may be another one
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    (child,) = compose(*master, [cells[0].argv], 0, tmp_path)
+    assert child.config.trainer.precision == precision
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_the_regime_of_a_sweep_has_what_auto_is(master, launcher):
+    _, config = master
+    with open_dict(config):
+        config.trainer.precision = "auto"
+        config.hydra.launcher._target_ = LAUNCHERS[launcher]
+    if launcher == "basic":
+        with pytest.raises(UserError, match=r"trainer\.precision=auto needs hydra/launcher=ablate"):
+            begin(config)
+    else:
+        begin(config)
+        said = json.loads((Path(config.hydra.sweep.dir) / "study.json").read_text())
+        assert said["regime"]["precision"] in ("32-true", "bf16-mixed")
 
 
 @pytest.mark.parametrize(("launcher", "composed"), [("ablate", 0), ("basic", 2)])

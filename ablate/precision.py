@@ -1,0 +1,67 @@
+"""`trainer.precision=auto`: bfloat16 where the device multiplies it fast, else float32.
+
+Elsewhere a product in bfloat16 is slower than one in float32: the numbers are converted first. The
+value that is found stands in the config from then on, so it is in the run's identity and record.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from omegaconf import DictConfig, read_write
+
+from ablate.errors import UserError
+
+AUTO = "auto"
+# among what torch lists of a processor: what multiplies bfloat16 itself
+FAST = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512"}
+AMPERE = (8, 0)  # the first compute capability with tensor cores for bfloat16
+
+
+def settle(config: DictConfig) -> None:
+    """Put the precision that suits this machine in place of `auto`, and say once which and why.
+
+    Has to come before the identity of a run is taken. The cells of a sweep are settled by the
+    process that deals them, so that all of them agree.
+
+    Raises:
+        UserError: a GPU is to train, and there is none to ask.
+    """
+    if config.trainer.get("precision") != AUTO:
+        return
+    precision, why = fastest(str(config.trainer.get("accelerator", AUTO)))
+    with read_write(config):
+        config.trainer.precision = precision
+    _say(f"trainer.precision=auto is {precision} here: {why}")
+
+
+def fastest(accelerator: str) -> tuple[str, str]:
+    """Return the precision for an accelerator of Lightning's, and why, as half a sentence.
+
+    Raises:
+        UserError: the accelerator is a GPU, and there is none.
+    """
+    import torch  # which --help does without
+
+    on_gpu = accelerator in ("gpu", "cuda")
+    if on_gpu and not torch.cuda.is_available():
+        raise UserError("trainer.precision=auto: there is no GPU to ask; say 32-true or bf16-mixed")
+    if on_gpu or (accelerator == AUTO and torch.cuda.is_available()):
+        name, fast = torch.cuda.get_device_name(), torch.cuda.get_device_capability() >= AMPERE
+        return _chosen(fast), f"{name} has {'' if fast else 'no '}tensor cores for bfloat16"
+    # earlier versions of torch cannot say
+    able: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    units = [unit for flag, unit in FAST.items() if able.get(flag)]
+    if units:
+        return _chosen(True), f"this processor multiplies bfloat16 with {' and '.join(units)}"
+    lacking = " nor ".join(FAST.values())
+    return _chosen(False), f"this processor multiplies bfloat16 with neither {lacking}"
+
+
+def _chosen(fast: bool) -> str:
+    return "bf16-mixed" if fast else "32-true"
+
+
+@functools.cache
+def _say(sentence: str) -> None:
+    print(sentence, flush=True)

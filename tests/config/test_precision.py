@@ -1,0 +1,120 @@
+"""What trainer.precision=auto becomes, and where it is settled."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from ablate.errors import UserError
+from ablate.precision import fastest, settle
+
+
+@pytest.fixture
+def processor(monkeypatch):
+    """Make a machine without a GPU, whose processor has some capabilities and no other."""
+
+    def make(*able):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(able, True))
+
+    return make
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Make a machine with a GPU of some compute capability."""
+
+    def make(*capability):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A card")
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("able", "precision", "why"),
+    [
+        ((), "32-true", "with neither AMX nor AVX-512"),
+        (("avx512_f", "avx512_vnni", "amx_int8", "amx_tile"), "32-true", "with neither"),
+        (("avx512_f", "avx512_bf16"), "bf16-mixed", "bfloat16 with AVX-512"),
+        (("amx_bf16", "avx512_bf16"), "bf16-mixed", "bfloat16 with AMX and AVX-512"),
+    ],
+)
+@pytest.mark.parametrize("accelerator", ["cpu", "auto"])
+def test_a_processor_gets_bfloat16_if_it_multiplies_it(
+    processor, accelerator, able, precision, why
+):
+    processor(*able)
+    found, said = fastest(accelerator)
+    assert found == precision
+    assert why in said
+
+
+@pytest.mark.parametrize(
+    ("capability", "precision"),
+    [((7, 5), "32-true"), ((8, 0), "bf16-mixed"), ((8, 9), "bf16-mixed"), ((10, 0), "bf16-mixed")],
+)
+@pytest.mark.parametrize("accelerator", ["gpu", "cuda", "auto"])
+def test_a_gpu_gets_bfloat16_from_ampere_on(gpu, accelerator, capability, precision):
+    gpu(*capability)
+    assert fastest(accelerator)[0] == precision
+
+
+def test_a_gpu_that_is_not_there_cannot_be_asked(processor):
+    processor("amx_bf16")
+    with pytest.raises(UserError, match=r"trainer\.precision=auto: there is no GPU to ask"):
+        fastest("gpu")
+
+
+def test_torch_names_the_capabilities_as_linux_does():
+    path = Path("/proc/cpuinfo")
+    flags = re.search(r"^flags\s*:(.*)$", path.read_text() if path.exists() else "", re.M)
+    if flags is None:
+        pytest.skip("no x86 processor under Linux")
+    able = torch.cpu.get_capabilities()
+    for name in ("amx_bf16", "avx512_bf16"):
+        assert able[name] == (name in flags[1].split())
+
+
+@pytest.mark.parametrize("able", ["amx_bf16", "avx512_vnni"])
+def test_the_identity_has_what_auto_became(compose, processor, able):
+    from ablate.tracking.identity import digest, parts
+
+    processor(able)
+    config = compose("trainer.precision=auto", "logger=none")
+    settle(config)
+    precision = "bf16-mixed" if able == "amx_bf16" else "32-true"
+    named = compose(f"trainer.precision={precision}", "logger=none")
+    assert config.trainer.precision == precision
+    assert digest(parts(config, "text")) == digest(parts(named, "text"))
+
+
+def test_which_and_why_is_said_once(compose, gpu, capsys):
+    gpu(9, 0)
+    for precision in ("auto", "auto", "16-mixed"):
+        config = compose("trainer.accelerator=gpu", f"trainer.precision={precision}")
+        settle(config)
+    assert config.trainer.precision == "16-mixed"
+    (line,) = capsys.readouterr().out.splitlines()
+    said = "is bf16-mixed here: A card has tensor cores for bfloat16"
+    assert line == f"trainer.precision=auto {said}"
+
+
+def test_a_run_keeps_what_auto_became(small, compose, processor, tmp_path):
+    from ablate.run import run
+
+    processor()
+    run(compose(*small, "trainer.precision=auto"))
+    (written,) = (tmp_path / "results" / "runs").glob("*/config.yaml")
+    assert yaml.safe_load(written.read_text())["trainer"]["precision"] == "32-true"
+
+
+@pytest.mark.parametrize("scale", ["cpu", "multi30k"])
+def test_a_regime_of_the_ledger_has_one_precision_whatever_trains(compose, scale):
+    for trainer in ("cpu", "gpu", "ddp"):
+        config = compose(f"scale={scale}", f"trainer={trainer}")
+        assert config.trainer.precision == "32-true"
+    assert compose("scale=gpu").trainer.precision == "bf16-mixed"
