@@ -9,6 +9,7 @@ from ablate.study.contrast import Contrast, contrast
 from ablate.study.estimate import Estimate, estimate
 from ablate.study.evidence import Evidence, Run
 from ablate.study.exact import Exact, examine
+from ablate.study.floor import nothing_learned
 from ablate.study.holm import Tests
 from ablate.study.outcome import UNSTABLE
 from ablate.study.power import detectable, seeds_needed
@@ -57,9 +58,12 @@ def find(claim: Claim, evidence: Evidence) -> Finding:
         paired = contrast(claim, evidence)
     except ContrastError as problem:
         return Finding(claim, NOTHING, [], None, one_sided(claim, NOTHING), str(problem))
-    found: Tested = estimate(paired.differences, paired.parts)
     if claim["kind"] == "stability":
-        found = _rates(claim, evidence)
+        found: Tested = _rates(claim, evidence)
+    elif why := nothing_learned(claim, evidence):
+        return Finding(claim, NOTHING, paired.runs, paired, one_sided(claim, NOTHING), why)
+    else:
+        found = estimate(paired.differences, paired.parts)
     return Finding(claim, found, paired.runs, paired, one_sided(claim, found))
 
 
