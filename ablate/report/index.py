@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.report.tables import Table
+from ablate.report.tables import Table, graded
 from ablate.tracking.files import write_text
 from ablate.words import NOTHING, interval, measure, text
 
@@ -58,7 +58,7 @@ def _rows(verdict: dict[str, Any]) -> list[list[str]]:
 
 def _numbers(claim: dict[str, Any]) -> list[str]:
     exploratory = ", exploratory" if claim.get("exploratory") else ""
-    verdict = claim["verdict"] + exploratory
+    verdict = graded(claim) + exploratory
     if claim["kind"] == "exact":
         return [verdict, "exact", NOTHING, NOTHING, str(claim.get("pairs") or NOTHING)]
     metric = measure(claim["metric"])

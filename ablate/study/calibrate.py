@@ -16,7 +16,9 @@ import numpy as np
 from rich.progress import track
 
 from ablate.errors import UserError
-from ablate.study.calibration_tables import Results, document
+from ablate.study.calibration_tables import Promises, Results, document, noise_of
+from ablate.study.estimate import Estimate
+from ablate.study.planned import of_translations, promised
 from ablate.study.rivals import Weights
 from ablate.study.simulate import KINDS, Design
 from ablate.study.trial import Marks, Trial
@@ -68,6 +70,18 @@ def calibrate(sweeps: int, seeds: list[int]) -> Results:
     return {row: {name: mark / sweeps for name, mark in sums[row].items()} for row in rows}
 
 
+def keep(results: Results, sweeps: int) -> Promises:
+    """Power of the seeds that are said to be needed, for every kind of noise."""
+    noises = [(kind, noise_of(results, kind, SENTENCES), sweeps) for kind in KINDS]
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        return dict(zip(KINDS, pool.map(_keep, *zip(*noises, strict=True)), strict=True))
+
+
+def _keep(kind: str, noise: Estimate, sweeps: int) -> Marks:
+    rng = np.random.default_rng([SEED, len(KINDS), list(KINDS).index(kind)])
+    return promised(noise, MARGIN, of_translations(kind, SENTENCES, rng), sweeps)
+
+
 def main(arguments: list[str]) -> None:
     """Simulate and write the tables.
 
@@ -84,7 +98,8 @@ def main(arguments: list[str]) -> None:
         raise UserError("sweeps takes a number, and seeds numbers with commas") from None
     if sweeps < 1 or min(seeds) < 2:
         raise UserError("it takes at least 1 sweep, and at least 2 seeds")
-    text = document(calibrate(sweeps, seeds), sweeps, SENTENCES, MARGIN)
+    results = calibrate(sweeps, seeds)
+    text = document(results, keep(results, sweeps), sweeps, SENTENCES, MARGIN)
     write_text(Path(options["to"]), text)
     print(text)
 
