@@ -1,4 +1,4 @@
-"""`python -m ablate.ledger`: every claim with its latest verdicts, as a table and a page."""
+"""`python -m ablate.ledger`: every claim with all its verdicts, as a table and a page."""
 
 import os
 import sys
@@ -15,11 +15,11 @@ from ablate.ledger.verdicts import collect, latest
 USAGE = """\
 usage: python -m ablate.ledger [key=value ...]
 
-Shows all claims of the documents with their latest verdicts.
+Shows all claims of the documents, with their verdicts in every regime.
 
   document=notes       claims of documents with this in their title
   factor=residual      claims about factors with this in their name
-  verdict=refuted      supported, refuted, inconclusive, not tested, or tested
+  verdict=refuted      supported, refuted, inconclusive, depends, no run decides, not tested, tested
   group=mask           claims of groups with this in their name
   kind=exact           exact, empirical or cost
   text=warm-up         claims that contain this, anywhere
@@ -83,7 +83,7 @@ def show(options: dict[str, str]) -> None:
         return
     for line in lines(picked, console.width) if picked else ():
         console.print(line)
-    console.print("\n" + summary(picked, entries), soft_wrap=True, highlight=False)
+    console.print("\n" + summary(picked, entries), highlight=False)
 
 
 def main() -> None:

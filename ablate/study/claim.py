@@ -19,11 +19,11 @@ def check_study(study: dict[str, Any]) -> None:
     if study["expect"] not in ("different", "identical"):
         raise UserError(f"study.expect={study['expect']}: allowed is different or identical")
     _check_tune(study)
-    ids = [claim["id"] for claim in study["claims"]]
+    ids = [(claim["id"], claim.get("reading", "")) for claim in study["claims"]]
     for claim in study["claims"]:
         name = f"study.claims, {claim['id']}"
-        if ids.count(claim["id"]) > 1:
-            raise UserError(f"{name}: two claims have this id")
+        if ids.count((claim["id"], claim.get("reading", ""))) > 1:
+            raise UserError(f"{name}: two claims have this id and no other reading")
         _check_claim(name, claim, study["factors"])
 
 
