@@ -96,10 +96,11 @@ def _effect(
     decision = kind.decide(p_adjusted, looks.spending * claim["alpha"])
     open_ = decision.status == INCONCLUSIVE
     shared = claim["alpha"] / (looks.undecided if open_ else 1)
-    least = kind.detectable(claim, found, looks.spending * shared)
-    more = open_ or decision.grade == THERE
+    decidable = not finding.problem
+    least = kind.detectable(claim, found, looks.spending * shared) if decidable else None
+    more = decidable and (open_ or decision.grade == THERE)
     plans = kind.seeds_needed(claim, found, looks.following * shared) if more else {}
-    turns = [] if finding.problem else kind.turns(found, claim["alpha"])
+    turns = kind.turns(found, claim["alpha"]) if decidable else []
     alone = kind.decide(kind.scaled(finding.p), claim["alpha"])
     said = wording.sentence(claim, found, decision, least, plans, held)
     if alone != decision:
@@ -122,7 +123,7 @@ def _effect(
         "detectable": least,
         "seeds_needed": {side: asdict(plan) for side, plan in plans.items()} or None,
         "sensitivity": _bands(turns),
-        "sentence": f"{finding.problem}: {decision}." if finding.problem else said,
+        "sentence": said if decidable else f"{finding.problem}: {decision}.",
     }
     if SUPPORTED in kind.whole:
         entry["interval_equivalence"] = _bounded(found.interval(1 - 2 * claim["alpha"]))

@@ -108,3 +108,12 @@ def test_two_claims_with_one_id_are_refused():
     twice["claims"] *= 2
     with pytest.raises(UserError, match="mine: two claims have this id"):
         check_study(twice)
+
+
+def test_one_claim_may_have_several_readings():
+    twice = study(reading="as written")
+    twice["claims"].append({**CLAIM, "reading": "with the condition left out"})
+    assert check_study(twice) is None
+    twice["claims"][1]["reading"] = "as written"
+    with pytest.raises(UserError, match="two claims have this id and no other reading"):
+        check_study(twice)

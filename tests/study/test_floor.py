@@ -19,6 +19,7 @@ def test_two_arms_at_bleu_0_are_not_the_same(claim, arms, evidence, kind, margin
     runs = arms([0.0, 0.01, 0.0, 0.02], [0.01, 0.0, 0.0, 0.0], metric="test/bleu")
     found = only(evidence(runs, claim(kind=kind, metric="test/bleu", margin=margin)))
     assert found["verdict"] == "inconclusive"
+    assert found["interval"] and found["detectable"] is found["seeds_needed"] is None
     assert found["sentence"] == (
         "nothing was learned: by test BLEU no arm is better than an untrained model: inconclusive."
     )
@@ -80,3 +81,16 @@ def test_all_levels_of_a_trend_must_be_at_the_floor(claim, run, evidence):
 
     assert at(0.0).startswith("nothing was learned: ")
     assert not at(5.0).startswith("nothing was learned: ")
+
+
+def test_all_levels_of_a_ladder_must_be_at_the_floor(claim, run, evidence):
+    def verdict(best):
+        runs = [
+            run({"n": n}, s, **{"test/bleu": best * (n == 4) + 0.01 * s * n})
+            for n in (1, 2, 4)
+            for s in range(4)
+        ]
+        asked = claim(kind="within_best", over="n", treatment={"n": 4}, baseline={})
+        return only(evidence(runs, {**asked, "metric": "test/bleu"}, factors=["n"]))["verdict"]
+
+    assert (verdict(0.0), verdict(5.0)) == ("inconclusive", "supported")

@@ -73,18 +73,21 @@ class Kind(ABC):
             paired = contrast(claim, evidence)
         except ContrastError as problem:
             return self.without(claim, str(problem))
+        found = estimate(paired.differences, paired.parts)
         if why := nothing_learned(claim, evidence):
-            return self.without(claim, why, paired)
-        return self.with_effect(claim, estimate(paired.differences, paired.parts), paired)
+            return self.without(claim, why, found, paired)
+        return self.with_effect(claim, found, paired)
 
     def with_effect(self, claim: Claim, found: Tested, paired: Contrast) -> Finding:
         """A finding that a rule decides."""
         return Finding(claim, found, paired.runs, paired, self.tests(found, float(claim["margin"])))
 
-    def without(self, claim: Claim, why: str, paired: Contrast | None = None) -> Finding:
-        """A finding that nothing decides."""
+    def without(
+        self, claim: Claim, why: str, found: Tested = NOTHING, paired: Contrast | None = None
+    ) -> Finding:
+        """A finding that nothing decides, whatever its numbers."""
         p = self.tests(NOTHING, float(claim["margin"]))
-        return Finding(claim, NOTHING, paired.runs if paired else [], paired, p, why)
+        return Finding(claim, found, paired.runs if paired else [], paired, p, why)
 
     @abstractmethod
     def tests(self, found: Any, margin: float) -> Tests:

@@ -68,7 +68,7 @@ class WithinBest(NonInferiority):
         told, shown = asked[ladder.lowest], paired[ladder.lowest]
         floors = [nothing_learned(one, evidence) for one in asked.values()]
         if all(floors):
-            return self.without(told, floors[0], shown)
+            return self.without(told, floors[0], ladder, shown)
         return self.with_effect(told, ladder, shown)
 
     def tests(self, found: Any, margin: float) -> Tests:
