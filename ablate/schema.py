@@ -68,13 +68,15 @@ class Claim:
     id: str = MISSING  # of the ledger, where it has the claim
     statement: str = MISSING  # in our words
     source: str = MISSING  # document and section, paper
-    kind: str = MISSING  # exact | superiority | equivalence | stability | trend
+    # exact | superiority | equivalence | non_inferiority | within_best | stability | trend
+    kind: str = MISSING
     metric: str = MISSING  # a key of the run's metrics
     where: dict[str, Any] = field(default_factory=dict)  # levels that all its runs have
     treatment: dict[str, Any] = field(default_factory=dict)  # levels of the one arm ...
     baseline: dict[str, Any] = field(default_factory=dict)  # ... and of the other
     minus: dict[str, Any] = field(default_factory=dict)  # levels in place of those of `where`
-    over: str = ""  # of a trend: the factor whose levels are numbers
+    # of a trend: the factor whose levels are numbers; of within_best: the one that treatment names
+    over: str = ""
     scale: str = "log"  # of a trend: linear | log (of the level) | log_log (of the metric too)
     better: str = "higher"  # higher | lower
     # smallest difference worth naming, in units of the metric; of an exact claim: what every case
@@ -84,6 +86,11 @@ class Claim:
     alpha: float = 0.05
     tolerance: float = 0.0  # of an exact claim: largest absolute value, or difference of the arms
     control: str = ""  # of an exact claim: a metric that must exceed 0.001 for a case to count
+    # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
+    loses: dict[str, Any] = field(default_factory=dict)
+    # true effect for which seeds are planned; null: the margin, or 0 where nothing is to be lost
+    plan_for: float | None = None
+    reading: str = ""  # which reading of the sentence this is, where the ledger's claim has several
 
 
 @dataclass

@@ -1,1 +1,1 @@
-"""The ledger: every claim of the documents with its latest verdicts."""
+"""The ledger: every claim of the documents with its verdicts."""

@@ -9,25 +9,36 @@ from functools import cache
 
 from ablate.errors import UserError
 from ablate.ledger.claims import Claim, read_documents
+from ablate.ledger.standings import Standing, read_standings
+from ablate.ledger.state import DEPENDS, State, state
 from ablate.ledger.verdicts import SMOKE, VERDICTS, Finding
 
 NOT_TESTED = "not tested"
 TESTED = "tested"
 OUTSIDE = "Outside the ledger"
-STATES = (*VERDICTS, NOT_TESTED)
+NO_RUN = "no run decides"
+STATES = (*VERDICTS, DEPENDS, NO_RUN, NOT_TESTED)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim and its verdicts, the newest first."""
+    """A claim, its verdicts in every regime, and its standing where no run decides it."""
 
     claim: Claim
     findings: tuple[Finding, ...] = ()
+    standing: Standing | None = None
+
+    @property
+    def state(self) -> State:
+        """What all verdicts come to; without any, whether a run could give one."""
+        if self.findings:
+            return state(self.findings)
+        return State(NO_RUN, self.standing.standing) if self.standing else State(NOT_TESTED)
 
     @property
     def verdict(self) -> str:
-        """The newest verdict."""
-        return self.findings[0].verdict if self.findings else NOT_TESTED
+        """The word of the state."""
+        return self.state.word
 
     @property
     def smoke(self) -> bool:
@@ -36,7 +47,7 @@ class Entry:
 
     @property
     def differs(self) -> bool:
-        """Whether another experiment or regime has another verdict than the newest."""
+        """Whether experiments or regimes have different verdicts."""
         return len({finding.verdict for finding in self.findings}) > 1
 
     @property
@@ -47,8 +58,10 @@ class Entry:
 
 def join(claims: list[Claim], verdicts: dict[str, list[Finding]]) -> list[Entry]:
     """One entry per claim, then one per claim that only an experiment knows."""
-    known = {claim.id for claim in claims}
-    entries = [Entry(claim, tuple(verdicts.get(claim.id, ()))) for claim in claims]
+    known, standings = {claim.id for claim in claims}, read_standings()
+    entries = [
+        Entry(claim, tuple(verdicts.get(claim.id, ())), standings.get(claim.id)) for claim in claims
+    ]
     others = {name: found for name, found in verdicts.items() if name not in known}
     return entries + [Entry(_stranger(found[0]), tuple(found)) for found in others.values()]
 
@@ -85,7 +98,7 @@ def _documents(entry: Entry) -> list[str]:
 
 
 def _states(entry: Entry) -> list[str]:
-    return [entry.verdict] if entry.verdict == NOT_TESTED else [entry.verdict, TESTED]
+    return [entry.verdict, TESTED] if entry.findings else [entry.verdict]
 
 
 # What each filter looks at; a value picks the names that contain it.
@@ -133,4 +146,5 @@ def _plain(name: str) -> str:
 
 def _text(entry: Entry) -> str:
     said = [*astuple(entry.claim), *(finding.sentence for finding in entry.findings)]
+    said += astuple(entry.standing) if entry.standing else ()
     return "\n".join(said).lower()

@@ -7,12 +7,19 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ablate.ledger.entries import NOT_TESTED, STATES, Entry, count
+from ablate.ledger.entries import NO_RUN, NOT_TESTED, STATES, Entry, count
+from ablate.ledger.state import DEPENDS
 from ablate.ledger.verdicts import SMOKE, Finding
 
 COLUMNS = ("claim", "statement", "verdict", "where")
-STYLES = {"supported": "bold blue", "refuted": "bold red", "inconclusive": "bold", NOT_TESTED: ""}
-MARKS = {"supported": "+", "refuted": "x", "inconclusive": "?", NOT_TESTED: " "}
+STYLES = {
+    **{"supported": "bold blue", "refuted": "bold red", "inconclusive": "bold"},
+    **{DEPENDS: "bold magenta", NO_RUN: "", NOT_TESTED: ""},
+}
+MARKS = {
+    **{"supported": "+", "refuted": "x", "inconclusive": "?"},
+    **{DEPENDS: "/", NO_RUN: "-", NOT_TESTED: " "},
+}
 GAP = 2  # spaces between columns
 MIN_STATEMENT = 16
 
@@ -38,11 +45,13 @@ def summary(entries: list[Entry], of: list[Entry]) -> str:
     states = ", ".join(f"{counts[state]} {state}" for state in STATES)
     smoke = sum(entry.smoke for entry in entries)
     differ = sum(entry.differs for entry in entries)
+    smaller = sum(any("smaller" in one.grade for one in entry.findings) for entry in entries)
     outside = len(entries) - shown
     return (
         f"{amount}: {states}"
         + (f"; {smoke} only at smoke scale" if smoke else "")
         + (f"; {differ} with another verdict in another regime" if differ else "")
+        + (f"; {smaller} refuted as real, but smaller than the margin" if smaller else "")
         + (f"; {outside} outside the ledger" if outside else "")
     )
 
@@ -79,13 +88,22 @@ def _verdict(entry: Entry) -> str:
 
 
 def _where(entry: Entry) -> str:
-    """The newest verdict's regime, then other regimes where they say something else."""
+    """Every regime with its verdict, after what the claim depends on; or its standing."""
+    on = [f"on {entry.state.on}"] if entry.verdict == DEPENDS else []
     if not entry.findings:
-        return ""
-    newest, *others = entry.findings
-    said = [f"{newest.experiment}, {_regime(newest)}"]
-    said += [f"{o.verdict}: {_regime(o)}" for o in others if o.verdict != newest.verdict]
-    return "; ".join(said)
+        return entry.state.on
+    if len(entry.findings) == 1:
+        return f"{_place(entry.findings[0])}{_grade(entry.findings[0])}"
+    return "; ".join([*on, *(f"{one.verdict}: {_place(one)}" for one in entry.findings)])
+
+
+def _grade(finding: Finding) -> str:
+    return f": {finding.grade}" if finding.grade else ""
+
+
+def _place(finding: Finding) -> str:
+    reading = f" ({finding.reading})" if finding.reading else ""
+    return f"{finding.experiment}{reading}, {_regime(finding)}"
 
 
 def _regime(finding: Finding) -> str:

@@ -23,12 +23,18 @@ class Finding:
     source: str
     kind: str
     verdict: str
+    grade: str  # there, at least the margin ...; "" where there is none
+    reading: str  # which reading of the sentence was judged; "" where it has one
+    metric: str
+    effect: float
+    interval: tuple[float, float] | None
     sentence: str
     exploratory: bool
     experiment: str
     data: str
     model: str
     scale: str
+    steps: str  # optimiser steps; "" where the regime does not say
     registered: float  # unix time at which the study was written down; 0 where it was not
     looks: int  # how many conclusions had been drawn from the study
     report: Path
@@ -36,7 +42,13 @@ class Finding:
     @property
     def regime(self) -> tuple[str, ...]:
         """A later verdict replaces an earlier one of the same experiment in the same regime."""
-        return (self.claim, self.experiment, self.data, self.model, self.scale)
+        place = (self.data, self.model, self.scale, self.steps)
+        return (self.claim, self.reading, self.experiment, *place)
+
+    @property
+    def graded(self) -> str:
+        """The verdict with its grade."""
+        return f"{self.verdict}, {self.grade}" if self.grade else self.verdict
 
     @property
     def age(self) -> tuple[float, int]:
@@ -62,7 +74,7 @@ def collect(experiments: Path, results: Path) -> tuple[list[Finding], list[str]]
 
 
 def latest(found: list[Finding]) -> dict[str, list[Finding]]:
-    """For each claim the newest verdict of each experiment and regime, the newest first.
+    """For each claim the newest verdict of each reading, experiment and regime, in their order.
 
     A verdict at smoke scale, which only shows that an experiment runs, is kept where there is
     no other.
@@ -80,7 +92,7 @@ def latest(found: list[Finding]) -> dict[str, list[Finding]]:
 
 def _order(findings: list[Finding]) -> list[Finding]:
     real = [finding for finding in findings if finding.scale != SMOKE]
-    return sorted(real or findings, key=lambda finding: finding.age, reverse=True)
+    return sorted(real or findings, key=lambda finding: finding.regime)
 
 
 def _read(path: Path) -> list[Finding]:
@@ -116,12 +128,18 @@ def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path, departe
         source=str(claim.get("source") or ""),
         kind=str(claim["kind"]),
         verdict=claim["verdict"],
+        grade=str(claim.get("grade") or ""),
+        reading=str(claim.get("reading") or ""),
+        metric=str(claim.get("metric") or ""),
+        effect=float(claim.get("effect") or 0),
+        interval=(float(ends[0]), float(ends[1])) if (ends := claim.get("interval")) else None,
         sentence=str(claim["sentence"]),
         exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),
         experiment=str(whole["experiment"]),
         data=str(regime["data"]),
         model=str(regime["model"]),
         scale=str(regime["scale"]),
+        steps=str(regime.get("steps") or ""),
         registered=float(whole.get("registered") or 0),
         looks=int(whole.get("looks") or 0),
         report=report,

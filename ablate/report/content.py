@@ -7,32 +7,17 @@ from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
 from ablate.study.evidence import Evidence
+from ablate.study.kind import KINDS
 from ablate.words import listed, measure, probability
 
 Verdict = dict[str, Any]
 READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
 BUILT_IN = "toy"
-RULES = {
-    "exact": (
-        "supported when every case is within the tolerance (where the claim has a margin: at least "
-        "that far from 0), refuted by a single other one"
-    ),
-    "superiority": (
-        "supported when the interval lies above 0 and the mean is at least the margin, refuted "
-        "when the whole interval lies below the margin"
-    ),
-    "equivalence": (
-        "supported when the 1 - 2 alpha interval lies within the margin on both sides, refuted "
-        "when the 1 - alpha interval lies outside"
-    ),
-    "stability": "as superiority, by the difference between the shares of runs",
-    "trend": "as superiority, by the slope",
-}
 
 
 def content(evidence: Evidence, verdict: Verdict, figures: list[Figure]) -> dict[str, Any]:
     """Everything that the template of a report asks for."""
-    kinds = {claim["kind"] for claim in verdict["claims"]}
+    kinds = dict.fromkeys(claim["kind"] for claim in verdict["claims"])
     return {
         "evidence": evidence,
         "verdict": verdict,
@@ -48,7 +33,7 @@ def content(evidence: Evidence, verdict: Verdict, figures: list[Figure]) -> dict
             for section in SECTIONS
         },
         "asked": [asked(claim) for claim in claims(evidence, verdict)],
-        "rules": {kind: rule for kind, rule in RULES.items() if kind in kinds},
+        "rules": {kind: KINDS[kind].rule for kind in KINDS if kind in kinds},
         "analysis": [analysis(claim) for claim in verdict["claims"]],
         "registration": registration(evidence, verdict),
         "versions": versions(verdict),
@@ -105,7 +90,7 @@ def _tested(sentences: Any) -> str:
 def asked(claim: dict[str, Any]) -> list[str]:
     """How a claim is tested, and where it comes from, as sentences."""
     metric = measure(claim["metric"])
-    said = [f"{claim['kind'].capitalize()}, by {metric.axis}; {_better(claim)}."]
+    said = [f"{claim['kind'].capitalize().replace('_', '-')}, by {metric.axis}; {_better(claim)}."]
     if claim.get("margin"):
         reason = f", because {claim['margin_reason']}" if claim.get("margin_reason") else ""
         said.append(f"Margin {claim['margin']:g}{reason}.")
@@ -129,11 +114,14 @@ def analysis(claim: dict[str, Any]) -> list[str]:
             said.append(f"{name}: {', '.join(values)}")
     if (least := claim.get("detectable")) is not None:
         said.append(
-            "smallest true effect that this design sees with power .8: "
+            f"{'smallest margin' if KINDS[claim['kind']].needs_margin else 'smallest true effect'} "
+            "that this design sees with power .8: "
             f"{measure(claim['metric']).say(least)}"
         )
-    if needed := claim.get("seeds_needed"):
-        said.append(f"seeds that would decide it: {needed}")
+    for side, plan in (claim.get("seeds_needed") or {}).items():
+        effect = measure(claim["metric"]).say(plan["effect"])
+        seeds = plan["seeds"] or "no number"
+        said.append(f"seeds for {side} with power .8 at a true effect of {effect}: {seeds}")
     if older := claim.get("older_cells"):
         said.append(f"runs that are older than the study: {older}")
     return [sentence.rstrip(".") for sentence in said if sentence]

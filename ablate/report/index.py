@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ablate.errors import UserError
-from ablate.report.tables import Table
+from ablate.report.tables import Table, graded
 from ablate.words import NOTHING, interval, measure, text
 
 HEAD = ["experiment", "claim", "verdict", "effect", "interval", "margin", "pairs"]
@@ -41,7 +41,7 @@ def _rows(verdict: dict[str, Any], path: Path) -> list[list[str]]:
 
 def _numbers(claim: dict[str, Any]) -> list[str]:
     exploratory = ", exploratory" if claim.get("exploratory") else ""
-    verdict = text(claim["verdict"]) + exploratory
+    verdict = graded(claim) + exploratory
     if claim["kind"] == "exact":
         return [verdict, "exact", NOTHING, NOTHING, text(claim.get("pairs") or NOTHING)]
     metric = measure(claim["metric"])

@@ -16,8 +16,13 @@ PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
 
 def claims(evidence: Evidence, verdict: Verdict) -> list[Claim]:
     """Every claim as the study asks it and as the verdict answers it."""
-    asked = {claim["id"]: claim for claim in evidence.study["claims"]}
-    return [asked[found["id"]] | found for found in verdict["claims"]]
+    asked = {_key(claim): claim for claim in evidence.study["claims"]}
+    return [asked[_key(found)] | found for found in verdict["claims"]]
+
+
+def _key(claim: Claim) -> tuple[str, str]:
+    """A claim of the ledger may have several readings."""
+    return claim["id"], claim.get("reading", "")
 
 
 def contrast(claim: Claim) -> list[str]:

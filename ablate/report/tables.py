@@ -6,6 +6,7 @@ from typing import Any
 from ablate.report.selection import bound, measured, outcomes
 from ablate.study.evidence import Evidence
 from ablate.study.table import by_arm
+from ablate.study.verdict import Decision
 from ablate.words import NOTHING, interval, listed, measure, probability, text
 
 Verdict = dict[str, Any]
@@ -70,7 +71,7 @@ def effects(claims: list[Claim]) -> Table:
     """One row per claim: what the figure shows, in numbers, and the tests behind the verdict."""
     columns = {
         "claim": [text(claim["id"]) for claim in claims],
-        "verdict": [claim["verdict"] for claim in claims],
+        "verdict": [graded(claim) for claim in claims],
         "metric": [text(measure(claim["metric"]).name) for claim in claims],
         "effect": [_effect(claim) for claim in claims],
         "interval": [_interval(claim, "interval") for claim in claims],
@@ -83,6 +84,11 @@ def effects(claims: list[Claim]) -> Table:
     }
     told = {name: cells for name, cells in columns.items() if set(cells) != {NOTHING}}
     return Table(list(told), [list(row) for row in zip(*told.values(), strict=True)], words=3)
+
+
+def graded(claim: Claim) -> str:
+    """The status of a claim with the grade beside it."""
+    return str(Decision(claim["verdict"], claim.get("grade", "")))
 
 
 def _effect(claim: Claim) -> str:

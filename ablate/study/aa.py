@@ -15,15 +15,9 @@ from jaxtyping import Float
 from ablate.errors import UserError
 from ablate.study.estimate import estimate
 from ablate.study.evidence import Evidence, Run
+from ablate.study.kind import KINDS
 from ablate.study.sentences import contributions
-from ablate.study.verdict import (
-    EQUIVALENCE,
-    REFUTED,
-    SUPPORTED,
-    decide,
-    on_scale_of_alpha,
-    one_sided,
-)
+from ablate.study.verdict import REFUTED, SUPPORTED
 
 RUNS = 10
 ALPHA = 0.05
@@ -41,17 +35,14 @@ def judge_splits(parts: Parts, margin: float) -> dict[str, Any]:
     return {
         "splits": len(halves),
         "largest difference": round(max(abs(float(one.mean())) for one in found), 3),
-        "superiority, margin 0": _shares(found, {"kind": "superiority", "margin": 0.0}),
-        f"equivalence, margin {margin:g}": _shares(found, {"kind": EQUIVALENCE, "margin": margin}),
+        "superiority, margin 0": _shares(found, "superiority", 0.0),
+        f"equivalence, margin {margin:g}": _shares(found, "equivalence", margin),
     }
 
 
-def _shares(found: list[Parts], claim: dict[str, Any]) -> dict[str, float]:
-    verdicts = []
-    for one in found:
-        effect = estimate(one.mean(1), one)
-        p = on_scale_of_alpha(claim, one_sided(claim, effect))
-        verdicts.append(decide(claim, effect.effect, p, ALPHA))
+def _shares(found: list[Parts], kind: str, margin: float) -> dict[str, float]:
+    effects = [estimate(one.mean(1), one) for one in found]
+    verdicts = [KINDS[kind].alone(effect, margin, ALPHA).status for effect in effects]
     return {side: round(verdicts.count(side) / len(verdicts), 4) for side in (SUPPORTED, REFUTED)}
 
 

@@ -8,7 +8,9 @@ from multiprocessing import get_context
 import numpy as np
 from rich.progress import track
 
-from ablate.study.calibration_tables import Results
+from ablate.study.calibration_tables import Promises, Results, noise_of
+from ablate.study.estimate import Estimate
+from ablate.study.planned import of_translations, promised
 from ablate.study.rivals import Weights
 from ablate.study.simulate import KINDS, Design
 from ablate.study.trial import Marks, Trial
@@ -56,3 +58,15 @@ def calibrate(sweeps: int, seeds: list[int]) -> Results:
             pass
     sums = {row: total(chunk.result() for chunk in chunks[row]) for row in rows}
     return {row: {name: mark / sweeps for name, mark in sums[row].items()} for row in rows}
+
+
+def keep(results: Results, sweeps: int) -> Promises:
+    """Power of the seeds that are said to be needed, for every kind of noise."""
+    noises = [(kind, noise_of(results, kind, SENTENCES), sweeps) for kind in KINDS]
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        return dict(zip(KINDS, pool.map(_keep, *zip(*noises, strict=True)), strict=True))
+
+
+def _keep(kind: str, noise: Estimate, sweeps: int) -> Marks:
+    rng = np.random.default_rng([SEED, len(KINDS), list(KINDS).index(kind)])
+    return promised(noise, MARGIN, of_translations(kind, SENTENCES, rng), sweeps)

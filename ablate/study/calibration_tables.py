@@ -1,27 +1,36 @@
 """The calibration as Markdown: one table per question."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import stats
 
 from ablate.study.estimate import Estimate, estimate
-from ablate.study.power import chances
+from ablate.study.kind import KINDS
+from ablate.study.planned import PROMISES
 from ablate.study.rates import p_values
 from ablate.study.simulate import MEASURED
-from ablate.study.trial import ALPHA, OURS, RIVALS, SUPERIOR, Marks
-from ablate.study.verdict import SUPPORTED
+from ablate.study.trial import ALPHA, OURS, RIVALS, Marks
+from ablate.study.verdict import AT_LEAST, SUPPORTED
 
 Row = tuple[str, int]  # kind of noise, number of seeds
 Results = dict[Row, Marks]
+Promises = dict[str, Marks]  # by kind of noise
 Cells = list[str]
 
 FALSE = {
     "superiority supported at effect 0": "superiority at effect 0: supported",
     "refuted at effect 0": "superiority at effect 0: refuted",
     "refuted at the margin": "superiority at the margin: refuted",
+    "at least the margin, at the margin": f"superiority at the margin: {AT_LEAST}",
     "equivalence supported at +margin": "equivalence at +margin: supported",
     "at -margin": "equivalence at -margin: supported",
     "equivalence refuted at +margin": "equivalence at +margin: refuted",
     "refuted at -margin": "equivalence at -margin: refuted",
+    "non-inferiority supported at -margin": "non-inferiority at -margin: supported",
+    "non-inferiority refuted at -margin": "non-inferiority at -margin: refuted",
+    "within_best supported at -margin": "within_best at -margin: supported",
+    "within_best refuted at -margin": "within_best at -margin: refuted",
     "trend supported at slope 0": "trend at slope 0: supported",
     "refuted at slope 0": "trend at slope 0: refuted",
     "any of three claims": "family",
@@ -30,7 +39,9 @@ SHARES = np.arange(0, 101) / 100  # rates at which runs go wrong
 DIVERGING = (0.1, 55.0)  # chance that a run of the treatment diverges, and what it then loses
 
 
-def document(results: Results, sweeps: int, sentences: int, margin: float) -> str:
+def document(
+    results: Results, promises: Promises, sweeps: int, sentences: int, margin: float
+) -> str:
     """All tables, with what they say and how they were made."""
     error = 100 * (0.05 * 0.95 / sweeps) ** 0.5
     seeds = sorted({n for _, n in results})
@@ -48,6 +59,7 @@ def document(results: Results, sweeps: int, sentences: int, margin: float) -> st
         *_section("Intervals", INTERVALS, _coverage_table(results)),
         *_section("False verdicts", VERDICTS.format(margin=margin), _false_table(results)),
         *_section("Power", POWER.format(margin=margin), _power_table(results, sentences, margin)),
+        *_section("Seeds needed", PROMISED.format(margin=margin), _promise_table(promises)),
         *_section("Stability", STABILITY, _stability_table(seeds)),
         *_section("What no interval of means can know", DIVERGED, _diverged_table(seeds, sweeps)),
     ]
@@ -76,6 +88,13 @@ VERDICTS = (
 POWER = (
     "Share of true verdicts in %, measured / as the power formula plans it: superiority with a "
     "true effect of {margin:g} BLEU and margin 0; equivalence of equal arms with margin {margin:g}."
+)
+PROMISED = (
+    "The seeds that `seeds_needed` names, planned with the noise of the widest rows above, and the "
+    "share of sweeps with that many in which the verdict was reached, in %; 80 is promised, within "
+    "3. Margin {margin:g} BLEU; *there* is planned at a true effect of the margin, *at least the "
+    "margin* at twice that, the others at 0; within_best has three other levels. Where the "
+    "smallest number that is enough is small, the share lies above 80."
 )
 STABILITY = (
     "Exact, not simulated: the worst share of false verdicts in % over all rates at which both "
@@ -128,18 +147,34 @@ def _false_table(results: Results) -> list[Cells]:
 def _power_table(results: Results, sentences: int, margin: float) -> list[Cells]:
     table = [["noise, seeds", "superiority", "equivalence"]]
     for (kind, seeds), marks in results.items():
-        # a row of few seeds knows the noise badly; that of most seeds has the same noise
-        best = results[kind, max(n for known, n in results if known == kind)]
-        seed = best["noise: seed"] + best["noise: rest"]
-        noise = Estimate(0.0, seeds, sentences, seed, max(0.0, best["noise: sentence"]))
-        equal = {**SUPERIOR, "kind": "equivalence", "margin": margin}
+        noise = replace(noise_of(results, kind, sentences), pairs=seeds)
         planned = (
-            chances(SUPERIOR, noise, margin, seeds, ALPHA)[SUPPORTED],
-            chances(equal, noise, 0.0, seeds, ALPHA)[SUPPORTED],
+            KINDS["superiority"].power(SUPPORTED, noise, 0.0, margin, seeds, ALPHA),
+            KINDS["equivalence"].power(SUPPORTED, noise, margin, 0.0, seeds, ALPHA),
         )
         measured = (marks[f"{kind} planted: supported"] for kind in ("superiority", "equivalence"))
         both = [f"{_percent(m)} / {_percent(p)}" for m, p in zip(measured, planned, strict=True)]
         table.append([_name((kind, seeds)), *both])
+    return table
+
+
+def noise_of(results: Results, kind: str, sentences: int) -> Estimate:
+    """Noise of a difference: that of the most seeds, as a row of few knows it badly."""
+    most = max(n for known, n in results if known == kind)
+    best = results[kind, most]
+    seed = best["noise: seed"] + best["noise: rest"]
+    return Estimate(0.0, most, sentences, seed, max(0.0, best["noise: sentence"]))
+
+
+def _promise_table(promises: Promises) -> list[Cells]:
+    table = [["noise", *PROMISES]]
+    for kind, found in promises.items():
+        cells = [
+            f"{_percent(found[name])}, planned {_percent(found[f'{name}: planned'])}, "
+            f"{found[f'{name}: seeds']:g} seeds"
+            for name in PROMISES
+        ]
+        table.append([kind, *cells])
     return table
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from ablate.study.estimate import SEEDS
 from ablate.study.evidence import Evidence, Run
-from ablate.study.judge import Finding
+from ablate.study.kind import kind_of
+from ablate.study.kind.base import Finding
 from ablate.study.outcome import WENT_WRONG
 from ablate.study.sides import sides
 from ablate.words import listed, measure
@@ -57,7 +58,12 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
     """Arms that a claim compares although their numbers of trained parameters are apart."""
-    claims = [finding.claim for finding in findings if not finding.problem]
+    claims = [
+        claim
+        for finding in findings
+        if not finding.problem
+        for claim in kind_of(finding.claim).contrasts(finding.claim, evidence)
+    ]
     pairs = (sorted(pair, key=_size) for claim in claims for pair in _compared(claim, evidence))
     apart = dict.fromkeys(said for pair in pairs if (said := _apart(*pair)))
     if apart:

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
+from ablate.study.kind import KINDS, kind_of
+from ablate.words import listed
 
 ALLOWED = {
-    "kind": ("exact", "superiority", "equivalence", "stability", "trend"),
+    "kind": tuple(KINDS),
     "better": ("higher", "lower"),
     "scale": ("linear", "log", "log_log"),
 }
-INSTABILITIES = ("diverged", "collapsed", "unstable")  # metrics of a stability claim
 # Levels that one and the same run would need to have, so that they must not contradict.
 TOGETHER = (
     *(("where", "treatment"), ("where", "baseline")),
@@ -57,11 +58,11 @@ def check_study(study: dict[str, Any]) -> None:
         if not rule.holds(study[rule.key]):
             raise UserError(f"study.{rule.key}={study[rule.key]}: allowed is {rule.allowed}")
     _check_tune(study)
-    ids = [claim["id"] for claim in study["claims"]]
+    ids = [(claim["id"], claim.get("reading", "")) for claim in study["claims"]]
     for claim in study["claims"]:
         name = f"study.claims, {claim['id']}"
-        if ids.count(claim["id"]) > 1:
-            raise UserError(f"{name}: two claims have this id")
+        if ids.count((claim["id"], claim.get("reading", ""))) > 1:
+            raise UserError(f"{name}: two claims have this id and no other reading")
         _check_claim(name, claim, study["factors"])
 
 
@@ -71,12 +72,34 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
             raise UserError(f"{name}: {rule.key}={claim[rule.key]}; allowed is {rule.allowed}")
     if claim["margin"] > 0 and not claim["margin_reason"]:
         raise UserError(f"{name}: margin={claim['margin']} has no margin_reason")
-    for part in ("where", "treatment", "baseline", "minus"):
-        _check_levels(f"{name}: {part}", claim[part], factors)
+    for part in ("where", "treatment", "baseline", "minus", "loses"):
+        _check_levels(f"{name}: {part}", claim.get(part, {}), factors)
     _check_together(name, claim)
     if claim["minus"] and claim["kind"] in ("exact", "stability"):
         raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}")
-    CHECKS[claim["kind"]](name, claim, factors)
+    _check_loses(name, claim)
+    _check_plan(name, claim)
+    kind_of(claim).check(name, claim, factors)
+
+
+def _check_loses(name: str, claim: Claim) -> None:
+    """Only a claim that nothing is lost takes an arm that loses."""
+    takers = [kind for kind in KINDS if KINDS[kind].controlled]
+    if claim.get("loses") and claim["kind"] not in takers:
+        raise UserError(
+            f"{name}: loses has no meaning for kind={claim['kind']}; it is for {listed(takers)}"
+        )
+
+
+def _check_plan(name: str, claim: Claim) -> None:
+    """Seeds are planned for an effect that the rule calls supported."""
+    planned, margin = claim.get("plan_for"), claim["margin"]
+    if planned is None:
+        return
+    same = kind_of(claim).controlled
+    if not (-margin < planned < margin if same else planned >= margin):
+        allowed = "one within the margin" if same else "one of at least the margin"
+        raise UserError(f"{name}: plan_for={planned}; {claim['kind']} takes {allowed}, {margin:g}")
 
 
 def _check_levels(name: str, levels: dict[str, Any], factors: list[str]) -> None:
@@ -90,7 +113,7 @@ def _check_levels(name: str, levels: dict[str, Any], factors: list[str]) -> None
 
 def _check_together(name: str, claim: Claim) -> None:
     pairs = [(part, other, claim[other]) for part, other in TOGETHER]
-    if claim["kind"] == "trend":
+    if claim["over"]:
         pairs += [(part, "over", {claim["over"]: "every level"}) for part in ("where", "minus")]
     for part, other, levels in pairs:
         for key in claim[part].keys() & levels.keys():
@@ -101,54 +124,6 @@ def _check_together(name: str, claim: Claim) -> None:
                 )
     if claim["minus"] and claim["minus"].items() <= claim["where"].items():
         raise UserError(f"{name}: minus={claim['minus']} is where again; allowed is other levels")
-
-
-def _check_exact(name: str, claim: Claim, factors: list[str]) -> None:
-    if bool(claim["treatment"]) != bool(claim["baseline"]):
-        raise UserError(f"{name}: an exact claim has both a treatment and a baseline, or neither")
-    if claim["treatment"]:
-        _check_arms(name, claim, factors)
-    if claim["margin"] and claim["tolerance"]:
-        raise UserError(
-            f"{name}: tolerance={claim['tolerance']} and margin={claim['margin']}; an exact claim "
-            "has a tolerance, to be near 0, or a margin, to be away from it"
-        )
-
-
-def _check_arms(name: str, claim: Claim, factors: list[str]) -> None:
-    if not claim["treatment"] or claim["treatment"] == claim["baseline"]:
-        raise UserError(f"{name}: {claim['kind']} compares a treatment with another baseline")
-
-
-def _check_equivalence(name: str, claim: Claim, factors: list[str]) -> None:
-    _check_arms(name, claim, factors)
-    if claim["margin"] == 0:
-        raise UserError(f"{name}: margin=0; equivalence needs one above 0")
-
-
-def _check_stability(name: str, claim: Claim, factors: list[str]) -> None:
-    _check_arms(name, claim, factors)
-    if claim["metric"] not in INSTABILITIES:
-        raise UserError(
-            f"{name}: metric={claim['metric']}; stability counts {' or '.join(INSTABILITIES)}"
-        )
-
-
-def _check_trend(name: str, claim: Claim, factors: list[str]) -> None:
-    if claim["over"] not in factors:
-        raise UserError(
-            f"{name}: over={claim['over'] or 'nothing'}; a trend runs over a factor of the study: "
-            f"{', '.join(factors)}"
-        )
-
-
-CHECKS: dict[str, Callable[[str, Claim, list[str]], None]] = {
-    "exact": _check_exact,
-    "superiority": _check_arms,
-    "equivalence": _check_equivalence,
-    "stability": _check_stability,
-    "trend": _check_trend,
-}
 
 
 def _check_tune(study: dict[str, Any]) -> None:

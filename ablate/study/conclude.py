@@ -11,11 +11,13 @@ from typing import Any
 from ablate.study.caveats import caveats
 from ablate.study.evidence import Evidence, Run
 from ablate.study.holm import Tests, adjust
-from ablate.study.judge import Finding, age, find, judged
+from ablate.study.judge import Looks, age, judged
+from ablate.study.kind import kind_of
+from ablate.study.kind.base import Finding
 from ablate.study.outcome import STATUSES
 from ablate.study.registration import departures
 from ablate.study.table import by_arm, values
-from ablate.study.verdict import INCONCLUSIVE, decide, on_scale_of_alpha
+from ablate.study.verdict import INCONCLUSIVE
 from ablate.words import listed
 
 # What a regime calls a config key that may be a factor; the steps stay the number that they are.
@@ -38,12 +40,12 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
         UserError: the record of a run and its statistics disagree.
     """
     registration = UNREGISTERED | evidence.registration
-    findings = [find(claim, evidence) for claim in evidence.study["claims"]]
+    findings = [kind_of(claim).find(claim, evidence) for claim in evidence.study["claims"]]
     adjusted = _adjusted(findings)
     spending = share_of_alpha(evidence)
-    undecided = _undecided(findings, adjusted, spending)
+    looks = Looks(spending, _next_share(evidence), _undecided(findings, adjusted, spending))
     claims = [
-        judged(finding, p, spending, undecided, registration) | {"primary": number == 0}
+        judged(finding, p, looks, registration, evidence) | {"primary": number == 0}
         for number, (finding, p) in enumerate(zip(findings, adjusted, strict=True))
     ]
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
@@ -87,6 +89,13 @@ def share_of_alpha(evidence: Evidence) -> float:
     return 0.5**look if look > 1 and len(seeds) > evidence.study["seeds"] else 1.0
 
 
+def _next_share(evidence: Evidence) -> float:
+    """The same for the next look, which has more seeds than planned where these have the plan's."""
+    seeds = {run["seed"] for run in evidence.runs if run["status"] != "failed"}
+    looks = (UNREGISTERED | evidence.registration)["looks"]
+    return 1.0 if len(seeds) < evidence.study["seeds"] else float(0.5 ** (looks + 2))
+
+
 def alpha_spent(evidence: Evidence) -> float:
     """The largest chance of a false verdict of the file over all looks so far."""
     alpha = max((claim["alpha"] for claim in evidence.study["claims"]), default=0.0)
@@ -104,18 +113,18 @@ def versions(runs: list[Run]) -> dict[str, str | list[str]]:
 def _adjusted(findings: list[Finding]) -> list[Tests]:
     """p-values after Holm over the claims that have any; exact claims cannot err by chance."""
     tested = [finding for finding in findings if finding.p]
-    scaled = [on_scale_of_alpha(finding.claim, finding.p) for finding in tested]
+    scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
     found = iter(adjust(scaled, [finding.claim["alpha"] for finding in tested]))
     return [next(found) if finding.p else {} for finding in findings]
 
 
 def _undecided(findings: list[Finding], adjusted: list[Tests], spending: float) -> int:
-    tested = [(f.claim, f.found, p) for f, p in zip(findings, adjusted, strict=True) if f.p]
-    verdicts = [
-        decide(claim, found.effect, p, spending * claim["alpha"])  # type: ignore[union-attr]
-        for claim, found, p in tested
+    decisions = [
+        kind_of(finding.claim).decide(p, spending * finding.claim["alpha"])
+        for finding, p in zip(findings, adjusted, strict=True)
+        if p
     ]
-    return sum(verdict == INCONCLUSIVE for verdict in verdicts)
+    return sum(decision.status == INCONCLUSIVE for decision in decisions)
 
 
 def _arm(arm: str, runs: list[Run]) -> dict[str, Any]:

@@ -1,93 +1,53 @@
 """One claim and the evidence: what is estimated, and its verdict as verdict.json has it."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ablate.study import wording
-from ablate.study.contrast import Contrast, contrast
-from ablate.study.estimate import Estimate, estimate
+from ablate.study.contrast import Contrast
+from ablate.study.control import Control, control
+from ablate.study.estimate import estimate
 from ablate.study.evidence import Evidence, Run
-from ablate.study.exact import Exact, examine
+from ablate.study.exact import Exact
 from ablate.study.holm import Tests
+from ablate.study.kind import kind_of
+from ablate.study.kind.base import Finding
+from ablate.study.kind.ladder import Ladder
 from ablate.study.outcome import UNSTABLE
-from ablate.study.power import detectable, seeds_needed
-from ablate.study.rates import Rates
-from ablate.study.sides import ContrastError, names, sides
+from ablate.study.sides import names
 from ablate.study.signs import sign_flip
-from ablate.study.verdict import (
-    EQUIVALENCE,
-    INCONCLUSIVE,
-    Tested,
-    decide,
-    on_scale_of_alpha,
-    one_sided,
-)
+from ablate.study.verdict import INCONCLUSIVE, SUPPORTED, THERE, Turn
 
 Claim = dict[str, Any]
 KEPT = (
     *("id", "statement", "source", "kind", "metric", "better", "margin", "margin_reason"),
     *("alpha", "where", "treatment", "baseline", "minus", "over", "scale"),
 )
-NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
+IF_USED = ("reading", "loses", "plan_for")
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What the evidence says of a claim, before its verdict."""
+class Looks:
+    """Of alpha, what this look and the next one may use, and how many claims would share it."""
 
-    claim: Claim
-    found: Tested | Exact
-    runs: list[Run]  # all that the claim is about, failed ones too
-    paired: Contrast | None = None
-    p: Tests = field(default_factory=dict)  # one-sided, not adjusted; empty for an exact claim
-    problem: str = ""  # why there is nothing to judge
-
-
-def find(claim: Claim, evidence: Evidence) -> Finding:
-    """Estimate what a claim is about.
-
-    Raises:
-        UserError: the record of a run and its statistics disagree.
-    """
-    if claim["kind"] == "exact":
-        exact = examine(claim, evidence)
-        return Finding(claim, exact, exact.runs)
-    try:
-        paired = contrast(claim, evidence)
-    except ContrastError as problem:
-        return Finding(claim, NOTHING, [], None, one_sided(claim, NOTHING), str(problem))
-    found: Tested = estimate(paired.differences, paired.parts)
-    if claim["kind"] == "stability":
-        found = _rates(claim, evidence)
-    return Finding(claim, found, paired.runs, paired, one_sided(claim, found))
-
-
-def _rates(claim: Claim, evidence: Evidence) -> Rates:
-    """Runs that went wrong in each arm, paired or not; the arm whose share counts as plus first."""
-    counts = []
-    for side in sorted(sides(claim, evidence), key=lambda side: -side.weight):
-        ended = [r for runs in side.runs.values() for r in runs if r["status"] != "failed"]
-        wrong = sum(run["status"] in UNSTABLE[claim["metric"]] for run in ended)
-        counts += [wrong, len(ended)]
-    return Rates(*counts)
+    spending: float
+    following: float
+    undecided: int  # claims among which Holm's correction still divides it
 
 
 def judged(
-    finding: Finding, p_adjusted: Tests, spending: float, undecided: int, registration: Any
+    finding: Finding, p_adjusted: Tests, looks: Looks, registration: Any, evidence: Evidence
 ) -> dict[str, Any]:
-    """The entry of a claim in verdict.json.
-
-    `spending` is the share of alpha that this look may use; `undecided` the number of claims among
-    which Holm's correction still divides it.
-    """
+    """The entry of a claim in verdict.json."""
     claim = finding.claim
     older, exploratory = age(finding.runs, registration)
     entry = {key: claim[key] for key in KEPT}
+    entry |= {key: claim[key] for key in IF_USED if claim.get(key)}
     if isinstance(finding.found, Exact):
         entry |= _exact(claim, finding.found)
     else:
-        entry |= _effect(finding, p_adjusted, spending * claim["alpha"], undecided)
+        entry |= _effect(finding, p_adjusted, looks, control(claim, evidence))
     return entry | {
         "arms": names(claim),
         "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
@@ -109,6 +69,7 @@ def age(runs: list[Run], registration: dict[str, Any]) -> tuple[int, bool]:
 def _exact(claim: Claim, found: Exact) -> dict[str, Any]:
     return {
         "verdict": found.verdict,
+        "grade": "",
         "effect": found.worst,
         "interval": None,
         "p": {},
@@ -121,23 +82,33 @@ def _exact(claim: Claim, found: Exact) -> dict[str, Any]:
         "levels_of_noise": "none: a case holds or does not",
         "detectable": None,
         "seeds_needed": None,
+        "sensitivity": _bands(kind_of(claim).turns(found, claim["alpha"])),
         "sentence": wording.of_cases(claim, found),
     }
 
 
-def _effect(finding: Finding, p_adjusted: Tests, alpha: float, undecided: int) -> dict[str, Any]:
+def _effect(
+    finding: Finding, p_adjusted: Tests, looks: Looks, held: Control | None
+) -> dict[str, Any]:
     claim, found, paired = finding.claim, finding.found, finding.paired
     assert not isinstance(found, Exact)
-    verdict = decide(claim, found.effect, p_adjusted, alpha)
-    share = alpha / undecided if verdict == INCONCLUSIVE else alpha
-    least = detectable(claim, found, share)
-    needed = seeds_needed(claim, found, share) if verdict == INCONCLUSIVE else None
-    said = wording.sentence(claim, found, verdict, least, needed)
-    alone = decide(claim, found.effect, on_scale_of_alpha(claim, finding.p), claim["alpha"])
-    if alone != verdict:
+    kind = kind_of(claim)
+    decision = kind.decide(p_adjusted, looks.spending * claim["alpha"])
+    open_ = decision.status == INCONCLUSIVE
+    shared = claim["alpha"] / (looks.undecided if open_ else 1)
+    decidable = not finding.problem
+    least = kind.detectable(claim, found, looks.spending * shared) if decidable else None
+    more = decidable and (open_ or decision.grade == THERE)
+    plans = kind.seeds_needed(claim, found, looks.following * shared) if more else {}
+    turns = kind.turns(found, claim["alpha"]) if decidable else []
+    alone = kind.decide(kind.scaled(finding.p), claim["alpha"])
+    said = wording.sentence(claim, found, decision, least, plans, held)
+    if alone != decision:
         said += f" Uncorrected for the file's other claims and for earlier looks it is {alone}."
+    said += wording.sensitivity(claim, turns)
     entry = {
-        "verdict": verdict,
+        "verdict": decision.status,
+        "grade": decision.grade,
         "effect": None if math.isnan(found.effect) else found.effect,
         "interval": _bounded(found.interval(1 - claim["alpha"])),
         "p": finding.p,
@@ -150,17 +121,35 @@ def _effect(finding: Finding, p_adjusted: Tests, alpha: float, undecided: int) -
         "levels_of_noise": found.levels_of_noise,
         "sign_flip": sign_flip(paired.differences) if paired and len(paired.seeds) else None,
         "detectable": least,
-        "seeds_needed": needed,
-        "sentence": f"{finding.problem}: {verdict}." if finding.problem else said,
+        "seeds_needed": {side: asdict(plan) for side, plan in plans.items()} or None,
+        "sensitivity": _bands(turns),
+        "sentence": said if decidable else f"{finding.problem}: {decision}.",
     }
-    if claim["kind"] == EQUIVALENCE:
+    if SUPPORTED in kind.whole:
         entry["interval_equivalence"] = _bounded(found.interval(1 - 2 * claim["alpha"]))
+    if kind.controlled:
+        entry["control"] = held.entry() if held else None
+    if isinstance(found, Ladder):
+        entry["ladder"] = found.entry()
     return entry
+
+
+def _bands(turns: list[Turn]) -> list[dict[str, Any]]:
+    """What the verdict would be from each margin (exact claims: tolerance) on."""
+    return [
+        {
+            "from": turn.margin,
+            "verdict": turn.decision.status,
+            "grade": turn.decision.grade,
+        }
+        for turn in turns
+        if math.isfinite(turn.margin)
+    ]
 
 
 def _converged(claim: Claim, paired: Contrast | None) -> dict[str, Any] | None:
     """The same over the pairs whose runs all finished; None for claims about those that did not."""
-    if paired is None or claim["kind"] == "stability":
+    if paired is None or claim["metric"] in UNSTABLE:
         return None
     kept = paired.among_converged()
     found = estimate(kept.differences, kept.parts)

@@ -1,24 +1,24 @@
 """One simulated sweep, judged by the engine: which verdicts were false, which intervals missed.
 
 Arms 1 and 2 are as good as arm 0, arm 3 is better by the margin; so every verdict is put to its
-worst case. All rules are those of `verdict`, `holm` and `estimate`.
+worst case. All rules are those of `kind`, `holm` and `estimate`.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ablate.study.estimate import Estimate, components, estimate
 from ablate.study.holm import adjust
+from ablate.study.kind import KINDS
+from ablate.study.kind.ladder import Ladder
 from ablate.study.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
 from ablate.study.sentences import contributions
 from ablate.study.simulate import Design
-from ablate.study.verdict import REFUTED, SUPPORTED, decide, on_scale_of_alpha, one_sided
+from ablate.study.verdict import AT_LEAST, REFUTED, SUPPORTED
 
 ALPHA = 0.05
-SUPERIOR = {"kind": "superiority", "margin": 0.0, "alpha": ALPHA}
 OURS = "t of both levels, squared and added"
 RIVALS = ("percentile bootstrap", "bootstrap-t", "t over seeds", "Satterthwaite's t")
 SLOPE = np.array([-0.5, 0.0, 0.5])  # weights of a trend over three levels
@@ -46,7 +46,8 @@ class Trial:
             **self._coverage(same),
             **self._superiority(_of(same), _of(better)),
             **self._equivalence(_of(same), _of(better), _of(worse)),
-            **_verdicts("trend at slope 0", SUPERIOR, _of(trend)),
+            **self._non_inferiority(_of(same), _of(arms[1] - arms[2]), _of(worse)),
+            **_verdicts("trend at slope 0", "trend", 0.0, _of(trend)),
             **_family([_of(same), _of(arms[2] - arms[0]), _of(better)]),
             **_noise(better),
         }
@@ -61,19 +62,26 @@ class Trial:
         return {name: float(not low <= 0 <= high) for name, (low, high) in ends.items()}
 
     def _superiority(self, same: Estimate, better: Estimate) -> Marks:
-        at_margin = {**SUPERIOR, "margin": self.margin}
         return {
-            **_verdicts("superiority at effect 0", SUPERIOR, same),
-            **_verdicts("superiority at the margin", at_margin, better),
-            **_verdicts("superiority planted", SUPERIOR, better),
+            **_verdicts("superiority at effect 0", "superiority", 0.0, same),
+            **_verdicts("superiority at the margin", "superiority", self.margin, better),
+            **_verdicts("superiority planted", "superiority", 0.0, better),
         }
 
     def _equivalence(self, same: Estimate, better: Estimate, worse: Estimate) -> Marks:
-        claim = {**SUPERIOR, "kind": "equivalence", "margin": self.margin}
         return {
-            **_verdicts("equivalence at +margin", claim, better),
-            **_verdicts("equivalence at -margin", claim, worse),
-            **_verdicts("equivalence planted", claim, same),
+            **_verdicts("equivalence at +margin", "equivalence", self.margin, better),
+            **_verdicts("equivalence at -margin", "equivalence", self.margin, worse),
+            **_verdicts("equivalence planted", "equivalence", self.margin, same),
+        }
+
+    def _non_inferiority(self, same: Estimate, other: Estimate, worse: Estimate) -> Marks:
+        """Arm 1, and a ladder in which it equals two levels and is worse than the third by m."""
+        ladder = Ladder({"0": same, "2": other, "3": worse}, ALPHA)
+        return {
+            **_verdicts("non-inferiority at -margin", "non_inferiority", self.margin, worse),
+            **_verdicts("non-inferiority planted", "non_inferiority", self.margin, same),
+            **_verdicts("within_best at -margin", "within_best", self.margin, ladder),
         }
 
 
@@ -81,19 +89,17 @@ def _of(parts: Parts) -> Estimate:
     return estimate(parts.mean(1), parts)
 
 
-def _verdicts(name: str, claim: dict[str, Any], found: Estimate) -> Marks:
-    p = on_scale_of_alpha(claim, one_sided(claim, found))
-    verdict = decide(claim, found.effect, p, ALPHA)
-    return {f"{name}: {side}": float(verdict == side) for side in (SUPPORTED, REFUTED)}
+def _verdicts(name: str, kind: str, margin: float, found: Estimate | Ladder) -> Marks:
+    decision = KINDS[kind].alone(found, margin, ALPHA)
+    marks = {f"{name}: {side}": float(decision.status == side) for side in (SUPPORTED, REFUTED)}
+    return marks | {f"{name}: {AT_LEAST}": float(decision.grade == AT_LEAST)}
 
 
 def _family(found: list[Estimate]) -> Marks:
     """Three claims of one file: two of no effect, one of a true effect, sharing their baseline."""
-    p = [on_scale_of_alpha(SUPERIOR, one_sided(SUPERIOR, one)) for one in found]
-    verdicts = [
-        decide(SUPERIOR, one.effect, adjusted, ALPHA)
-        for one, adjusted in zip(found, adjust(p, [ALPHA] * len(p)), strict=True)
-    ]
+    rule = KINDS["superiority"]
+    p = [rule.scaled(rule.tests(one, 0.0)) for one in found]
+    verdicts = [rule.decide(adjusted, ALPHA).status for adjusted in adjust(p, [ALPHA] * len(p))]
     false = [verdict in (SUPPORTED, REFUTED) for verdict in verdicts[:2]] + [verdicts[2] == REFUTED]
     return {"family": float(any(false))}
 

@@ -3,12 +3,16 @@
 import math
 from typing import Any
 
+from ablate.study.control import Control
 from ablate.study.exact import Exact
+from ablate.study.kind import kind_of
+from ablate.study.kind.base import Plan, Tested
+from ablate.study.kind.ladder import Ladder
 from ablate.study.rates import Rates
 from ablate.study.sides import names
-from ablate.study.verdict import EQUIVALENCE, INCONCLUSIVE, REFUTED, Tested
+from ablate.study.verdict import INCONCLUSIVE, SUPPORTED, Decision, Turn
 from ablate.tracking.arm import say
-from ablate.words import Measure, measure
+from ablate.words import Measure, listed, measure
 
 Claim = dict[str, Any]
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
@@ -36,22 +40,23 @@ def _place(claim: Claim) -> str:
     return f"within {claim['tolerance']:g} of 0" if claim["tolerance"] else "0"
 
 
-def of_effect(claim: Claim, found: Tested, verdict: str) -> str:
+def of_effect(claim: Claim, found: Tested, decision: Decision, held: Control | None) -> str:
     """The sentence of a claim about a difference or a slope."""
     if math.isnan(found.effect):
         missing = f"no pair of runs with the same seed has ended with {claim['metric']}"
-        return f"{_what(claim)}: {missing}: {verdict}."
+        return f"{_what(claim)}: {missing}: {decision}."
     unit = _unit(claim)
     what = f"{_what(claim)}: {unit.say(found.effect, sign=True)} {unit.name} {_span(claim, found)}"
-    small = ", there but smaller than the margin" if _too_small(claim, found, verdict) else ""
-    return f"{what} {_over(found)}, margin {claim['margin']:g}: {verdict}{small}."
+    beside = f" ({_control(claim, held)})" if kind_of(claim).controlled else ""
+    return f"{what} {_over(found)}, margin {claim['margin']:g}: {decision}{beside}."
 
 
-def _too_small(claim: Claim, found: Tested, verdict: str) -> bool:
-    """Whether a claim is refuted although its interval lies above 0: below what it names."""
-    if verdict != REFUTED or claim["kind"] == EQUIVALENCE:
-        return False
-    return found.interval(1 - claim["alpha"])[0] > 0
+def _control(claim: Claim, held: Control | None) -> str:
+    """Whether an arm of the same runs loses more than the margin."""
+    if held is None:
+        return "no control"
+    loss = f"{_unit(claim).say(held.effect, sign=True)} {_ends(claim, held.interval)}"
+    return f"control {held.arm}: {loss}" if held.loses else f"no control: {held.arm} {loss}"
 
 
 def _span(claim: Claim, found: Tested) -> str:
@@ -59,7 +64,7 @@ def _span(claim: Claim, found: Tested) -> str:
     ends = found.interval(1 - claim["alpha"])
     if math.isinf(ends[0]):
         return "(no interval)"
-    if claim["kind"] != EQUIVALENCE:
+    if SUPPORTED not in kind_of(claim).whole:
         return _ends(claim, ends)
     level = 1 - 2 * claim["alpha"]
     return f"{_ends(claim, ends)} ({level:.0%}: {_ends(claim, found.interval(level))})"
@@ -69,36 +74,59 @@ def _ends(claim: Claim, ends: tuple[float, float]) -> str:
     return f"[{', '.join(_unit(claim).say(end, sign=True) for end in ends)}]"
 
 
-def outlook(claim: Claim, detectable: float | None, needed: int | None) -> str:
-    """What an inconclusive design could have seen, and what would decide."""
+def outlook(claim: Claim, detectable: float | None, plans: dict[str, Plan]) -> str:
+    """What an inconclusive design could have seen, and how many seeds would see what is named."""
     if detectable is None:
         return "What such a design can see is not known without a spread between seeds."
     unit = _unit(claim)
     seen = f"{unit.say(detectable)} {unit.name}".rstrip()
-    if claim["kind"] == EQUIVALENCE:
+    if kind_of(claim).controlled:
         first = f"Equal arms would have been shown to be within {seen} with power .8"
     else:
         first = f"A true effect of {seen} would have been seen with power .8"
-    if needed is not None:
-        return f"{first}; about {needed} seeds would decide, if effect and noise are as measured."
-    return (
-        f"{first}; more seeds alone would not decide, if effect and noise are as measured: "
-        "the effect is too near a bound of the rule, or the test sentences are too few."
-    )
+    if not plans:
+        return f"{first}; no effect is named for which seeds could be planned."
+    needed = [
+        f"{side} takes {_seeds(plan)} where the true effect is {unit.say(plan.effect)}"
+        for side, plan in plans.items()
+    ]
+    return f"{first}; with the noise as measured, {listed(needed)}."
+
+
+def _seeds(plan: Plan) -> str:
+    if plan.seeds is None:
+        return "more test sentences, not seeds,"
+    return f"{plan.seeds} seeds"
+
+
+def sensitivity(claim: Claim, turns: list[Turn]) -> str:
+    """From which margin on the interval would give another verdict; a sentence after a space."""
+    known = [turn for turn in turns if math.isfinite(turn.margin)]
+    if not known:
+        return ""
+    here = max(i for i, turn in enumerate(known) if turn.margin <= claim["margin"])
+    unit, others = _unit(claim), []
+    if here:
+        others.append(f"{known[here - 1].decision} below {unit.say(known[here].margin)}")
+    others += [f"{turn.decision} from {unit.say(turn.margin)} on" for turn in known[here + 1 :]]
+    if not others:
+        return " No other margin would change that."
+    return f" With another margin it would be {'; '.join(others)}."
 
 
 def sentence(
     claim: Claim,
     found: Tested,
-    verdict: str,
+    decision: Decision,
     detectable: float | None,
-    needed: int | None,
+    plans: dict[str, Plan],
+    held: Control | None,
 ) -> str:
     """The verdict in words."""
-    said = of_effect(claim, found, verdict)
-    if verdict != INCONCLUSIVE:
+    said = of_effect(claim, found, decision, held)
+    if decision.status != INCONCLUSIVE:
         return said
-    return f"{said} {outlook(claim, detectable, needed)}"
+    return f"{said} {outlook(claim, detectable, plans)}"
 
 
 def _unit(claim: Claim) -> Measure:
@@ -130,5 +158,6 @@ def _what(claim: Claim) -> str:
 def _over(found: Tested) -> str:
     if isinstance(found, Rates):
         return f"({found.first} of {found.of_first} against {found.second} of {found.of_second})"
-    seeds = f"over {found.pairs} seed{'s' * (found.pairs != 1)}"
+    rungs = f"(the least of {len(found.rungs)} levels) " if isinstance(found, Ladder) else ""
+    seeds = f"{rungs}over {found.pairs} seed{'s' * (found.pairs != 1)}"
     return f"{seeds} and {found.sentences} test sentences" if found.sentences else seeds

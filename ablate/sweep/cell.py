@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from ablate.tracking.sealed import read_sealed
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")
 Overrides = tuple[str, ...]
+OPTIONAL = ("loses", "plan_for", "reading")  # of a claim; a study without them keeps its hash
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,17 @@ def plain_study(config: DictConfig) -> dict[str, Any]:
     whole: Any = OmegaConf.to_container(config, resolve=False)
     whole.pop("hydra", None)  # has nodes that only a job can resolve
     tree: Any = OmegaConf.to_container(OmegaConf.create(whole), resolve=True)
-    return dict(tree["study"])
+    return used(tree["study"])
+
+
+def used(study: dict[str, Any]) -> dict[str, Any]:
+    """The study without what its claims may have and do not use."""
+    claims = [
+        {key: value for key, value in claim.items() if value or key not in OPTIONAL}
+        for claim in study["claims"]
+        if isinstance(claim, dict)
+    ]
+    return {**study, "claims": claims if len(claims) == len(study["claims"]) else study["claims"]}
 
 
 def link_path(sweep: Path, number: int) -> Path:

@@ -72,8 +72,10 @@ def announce(console: Console, verdict: dict[str, Any]) -> None:
 
     for claim in verdict["claims"]:
         exploratory = " (exploratory)" if claim["exploratory"] else ""
+        grade = f", {claim['grade']}" if claim["grade"] else ""
         console.print(
-            f"\n[bold]{claim['verdict'].upper()}[/bold]{exploratory}  {escape(claim['statement'])}",
+            f"\n[bold]{claim['verdict'].upper()}[/bold]{grade}{exploratory}  "
+            f"{escape(claim['statement'])}",
             soft_wrap=True,
         )
         console.print(f"  {claim['sentence']}", highlight=False, markup=False, soft_wrap=True)

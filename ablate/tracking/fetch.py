@@ -19,6 +19,7 @@ from ablate.errors import UserError
 from ablate.study.evidence import Evidence, Run
 from ablate.study.form import check_runs
 from ablate.study.gather import CURVES
+from ablate.study.seal import FILES
 from ablate.tracking.connection import has_key, reachable
 from ablate.tracking.files import FILE_NAME, finite
 from ablate.tracking.names import ANALYSIS, EVIDENCE, RESULT, STEP

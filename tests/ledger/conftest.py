@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+EFFECTS = {"supported": 5.0, "refuted": -5.0}
 REGIME = {"scale": "cpu", "data": "toy", "model": "micro"}
 
 
@@ -21,7 +22,7 @@ def verdict(folders):
     """Write the verdict.json of an experiment: `verdict(folder, {claim: verdict}, ...)`."""
 
     def write(folder, verdicts, time=100.0, report="report.md", kind="superiority", **regime):
-        path = folders / folder
+        path, half = folders / folder, 0 if kind == "exact" else regime.get("half", 1.0)
         path.mkdir(parents=True, exist_ok=True)
         claims = [
             {
@@ -30,13 +31,20 @@ def verdict(folders):
                 "source": "a person",
                 "kind": kind,
                 "verdict": given,
+                "metric": "test/bleu",
+                "effect": effect,
+                "interval": [effect - half, effect + half] if half else None,
+                "grade": regime.get("grade", ""),
+                "reading": regime.get("reading", ""),
                 "sentence": f"{claim} is {given} <by> 5 & 6 seeds.",
                 "exploratory": regime.get("exploratory", False),
                 "primary": True,
             }
             for claim, given in verdicts.items()
+            for effect in [regime.get("effect", EFFECTS.get(given, 0.0))]
         ]
         known = {key: regime.get(key, value) for key, value in REGIME.items()}
+        known |= {"steps": regime["steps"]} if "steps" in regime else {}
         name = regime.get("experiment", path.name)
         whole = {"experiment": name, "regime": known, "claims": claims}
         whole |= {"registered": time, "looks": regime.get("looks", 1)}

@@ -6,6 +6,8 @@ import pytest
 
 from ablate.ledger.claims import read_claims
 from ablate.ledger.entries import OUTSIDE, count, join
+from ablate.ledger.standings import STANDINGS, read_standings
+from ablate.ledger.state import State
 from ablate.ledger.table import summary
 from ablate.ledger.verdicts import collect, latest
 from ablate.study.registration import study_hash
@@ -32,7 +34,7 @@ def said(entry):
 def test_without_a_study_a_claim_is_not_tested(ledger):
     entries, warnings = ledger()
     assert len(entries) == 213 and not warnings
-    assert {entry.verdict for entry in entries.values()} == {"not tested"}
+    assert {entry.verdict for entry in entries.values()} == {"not tested", "no run decides"}
 
 
 def test_folders_that_are_not_there_hold_no_verdicts(tmp_path):
@@ -60,19 +62,72 @@ def test_at_equal_times_what_was_kept_counts(ledger, verdict):
     assert entries[CLAIM].findings[0].report == Path.cwd() / "experiments" / "study" / "report.md"
 
 
-def test_every_regime_and_experiment_is_kept_the_newest_first(ledger, verdict):
+def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, verdict):
     verdict("experiments/study", {CLAIM: "supported"}, time=100)
     verdict("experiments/real", {CLAIM: "refuted"}, time=300, experiment="study", data="multi30k")
     verdict("experiments/depth", {CLAIM: "inconclusive"}, time=200)
     entries, _ = ledger()
-    assert entries[CLAIM].verdict == "refuted"
     assert said(entries[CLAIM]) == [
-        ("refuted", "multi30k"),
         ("inconclusive", "toy"),
+        ("refuted", "multi30k"),
         ("supported", "toy"),
     ]
     told = summary([*entries.values()], [*entries.values()])
     assert "; 1 with another verdict in another regime" in told
+
+
+@pytest.mark.parametrize("times", [(100, 300), (300, 100)])
+@pytest.mark.parametrize(
+    ("other", "half", "expected"),
+    [
+        ("supported", 1.0, State("supported")),
+        ("inconclusive", 1.0, State("supported")),  # what is decisive agrees
+        ("refuted", 1.0, State("depends", "data")),
+        ("refuted", 9.0, State("inconclusive")),  # 10 +- 12.7 apart: the regimes may be alike
+    ],
+)
+def test_the_state_is_made_of_all_regimes(ledger, verdict, times, other, half, expected):
+    verdict("experiments/study", {CLAIM: "supported"}, time=times[0], half=half)
+    verdict("experiments/real", {CLAIM: other}, times[1], experiment="study", data="b", half=half)
+    assert ledger()[0][CLAIM].state == expected
+
+
+def test_it_says_on_what_of_the_regime_a_claim_depends(ledger, verdict):
+    verdict("experiments/study", {CLAIM: "supported"}, steps=600)
+    verdict("experiments/long", {CLAIM: "refuted"}, experiment="study", steps=2400)
+    entries, _ = ledger()
+    assert len(entries[CLAIM].findings) == 2
+    assert entries[CLAIM].state == State("depends", "steps")
+    assert count(entries.values())["depends"] == 1
+
+
+def test_exact_verdicts_that_disagree_need_no_interval(ledger, verdict):
+    verdict("experiments/a", {CLAIM: "supported"}, kind="exact")
+    verdict("experiments/b", {CLAIM: "refuted"}, kind="exact", model="tiny")
+    assert ledger()[0][CLAIM].state == State("depends", "model")
+
+
+def test_readings_are_kept_apart_and_may_disagree(ledger, verdict):
+    verdict("experiments/a", {CLAIM: "supported"}, time=100, experiment="x", reading="as written")
+    verdict("experiments/b", {CLAIM: "refuted"}, time=200, experiment="x", reading="with warm-up")
+    entries, _ = ledger()
+    assert len(entries[CLAIM].findings) == 2
+    assert entries[CLAIM].state == State("depends", "the reading")
+
+
+def test_a_sentence_that_no_run_decides_has_a_standing_and_not_a_gap(ledger, verdict):
+    entries, _ = ledger()
+    entry = entries["heads_8_or_16_usual"]
+    assert entry.state == State("no run decides", "convention") and entry.standing.why
+    verdict("experiments/a", {"heads_8_or_16_usual": "supported"})
+    assert ledger()[0]["heads_8_or_16_usual"].verdict == "supported"
+
+
+def test_standings_are_those_that_there_are_and_belong_to_claims():
+    known = {claim.id for claim in read_claims()}
+    for claim, found in read_standings().items():
+        assert claim in known
+        assert found.standing in STANDINGS and found.why.endswith(".")
 
 
 def test_experiments_that_agree_are_not_counted_as_other_verdicts(ledger, verdict):
@@ -129,7 +184,8 @@ def test_a_claim_of_no_document_stands_outside(ledger, verdict):
     mine = entries["my_claim"]
     assert mine.outside and mine.claim.group == OUTSIDE and list(entries)[-1] == "my_claim"
     assert mine.claim.document == "a person"
-    counted = {"supported": 0, "refuted": 1, "inconclusive": 0, "not tested": 212}
+    counted = {"supported": 0, "refuted": 1, "inconclusive": 0, "depends": 0}
+    counted |= {"no run decides": len(read_standings()), "not tested": 212 - len(read_standings())}
     assert count(entries.values()) == counted
 
 

@@ -51,7 +51,8 @@ def test_every_report_has_all_sections_and_all_verdicts(every):
     assert report.startswith("# made_up\n")
     for claim in json.loads((every / "verdict.json").read_text())["claims"]:
         primary = " (primary)" if claim["primary"] else ""
-        assert f"- **{claim['verdict'].upper()}**{primary}" in report
+        grade = f", {claim['grade']}" if claim["grade"] else ""
+        assert f"- **{claim['verdict'].upper()}**{grade}{primary}" in report
         assert claim["statement"] in report
     assert "python -m ablate +experiment=made_up -m" in report
     assert "torch 2.9.0" in report
@@ -153,7 +154,8 @@ def test_tuned_values_are_shown_with_the_one_that_was_chosen(report):
 
 
 def test_exploratory_is_said(report):
-    assert re.search(r"- \*\*[A-Z]+\*\* \(primary\) \(exploratory\) Pre-LN", report("exploratory"))
+    said = r"- \*\*[A-Z]+\*\*, at least the margin \(primary\) \(exploratory\) Pre-LN"
+    assert re.search(said, report("exploratory"))
     assert "(exploratory)" not in report()
 
 

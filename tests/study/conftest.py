@@ -46,7 +46,7 @@ def run():
     """A run; `levels` are all its levels, `metrics` join the usual ones."""
 
     def make(levels, seed, status="finished", **metrics):
-        known = {"unigram_nll": 6.0, "parameters": 1000}
+        known = {"unigram_nll": 1000.0, "parameters": 1000}
         name = " ".join(str(level) for level in levels.values())
         return {
             "cell": 0,

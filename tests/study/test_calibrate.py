@@ -6,6 +6,7 @@ import pytest
 from ablate.study import calibrate
 from ablate.study.calibration_tables import document
 from ablate.study.estimate import estimate
+from ablate.study.planned import PROMISES
 from ablate.study.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
 from ablate.study.sentences import bleu, contributions
 from ablate.study.simulate import KINDS, Design
@@ -36,6 +37,10 @@ def test_false_verdicts_are_as_rare_as_alpha(shares):
         assert shares[f"{name}: supported"] <= at_most(0.05)
         assert shares[f"{name}: refuted"] <= at_most(0.025)
     assert shares["superiority at the margin: refuted"] <= at_most(0.025)
+    assert shares["superiority at the margin: at least the margin"] <= at_most(0.025)
+    for name in ("non-inferiority at -margin", "within_best at -margin"):
+        assert shares[f"{name}: supported"] <= at_most(0.025)
+        assert shares[f"{name}: refuted"] <= at_most(0.025)
     assert shares["family"] <= at_most(0.05)
     assert shares[OURS] <= at_most(0.05)
 
@@ -86,7 +91,11 @@ def test_intervals_that_know_the_sentences_are_longer(parts):
 
 def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
     results = {(kind, 3): calibrate.simulate(kind, 3, 1) for kind in KINDS}
-    text = document(results, 1, 1000, 2.0)
+    promises = {
+        kind: {f"{name}{part}": 0.8 for name in PROMISES for part in ("", ": planned", ": seeds")}
+        for kind in KINDS
+    }
+    text = document(results, promises, 1, 1000, 2.0)
     assert "## False verdicts" in text
     assert all(text.count(f"| {kind}, 3 |") == 3 for kind in KINDS)
 

@@ -30,6 +30,7 @@ TUNE = {
     "metric": "val/nll",
     "better": "lower",
 }
+LADDER = {"kind": "within_best", "over": "n", "treatment": {"n": 1}, "baseline": {}}
 
 
 def study(tune=None, expect="different", **changes):
@@ -48,6 +49,9 @@ def study(tune=None, expect="different", **changes):
         {"kind": "stability", "metric": "unstable", "better": "lower"},
         {"kind": "trend", "over": "n", "treatment": {}, "baseline": {}},
         {"where": {"n": 1}, "minus": {"n": 2}},
+        {"kind": "non_inferiority", "margin": 1.0, "margin_reason": "x", "loses": {"n": 1}},
+        {**LADDER, "margin": 1.0, "margin_reason": "x"},
+        {"margin": 1.0, "margin_reason": "x", "plan_for": 1.5},
         {"tune": TUNE},
     ],
 )
@@ -98,6 +102,20 @@ def test_a_sound_study_is_accepted(changes):
             "mine: tolerance=0.2 and margin=0.1; an exact claim has a tolerance",
         ),
         ({"kind": "exact", "treatment": {}}, "both a treatment and a baseline, or neither"),
+        ({"kind": "non_inferiority"}, "margin=0; non_inferiority needs one above 0"),
+        ({**LADDER, "over": ""}, "over=nothing; within_best compares the level"),
+        ({**LADDER, "treatment": {"schedule": "noam"}}, "over=n; within_best compares the level"),
+        ({**LADDER, "baseline": {"n": 2}}, "within_best takes no baseline"),
+        ({"loses": {"n": 1}}, "loses has no meaning for kind=superiority; it is for equivalence"),
+        ({"kind": "equivalence", "loses": {"m": 1}}, "loses names m, which is not a factor"),
+        (
+            {"margin": 1.0, "margin_reason": "x", "plan_for": 0.5},
+            "plan_for=0.5; superiority takes one of at least the margin, 1",
+        ),
+        (
+            {"kind": "equivalence", "margin": 1.0, "margin_reason": "x", "plan_for": -2.0},
+            "plan_for=-2.0; equivalence takes one within the margin, 1",
+        ),
         ({"expect": "nothing"}, "study.expect=nothing: allowed is different or identical"),
         ({"tune": {**TUNE, "values": []}}, "values and seeds must not be empty"),
         ({"tune": {**TUNE, "better": "more"}}, "better=more"),
@@ -128,4 +146,13 @@ def test_two_claims_with_one_id_are_refused():
     twice = study()
     twice["claims"] *= 2
     with pytest.raises(UserError, match="mine: two claims have this id"):
+        check_study(twice)
+
+
+def test_one_claim_may_have_several_readings():
+    twice = study(reading="as written")
+    twice["claims"].append({**CLAIM, "reading": "with the condition left out"})
+    assert check_study(twice) is None
+    twice["claims"][1]["reading"] = "as written"
+    with pytest.raises(UserError, match="two claims have this id and no other reading"):
         check_study(twice)

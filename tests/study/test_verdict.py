@@ -4,36 +4,42 @@ import numpy as np
 import pytest
 
 from ablate.study.estimate import estimate
-from ablate.study.verdict import decide, on_scale_of_alpha, one_sided
+from ablate.study.kind import KINDS
+from ablate.study.kind.ladder import Ladder
+from ablate.study.verdict import AT_LEAST, SMALLER, THERE
 
 SPREAD = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 HALF = 0.98  # of the 95 % interval of SPREAD around its mean; 0.75 of the 90 % interval
+REFUTED, INCONCLUSIVE = ("refuted", ""), ("inconclusive", "")
 
 
-def verdict(claim, effect):
+def verdict(kind, effect, margin):
     found = estimate(effect + SPREAD)
     assert found.interval(0.95) == pytest.approx((effect - HALF, effect + HALF), abs=0.01)
-    p = on_scale_of_alpha(claim, one_sided(claim, found))
-    return decide(claim, found.effect, p, claim["alpha"])
+    decision = KINDS[kind].alone(found, margin, 0.05)
+    return decision.status, decision.grade
 
 
 @pytest.mark.parametrize(
     ("effect", "margin", "expected"),
     [
-        (2.0, 1.0, "supported"),
-        (1.0, 0.0, "supported"),
-        (0.9, 0.0, "inconclusive"),  # the interval reaches 0
-        (1.0, 1.5, "inconclusive"),  # above 0, but the mean is below the margin
-        (1.0, 2.1, "refuted"),  # real, but smaller than worth naming
-        (-0.5, 0.5, "refuted"),
-        (-0.4, 0.5, "inconclusive"),
-        (-1.0, 0.0, "refuted"),
-        (0.0, 0.0, "inconclusive"),
+        (2.0, 1.0, ("supported", AT_LEAST)),  # the interval begins above the margin
+        (1.9, 1.0, ("supported", THERE)),
+        (1.0, 1.5, ("supported", THERE)),  # the mean is below the margin, the interval reaches it
+        (1.0, 0.0, ("supported", THERE)),  # nothing smaller is named
+        (0.9, 0.0, INCONCLUSIVE),  # the interval reaches 0
+        (0.9, 1.0, INCONCLUSIVE),
+        (1.0, 2.1, ("refuted", SMALLER)),
+        (0.5, 2.1, REFUTED),  # perhaps not there at all
+        (-0.5, 0.5, REFUTED),
+        (-0.4, 0.5, INCONCLUSIVE),
+        (-1.0, 0.0, REFUTED),
+        (0.0, 0.0, INCONCLUSIVE),
     ],
 )
 @pytest.mark.parametrize("kind", ["superiority", "trend", "stability"])
-def test_superiority_reads_the_two_sided_interval(claim, kind, effect, margin, expected):
-    assert verdict(claim(kind=kind, margin=margin), effect) == expected
+def test_superiority_reads_the_two_sided_interval(kind, effect, margin, expected):
+    assert verdict(kind, effect, margin) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,9 +54,56 @@ def test_superiority_reads_the_two_sided_interval(claim, kind, effect, margin, e
         (1.9, 1.0, "inconclusive"),  # outside by the 90 % interval only
     ],
 )
-def test_equivalence_is_two_one_sided_tests(claim, effect, margin, expected):
-    assert verdict(claim(kind="equivalence", margin=margin), effect) == expected
+def test_equivalence_is_two_one_sided_tests(effect, margin, expected):
+    assert verdict("equivalence", effect, margin) == (expected, "")
 
 
-def test_a_whole_number_is_a_margin_too(claim):
-    assert verdict(claim(margin=1), 2.0) == "supported"
+@pytest.mark.parametrize(
+    ("effect", "margin", "expected"),
+    [
+        (0.0, 1.0, "supported"),
+        (0.0, 0.9, "inconclusive"),  # by the two-sided interval
+        (50.0, 1.0, "supported"),  # never refuted by being better
+        (-1.0, 2.1, "supported"),
+        (-1.9, 1.0, "inconclusive"),
+        (-2.0, 1.0, "refuted"),
+    ],
+)
+def test_non_inferiority_is_one_sided(effect, margin, expected):
+    assert verdict("non_inferiority", effect, margin) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    ("effects", "margin", "expected"),
+    [
+        ((0.0, 5.0, 0.0), 1.0, "supported"),  # each at alpha / 2, however many there are
+        ((0.0, 0.0, -1.5), 1.0, "inconclusive"),  # one is enough not to support it
+        ((-2.0,), 1.0, "refuted"),
+        ((5.0, -2.0, 5.0), 1.0, "inconclusive"),  # Holm over three levels
+        ((5.0, -3.0, 5.0), 1.0, "refuted"),
+    ],
+)
+def test_within_best_sets_a_level_against_every_other(effects, margin, expected):
+    ladder = Ladder({str(i): estimate(x + SPREAD) for i, x in enumerate(effects)}, 0.05)
+    assert KINDS["within_best"].alone(ladder, margin, 0.05).status == expected
+    assert ladder.effect == min(effects)
+
+
+def found_of(kind, effect):
+    one = estimate(effect + SPREAD)
+    if kind != "within_best":
+        return one
+    return Ladder({"a": one, "b": estimate(effect + 0.4 + 2 * SPREAD)}, 0.05)
+
+
+@pytest.mark.parametrize(
+    "kind", ["superiority", "trend", "equivalence", "non_inferiority", "within_best"]
+)
+@pytest.mark.parametrize("effect", [-3.0, -0.9, 0.0, 0.5, 1.2, 4.0])
+def test_the_sensitivity_is_what_the_rule_says_of_every_margin(kind, effect):
+    found = found_of(kind, effect)
+    turns = KINDS[kind].turns(found, 0.05)
+    assert turns[0].margin == 0 and [t.margin for t in turns] == sorted(t.margin for t in turns)
+    for margin in np.arange(0.013, 7.0, 0.05):
+        by_turns = [turn.decision for turn in turns if turn.margin <= margin][-1]
+        assert KINDS[kind].alone(found, margin, 0.05) == by_turns, margin

@@ -22,12 +22,13 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the tables cannot be written.
     """
-    from ablate.study.calibrate import MARGIN, SENTENCES, calibrate
+    from ablate.study.calibrate import MARGIN, SENTENCES, calibrate, keep
     from ablate.study.calibration_tables import document
     from ablate.tracking.files import write_text, writing
 
     shares = calibrate(arguments.sweeps, arguments.seeds)
-    text = document(shares, arguments.sweeps, SENTENCES, MARGIN)
+    kept = keep(shares, arguments.sweeps)
+    text = document(shares, kept, arguments.sweeps, SENTENCES, MARGIN)
     with writing(arguments.to):
         write_text(arguments.to, text)
     print(text)

@@ -1,4 +1,4 @@
-"""Show every claim of the documents with its latest verdicts, as a table or a page."""
+"""Show every claim of the documents with its verdicts in every regime, as a table or a page."""
 
 import argparse
 import sys
@@ -13,7 +13,9 @@ def add_arguments(parser: Parser) -> None:
     """Declare the filters, and where verdicts are read and the page is written."""
     parser.add_key("document", "claims of documents with this in their title")
     parser.add_key("factor", "claims about factors with this in their name")
-    parser.add_key("verdict", "supported, refuted, inconclusive, not tested, or tested")
+    parser.add_key(
+        "verdict", "supported, refuted, inconclusive, depends, no run decides, not tested, tested"
+    )
     parser.add_key("group", "claims of groups with this in their name")
     parser.add_key("kind", "exact, empirical or cost")
     parser.add_key("text", "claims that contain this, anywhere")

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from ablate.report.draw.style import GRID, INK, VERDICTS, folded, stack
 from ablate.report.selection import bound, contrast, effect_axis
+from ablate.study.kind import KINDS
 
 Claim = dict[str, Any]
 ROW = 0.62  # inches of one claim
@@ -15,7 +16,6 @@ AROUND = 0.75  # inches of the axis of a panel and its name
 # equal for claims on one axis
 SHARED = ("metric", "kind", "margin", "tolerance", "better", "over", "scale")
 ALIKE = 8  # effects whose sizes differ by more do not share an axis
-TWO_SIDED = ("equivalence", "exact")
 SHAPES = {"supported": "o", "refuted": "s", "inconclusive": "D"}
 
 
@@ -74,7 +74,7 @@ def _draw_bound(axes: Axes, claim: Claim) -> None:
     _, size = bound(claim)
     if not size:
         return
-    sides = (-size, size) if claim["kind"] in TWO_SIDED else (size,)
+    sides = KINDS[claim["kind"]].bounds(size)
     for side in sides:
         axes.axvline(side, color=INK, linewidth=0.9, linestyle="--", zorder=1)
     if len(sides) == 2:

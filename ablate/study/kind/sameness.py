@@ -1,0 +1,26 @@
+"""What claims that nothing is lost have in common: a margin, a control, and equal arms to plan for.
+
+A control is an arm of the same runs that loses more than the margin: without one, no loss may
+only mean that these runs could not have shown any.
+"""
+
+from ablate.study.holm import Tests
+from ablate.study.kind.base import Claim, Kind
+from ablate.study.verdict import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
+
+
+class Sameness(Kind):
+    """The difference is no more than the margin."""
+
+    needs_margin = True
+    controlled = True
+
+    def decide(self, p: Tests, alpha: float) -> Decision:
+        """Refuted where the loss is shown, supported where it is excluded."""
+        if p[REFUTED] <= alpha:
+            return Decision(REFUTED)
+        return Decision(SUPPORTED if p[SUPPORTED] <= alpha else INCONCLUSIVE)
+
+    def named(self, claim: Claim) -> dict[str, float]:
+        """Arms that are truly equal, or differ by what the claim plans for."""
+        return {SUPPORTED: claim.get("plan_for") or 0.0}

@@ -1,0 +1,96 @@
+"""Where nothing was learned there is no verdict, whatever the numbers."""
+
+import pytest
+
+from ablate.study.conclude import conclude
+
+PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
+KINDS = ("superiority", "equivalence")
+
+
+def only(found):
+    (claim,) = conclude(found)["claims"]
+    return claim
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("margin", [0.1, 2.0])
+def test_two_arms_at_bleu_0_are_not_the_same(claim, arms, evidence, kind, margin):
+    runs = arms([0.0, 0.01, 0.0, 0.02], [0.01, 0.0, 0.0, 0.0], metric="test/bleu")
+    found = only(evidence(runs, claim(kind=kind, metric="test/bleu", margin=margin)))
+    assert found["verdict"] == "inconclusive"
+    assert found["interval"] and found["detectable"] is found["seeds_needed"] is None
+    assert found["sentence"] == (
+        "nothing was learned: by test BLEU no arm is better than an untrained model: inconclusive."
+    )
+
+
+@pytest.mark.parametrize("metric", ["test/nll", "test/bleu", "test/chrf", "heads/encoder_self"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_arms_that_collapsed_are_not_the_same(claim, run, evidence, kind, metric):
+    own = {"heads/encoder_self": 0.2} if metric.startswith("heads") else {}
+    runs = [run(arm, s, "collapsed", **own) for arm in (PRE, POST) for s in range(8)]
+    found = only(evidence(runs, claim(kind=kind, metric=metric)))
+    assert found["verdict"] == "inconclusive"
+    assert found["sentence"].startswith("nothing was learned: ")
+
+
+@pytest.mark.parametrize("nll", [6.0, 6.4])
+def test_a_model_no_better_than_the_unigrams_has_learned_nothing(claim, run, evidence, nll):
+    runs = [
+        run(arm, s, unigram_nll=6.0, **{"test/nll": nll + x})
+        for arm, x in ((PRE, 0.1), (POST, 0.0))
+        for s in range(8)
+    ]
+    found = only(evidence(runs, claim(margin=0.5, kind="equivalence")))
+    assert found["sentence"].startswith("nothing was learned: by test nll no arm is better than")
+
+
+@pytest.mark.parametrize("status", ["finished", "collapsed"])
+def test_one_arm_above_the_floor_is_enough(claim, run, evidence, status):
+    runs = [run(PRE, s, **{"test/bleu": 30.0 + s / 10}) for s in range(5)]
+    runs += [run(POST, s, status, **{"test/bleu": 0.01 * s}) for s in range(5)]
+    assert only(evidence(runs, claim(metric="test/bleu")))["verdict"] == "supported"
+
+
+def test_runs_that_go_wrong_are_what_stability_is_about(claim, run, evidence):
+    runs = [run(arm, s, "diverged") for arm in (PRE, POST) for s in range(20)]
+    asked = claim(kind="stability", metric="diverged", better="lower", margin=0.5)
+    assert only(evidence(runs, asked))["verdict"] == "refuted"
+
+
+def test_what_needs_no_learning_has_no_floor(claim, run, evidence):
+    runs = [
+        run(arm, s, "collapsed", **{"gradient/first/encoder_ratio": ratio * (1 + s / 10)})
+        for arm, ratio in ((PRE, 9.0), (POST, 1.0))
+        for s in range(5)
+    ]
+    asked = claim(metric="gradient/first/encoder_ratio")
+    assert only(evidence(runs, asked))["verdict"] == "supported"
+
+
+def test_all_levels_of_a_trend_must_be_at_the_floor(claim, run, evidence):
+    def at(best):
+        runs = [
+            run({"n": n}, s, **{"test/bleu": best * (n == 4) + 0.01 * s})
+            for n in (1, 2, 4)
+            for s in range(4)
+        ]
+        asked = claim(kind="trend", over="n", treatment={}, baseline={}, metric="test/bleu")
+        return only(evidence(runs, asked, factors=["n"]))["sentence"]
+
+    assert at(0.0).startswith("nothing was learned: ")
+    assert not at(5.0).startswith("nothing was learned: ")
+
+
+def test_all_levels_of_a_ladder_must_be_at_the_floor(claim, run, evidence):
+    def verdict(best):
+        runs = [
+            run({"n": n}, s, **{"test/bleu": best * (n == 4) + 0.01 * s * n})
+            for n in (1, 2, 4)
+            for s in range(4)
+        ]
+        asked = claim(kind="within_best", over="n", treatment={"n": 4}, baseline={})
+        return only(evidence(runs, {**asked, "metric": "test/bleu"}, factors=["n"]))["verdict"]
+
+    assert (verdict(0.0), verdict(5.0)) == ("inconclusive", "supported")
