@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Int
 
 from ablate.errors import UserError
-from ablate.study.claim import check_study
 from ablate.study.form import check_about, read_runs
 from ablate.study.seal import (
     ABOUT,
@@ -89,6 +88,8 @@ class Evidence:
         Raises:
             UserError: as `load`, but for the seal.
         """
+        from ablate.study.claim import check_study  # only now: its kinds judge evidence
+
         about = read_parts(folder)
         check_about(folder / ABOUT, about)
         try:
