@@ -174,6 +174,5 @@ class Config:
     trust: list[str] = field(default_factory=list)
 
 
-def register() -> None:
-    """Make the schema known to Hydra under the name that config.yaml lists first."""
-    ConfigStore.instance().store(name="schema", node=Config)
+# under the name that config.yaml lists first
+ConfigStore.instance().store(name="schema", node=Config)

@@ -11,9 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config_check import explain, explain_bare
 from ablate.errors import UserError
-from ablate.schema import CONF, register
-
-register()
+from ablate.schema import CONF
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
