@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 from torch import Tensor
 
-Ids = Int[np.ndarray, "B L"]
+Ids = Int[np.ndarray, "B _"]
 Draw = Callable[[int], np.random.Generator]  # random numbers of a line, keyed by seed and epoch
 
 
