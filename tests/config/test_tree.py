@@ -19,7 +19,10 @@ LEAVES = sorted(
 )
 EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # Corpora and tokenizers that need something from the user.
-NEEDS = {"data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"]}
+NEEDS = {
+    "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
+    "model=transformer": [f"model.{key}=4" for key in ("n_layers", "d_model", "d_ff", "n_heads")],
+}
 
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=str)
