@@ -128,6 +128,10 @@ class Sublayer(nn.Module, ABC):
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
+    def check(self, position: Position) -> None:
+        """Raise UserError where the sub-layer cannot work with the positions of its stack."""
+        return
+
     @abstractmethod
     def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
         """Return what the sub-layer makes of whole sequences."""

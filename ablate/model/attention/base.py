@@ -33,6 +33,13 @@ class Kernel(nn.Module, ABC):
     ) -> Float[Tensor, "B H Q W"]:
         """Return the mixed values; `bias` is added to the scores of queries and keys."""
 
+    def check(self, *, causal: bool, biased: bool) -> None:
+        """Raise UserError where the kernel cannot keep a causal mask or add a bias to its scores.
+
+        `biased` says whether the stack's positions give a bias.
+        """
+        return
+
     def cache(self, slots: Slots) -> Cache:
         """Return what self-attention has to remember, before the first step."""
         return KeysValues(slots)
