@@ -17,6 +17,7 @@ WRONG = {
     "model.feed_forward.activation=tanh": "relu.*gelu.*linear",
     "model.d_model=15 model.d_head=4": "model.d_model is 15.*even",
     "model/position=learned model.position.max_length=0": "max_length is 0",
+    "model/position=rotary model.d_head=5": "model.d_head is 5.*rotary.*even",
     "model/attention=explicit model.attention.fill=zeros": "minus_inf.*large_negative.*zero_output",
 }
 
