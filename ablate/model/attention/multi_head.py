@@ -145,7 +145,8 @@ class CrossAttention(MultiHeadAttention):
     ) -> Float[Tensor, "M N D"]:
         """Return what the newest tokens read from the memory."""
         assert isinstance(cache, CrossCache)
-        return self.attend(x, cache.keys, cache.values, Mask(pairs=cache.pairs))
+        mask = Mask(pairs=cache.pairs, query_positions=at.positions)
+        return self.attend(x, cache.keys, cache.values, mask)
 
     def keys_values(
         self, memory: Float[Tensor, "B K D"]

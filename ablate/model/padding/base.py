@@ -6,7 +6,7 @@ from operator import and_
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from ablate.model.laws import Law
@@ -19,6 +19,9 @@ class Mask(NamedTuple):
     keys: Bool[Tensor, "B K"] | None = None  # keys that may be attended to
     causal: bool = False  # query i sees keys 0 to i
     pairs: Bool[Tensor, "#B 1 #Q #K"] | None = None  # any other rule
+    # where they stand, for kernels that ask; None: 0, 1, 2, ...
+    query_positions: Int[Tensor, "#B Q"] | None = None
+    key_positions: Int[Tensor, "#B K"] | None = None
 
     def dense(
         self, n_queries: int, n_keys: int, device: torch.device
