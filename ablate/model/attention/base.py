@@ -104,14 +104,6 @@ class State:
             self.value = self.value.index_select(0, sentences)
 
 
-def unread(out: Tensor, *inputs: Tensor) -> Tensor:
-    """Return `out`; the parameters behind these inputs, which it ignores, get gradients of 0.
-
-    Without one for every parameter, training on several processes waits for ever.
-    """
-    return out + sum(x[..., :0].sum() for x in inputs)
-
-
 def refuse_bias(level: str) -> None:
     """Raise the error of a kernel without scores, where positions are a bias of scores."""
     raise UserError(

@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel, KeysValues, refuse_bias, unread
+from ablate.model.attention.base import Kernel, KeysValues, refuse_bias
 from ablate.model.padding.base import Mask
-from ablate.model.sublayer import Slots
+from ablate.model.sublayer import Slots, unread
 
 
 class FixedOffset(Kernel):

@@ -12,8 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.attention.base import Kernel, unread
+from ablate.model.attention.base import Kernel
 from ablate.model.padding.base import Mask
+from ablate.model.sublayer import unread
 
 
 class Off(Kernel):

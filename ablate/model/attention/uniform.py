@@ -12,9 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.attention.base import Kernel, refuse_bias, unread
+from ablate.model.attention.base import Kernel, refuse_bias
 from ablate.model.dropout import Dropout
 from ablate.model.padding.base import Mask
+from ablate.model.sublayer import unread
 
 
 class Uniform(Kernel):
