@@ -15,7 +15,7 @@ def kernel():
     from omegaconf import OmegaConf
 
     from ablate.initial.seeded import initialise
-    from ablate.schema import CONF
+    from ablate.config.schema import CONF
 
     def built(level, **options):
         config = OmegaConf.load(f"{CONF}/model/attention/{level}.yaml")

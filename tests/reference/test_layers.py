@@ -125,7 +125,7 @@ def test_deep_norm_scales_initial_values_and_nothing_else_of_the_model():
 
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
-    from ablate.schema import CONF
+    from ablate.config.schema import CONF
 
     models = []
     for level in ("post_ln", "deep_norm"):

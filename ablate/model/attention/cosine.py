@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.limits import Range
+from ablate.config.limits import Range
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ablate.errors import UserError
-from ablate.limits import Range
+from ablate.config.limits import Range
 from ablate.model.norm.base import Norm
 
 PADDING = ("left_out", "counted")

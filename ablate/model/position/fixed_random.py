@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.limits import Seed
+from ablate.config.limits import Seed
 from ablate.model.position.base import Position
 
 

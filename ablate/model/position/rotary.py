@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.limits import Range
+from ablate.config.limits import Range
 from ablate.model.position.base import Position
 
 
