@@ -14,8 +14,8 @@ def kernel():
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from ablate.initial.seeded import initialise
     from ablate.config.schema import CONF
+    from ablate.initial.seeded import initialise
 
     def built(level, **options):
         config = OmegaConf.load(f"{CONF}/model/attention/{level}.yaml")

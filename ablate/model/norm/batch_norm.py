@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ablate.errors import UserError
 from ablate.config.limits import Range
+from ablate.errors import UserError
 from ablate.model.norm.base import Norm
 
 PADDING = ("left_out", "counted")

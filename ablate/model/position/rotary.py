@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.errors import UserError
 from ablate.config.limits import Range
+from ablate.errors import UserError
 from ablate.model.position.base import Position
 
 
