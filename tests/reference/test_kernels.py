@@ -50,6 +50,15 @@ def linear(feature, normalised):
     return out
 
 
+def delta_rule(kernel, q, keys, values):
+    state = torch.zeros(D_HEAD, len(values[0]))
+    for k, v in zip(keys, values, strict=True):
+        f = elu_plus_one(k) / elu_plus_one(k).sum()
+        b = 1 / (1 + (-kernel.strength.weight[0] @ k - kernel.strength.bias[0]).exp())
+        state = state - b * torch.outer(f, f @ state) + b * torch.outer(f, v)
+    return elu_plus_one(q) / elu_plus_one(q).sum() @ state
+
+
 def bilinear(kernel, q, k):
     form = nn.Bilinear(D_HEAD, D_HEAD, 1, bias=False)
     form.weight = nn.Parameter(kernel.form.weight[None].detach())
@@ -73,6 +82,7 @@ REFERENCES = {
     "cosine": ({}, softmax_of(cosine)),
     "additive": ({}, softmax_of(additive)),
     "general": ({}, softmax_of(bilinear)),
+    "delta_rule": ({}, delta_rule),
     "linear": ({}, linear(elu_plus_one, True)),
     "linear plain": ({"normalised": False}, linear(elu_plus_one, False)),
     "linear identity": (
@@ -111,13 +121,22 @@ def test_a_kernel_equals_a_loop(kernel, case, causal):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("normalised", [True, False])
-@pytest.mark.parametrize("feature_map", ["identity", "elu_plus_one"])
-def test_the_recurrence_of_linear_attention_is_its_causal_form(kernel, feature_map, normalised):
+@pytest.mark.parametrize(
+    "level, options",
+    [
+        *(
+            ("linear", {"feature_map": feature_map, "normalised": normalised})
+            for feature_map in ("identity", "elu_plus_one")
+            for normalised in (True, False)
+        ),
+        ("delta_rule", {}),
+    ],
+)
+def test_a_recurrence_is_the_causal_form(kernel, level, options):
     from ablate.model.padding.base import Mask
     from ablate.model.sublayer import Slots
 
-    ours = kernel("linear", feature_map=feature_map, normalised=normalised).double()
+    ours = kernel(level, **options).double()
     q, k, v = torch.randn(3, 2, 3, 20, D_HEAD, dtype=torch.float64)
     slots = Slots(2, 1, q.device)
     cache = ours.cache(slots)

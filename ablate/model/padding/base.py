@@ -39,6 +39,19 @@ class Mask(NamedTuple):
             parts.append(self.pairs)
         return reduce(and_, parts) if parts else None
 
+    def sides(
+        self, n_queries: int, n_keys: int, device: torch.device
+    ) -> tuple[Bool[Tensor, "#B 1 Q 1"], Bool[Tensor, "#B 1 K 1"]]:
+        """Return which queries and which keys take part at all, whatever `causal` says.
+
+        That is all there is of a mask that padding makes, for kernels that have no pairs.
+        """
+        keep = self._replace(causal=False).dense(n_queries, n_keys, device)
+        if keep is None:
+            keep = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=device)
+        keep = keep.expand(-1, -1, n_queries, n_keys)
+        return keep.any(3, keepdim=True), keep.any(2, keepdim=True).mT
+
 
 class Padding(ABC):
     """Says which queries and keys padding leaves; built as `padding()`, one per attention.
