@@ -21,6 +21,8 @@ WRONG = {
     "model/attention=linear model.attention.feature_map=exp": "elu_plus_one.*identity",
     "model/attention=linear model/position=alibi": "model/attention=linear.*model/position",
     "model/attention=delta_rule model/position=alibi": "model/attention=delta_rule.*biases",
+    "model/attention=linformer": "model/attention=linformer.*causal.*model.encoder.attention",
+    "model/attention@model.encoder.attention=linformer model/position=alibi": "linformer.*biases",
     "model/attention=uniform model/position=alibi": "model/attention=uniform.*biases",
     "model/attention=fixed_offset model/position=alibi": "model/attention=fixed_offset.*biases",
     "model/attention=fixed_offset model.attention.offset=1": "offset is 1.*at most 0",

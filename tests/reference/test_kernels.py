@@ -180,3 +180,42 @@ def test_attention_that_is_off_gives_zeros_and_gradients_of_zero(kernel):
     found = kernel("off")(*inputs, Mask(), None)
     gradients = torch.autograd.grad(found.sum(), inputs)
     assert not any(x.any() for x in (found, *gradients))
+
+
+def test_linformer_is_attention_to_projected_keys_and_values(kernel):
+    from ablate.model.padding.base import Mask
+
+    ours = kernel("linformer", rank=3, max_length=9)
+    q, k, v = (torch.randn(2, 2, 5, D_HEAD, requires_grad=True) for _ in range(3))
+    real = torch.arange(5) < torch.tensor([5, 3])[:, None]
+    found = ours(q, k, v, Mask(keys=real), None)
+    rows = []
+    for b, n in enumerate((5, 3)):
+        keys, values = (
+            torch.stack([sum(m[r, j] * x[b, :, j] for j in range(n)) for r in range(3)], 1)
+            for m, x in ((ours.key_mixtures, k), (ours.value_mixtures, v))
+        )
+        rows.append(F.scaled_dot_product_attention(q[b], keys, values))
+    expected = torch.stack(rows)
+    torch.testing.assert_close(found, expected)
+    inputs = (q, k, v, *ours.parameters())
+    weight = torch.randn_like(found)
+    for one, other in zip(
+        torch.autograd.grad((found * weight).sum(), inputs),
+        torch.autograd.grad((expected * weight).sum(), inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_linformer_takes_padding_and_no_more_keys_past_its_columns(kernel):
+    from ablate.errors import UserError
+    from ablate.model.padding.base import Mask
+
+    ours = kernel("linformer", rank=3, max_length=4)
+    q, k, v = torch.randn(3, 1, 2, 6, D_HEAD)
+    real = torch.arange(6)[None] < 4
+    found = ours(q, k, v, Mask(keys=real), None)
+    torch.testing.assert_close(found, ours(q, k[:, :, :4], v[:, :, :4], Mask(), None))
+    with pytest.raises(UserError, match="6 tokens.*max_length=4"):
+        ours(q, k, v, Mask(), None)
