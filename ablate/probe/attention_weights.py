@@ -64,7 +64,7 @@ class AttentionWeights(RandomModels):
         weights = by_kind(attention_weights(model, Seq2Seq(src, tgt)))
         if missing := sides.keys() - weights:
             raise UserError(
-                f"probe=attention_weights needs weights that are shares of the keys: choose another "
+                "probe=attention_weights needs weights that are shares of the keys: choose another "
                 f"level of model/attention for {', '.join(sorted(missing))}"
             )
         sums, padding = {}, {}
