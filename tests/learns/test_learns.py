@@ -19,6 +19,8 @@ PLACES = {
 WORSE = {
     "attention=off": (0, 10),  # knows nothing of the source
     "attention=fixed_offset": (30, 90),  # target i sees sources i - 2 and i - 1 alone
+    "position=constant": (85, 100),  # the encoder has a bag of words: few pairs have the same one
+    "position=none": (85, 100),
 }
 WORDS = ["ba", "de", "gi", "ko", "lu", "ma", "ne", "pi"]
 
