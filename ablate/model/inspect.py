@@ -18,6 +18,7 @@ def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H
     """Return the weights of every attention on a batch's inputs, without dropout.
 
     Keys are "encoder.0.self", "decoder.0.self", "decoder.0.cross", numbers counting layers.
+    Kernels whose weights are no shares of the keys are left out.
     """
     found: dict[str, Tensor] = {}
 
@@ -27,7 +28,11 @@ def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H
 
         return hook
 
-    handles = [kernel.register_forward_hook(record(name)) for name, kernel in model.attentions()]
+    handles = [
+        kernel.register_forward_hook(record(name))
+        for name, kernel in model.attentions()
+        if kernel.has_shares
+    ]
     training = model.training
     try:
         model.eval()(inputs)

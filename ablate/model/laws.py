@@ -10,3 +10,4 @@ class Law(Enum):
     SOURCE_PADDING = "more padding on the source changes nothing at real positions"
     TARGET_PADDING = "more padding on the target changes nothing at real positions"
     STEPWISE = "decoding step by step with caches equals one parallel pass"
+    INITIAL_VALUES = "parameters that it shares with the base start at the same values"

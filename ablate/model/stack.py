@@ -24,6 +24,9 @@ class Stack(nn.Module):
         position: tells where tokens stand.
         residual: leads past the sub-layers.
         dropout: probability on the embedded tokens.
+
+    Raises:
+        UserError: a sub-layer and the positions do not fit.
     """
 
     def __init__(
@@ -41,6 +44,8 @@ class Stack(nn.Module):
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(nn.ModuleDict(dict(layer)) for layer in layers)
         self.residual = residual
+        for sublayer in self.sublayers:
+            sublayer.check(position)
 
     @property
     def sublayers(self) -> list[Sublayer]:

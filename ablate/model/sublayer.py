@@ -128,6 +128,10 @@ class Sublayer(nn.Module, ABC):
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
+    def check(self, position: Position) -> None:
+        """Raise UserError where the sub-layer cannot work with the positions of its stack."""
+        return
+
     @abstractmethod
     def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
         """Return what the sub-layer makes of whole sequences."""
@@ -141,3 +145,11 @@ class Sublayer(nn.Module, ABC):
     ) -> Float[Tensor, "M N D"]:
         """Return what the sub-layer makes of the newest tokens, and advance the cache."""
         return self(x, at)
+
+
+def unread(out: Tensor, *inputs: Tensor) -> Tensor:
+    """Return `out`; the parameters behind these inputs, which it ignores, get gradients of 0.
+
+    Without one for every parameter, training on several processes waits for ever.
+    """
+    return out + sum(x[..., :0].sum() for x in inputs)

@@ -166,8 +166,11 @@ class Transformer(Model):
         return self.decoder.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the longest source and target that there are positions for."""
-        return {"source": self.encoder.position.longest, "target": self.decoder.position.longest}
+        """Return the longest source and target that positions and kernels can take."""
+        readers = [k.longest for name, k in self.attentions() if not name.startswith("decoder")]
+        readers += [k.longest for name, k in self.attentions() if name.endswith("cross")]
+        sources = [n for n in (self.encoder.position.longest, *readers) if n is not None]
+        return {"source": min(sources, default=None), "target": self.decoder.position.longest}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
         """Yield every attention, as "encoder.0.self" and "decoder.0.cross"."""

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.inspect import attention_weights
 from ablate.model.transformer import Transformer
@@ -61,6 +62,11 @@ class AttentionWeights(RandomModels):
             "decoder.cross": (tgt, src),
         }
         weights = by_kind(attention_weights(model, Seq2Seq(src, tgt)))
+        if missing := sides.keys() - weights:
+            raise UserError(
+                "probe=attention_weights needs weights that are shares of the keys: choose another "
+                f"level of model/attention for {', '.join(sorted(missing))}"
+            )
         sums, padding = {}, {}
         for kind, (queries, keys) in sides.items():
             real = (queries != PAD)[:, :, None]

@@ -1,9 +1,9 @@
-"""Whether every sequence that a run will meet has positions, found out before any work."""
+"""Whether every sequence that a run will meet fits tables of positions or keys, before any work."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from ablate.data.module import TextData
 from ablate.errors import UserError
@@ -16,7 +16,7 @@ Need = tuple[int, str]  # tokens, and of what
 def check_lengths(
     config: DictConfig, model: Model, data: TextData, parts: Mapping[str, Any]
 ) -> None:
-    """Raise UserError when a table of positions is too short for training, validation or a test.
+    """Raise UserError when a table is too short for training, validation or a test.
 
     Args:
         config: of the run.
@@ -30,9 +30,19 @@ def check_lengths(
         limit, (tokens, what) = longest[side], max(needs)
         if limit is not None and tokens > limit:
             raise UserError(
-                f"model.position.max_length={limit} is too short for {what}, which may have "
-                f"{tokens} tokens: set it to at least {tokens}, or use model/position=sinusoidal"
+                f"{_key_of(config, limit)}={limit} is too short for {what}, which may have "
+                f"{tokens} tokens: set it to at least {tokens}, or choose another level"
             )
+
+
+def _key_of(config: DictConfig, limit: int) -> str:
+    """Return the key of the table of this length."""
+    for factor in ("position", "attention"):
+        for place in ("", "encoder.", "decoder.", "cross."):
+            key = f"model.{place}{factor}.max_length"
+            if OmegaConf.select(config, key) == limit:
+                return key
+    return "max_length"
 
 
 def _needs(

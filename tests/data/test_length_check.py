@@ -72,3 +72,11 @@ def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
     model.decoder.position.table = torch.nn.Parameter(model.decoder.position.table[:-1])
     with pytest.raises(UserError, match=f"a sequence of {needed} tokens does not fit"):
         parts["search"](model, src)
+
+
+def test_attention_that_reads_so_many_keys_at_most_is_checked_as_well(check):
+    place = "model/attention@model.cross.attention=linformer"
+    check(place, position="sinusoidal")
+    key = "model.cross.attention.max_length"
+    with pytest.raises(UserError, match=rf"{key}=4 is too short for the sources of "):
+        check(place, f"{key}=4", position="sinusoidal")

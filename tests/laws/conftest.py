@@ -12,6 +12,13 @@ VARIANTS = sorted((path.parent.name, path.stem) for path in CONF.glob("model/*/*
 LOSSES = sorted(path.stem for path in CONF.glob("loss/*.yaml"))
 SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
 VOCAB = 20
+# levels that are refused where the factor has them act: where they can
+PLACES = {
+    "attention=linformer": (
+        "attention@model.encoder.attention=linformer",
+        "attention@model.cross.attention=linformer",
+    )
+}
 
 
 def model_config(size="micro", small=True, **levels):
@@ -20,7 +27,8 @@ def model_config(size="micro", small=True, **levels):
 
     from ablate.config.schema import CONF
 
-    chosen = [f"model/{factor}={level}" for factor, level in levels.items()]
+    choices = [f"{factor}={level}" for factor, level in levels.items()]
+    chosen = [f"model/{place}" for choice in choices for place in PLACES.get(choice, (choice,))]
     sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         return hydra.compose("config", [f"model={size}", *chosen, *sizes]).model
@@ -64,9 +72,10 @@ class Variant:
 def variant(request):
     """Each variant in turn."""
     from hydra.utils import get_class
+    from omegaconf import OmegaConf
 
     factor, level = request.param
-    target = model_config(**{factor: level})[factor]["_target_"]
+    target = OmegaConf.load(CONF / f"model/{factor}/{level}.yaml")["_target_"]
     model = build_model(**{factor: level})
     return Variant(factor, level, target, model.eval(), get_class(target).breaks)
 

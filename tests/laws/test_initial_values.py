@@ -28,12 +28,15 @@ def test_same_seed_same_values_another_seed_others(variant, initialise):
 
 
 def test_arms_share_initial_values(variant, base, initialise):
+    from ablate.model.laws import Law
+
     initialise(base, 3)
     initialise(variant.model, 3)
     ours, theirs = values(base), values(variant.model)
     shared = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
     assert len(shared) > 40
-    assert all(torch.equal(ours[name], theirs[name]) for name in shared)
+    equal = all(torch.equal(ours[name], theirs[name]) for name in shared)
+    assert equal == variant.keeps(Law.INITIAL_VALUES)
 
 
 def test_the_rule(base, initialise):

@@ -4,8 +4,24 @@ import random
 
 import pytest
 
+from ablate.config.schema import CONF
 from ablate.train.run import run
 
+LEVELS = sorted(f"{p.parent.name}={p.stem}" for p in CONF.glob("model/*/*.yaml"))
+# where a level acts that the decoder's own attention refuses
+PLACES = {
+    "attention=linformer": (
+        "attention@model.encoder.attention=linformer",
+        "attention@model.cross.attention=linformer",
+    )
+}
+# BLEU of levels that are right not to learn everything
+WORSE = {
+    "attention=off": (0, 10),  # knows nothing of the source
+    "attention=fixed_offset": (30, 90),  # target i sees sources i - 2 and i - 1 alone
+    "position=constant": (85, 100),  # the encoder has a bag of words: few pairs have the same one
+    "position=none": (85, 100),
+}
 WORDS = ["ba", "de", "gi", "ko", "lu", "ma", "ne", "pi"]
 
 
@@ -22,24 +38,41 @@ def reversed_pairs(tmp_path):
     return ["data=parallel", "data.source=aa", "data.target=bb", "tokenizer=word", *names]
 
 
+@pytest.fixture
+def bleu(reversed_pairs, compose, tmp_path):
+    """Return BLEU on the pairs after 200 steps on them."""
+
+    def trained(*overrides):
+        config = compose(
+            *reversed_pairs,
+            "logger=none",
+            "model.d_model=32",
+            "model.d_ff=64",
+            "model.n_layers=1",
+            "model.dropout.rate=0.0",
+            "batch.tokens=256",
+            "budget.steps=200",
+            "budget.warmup=40",
+            "budget.validate_every=200",
+            f"paths.results={tmp_path}/results",
+            f"paths.cache={tmp_path}/cache",
+            *overrides,
+        )
+        return run(config)["metrics"]["test/bleu"]
+
+    return trained
+
+
 @pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
-def test_a_handful_of_pairs_is_learned_by_heart(reversed_pairs, compose, tmp_path, residual):
-    config = compose(
-        *reversed_pairs,
-        "logger=none",
-        f"model/residual={residual}",
-        "model.d_model=32",
-        "model.d_ff=64",
-        "model.n_layers=1",
-        "model.dropout.rate=0.0",
-        "batch.tokens=256",
-        "budget.steps=200",
-        "budget.warmup=40",
-        "budget.validate_every=200",
-        f"paths.results={tmp_path}/results",
-        f"paths.cache={tmp_path}/cache",
-    )
-    assert run(config)["metrics"]["test/bleu"] > 95
+def test_a_handful_of_pairs_is_learned_by_heart(bleu, residual):
+    assert bleu(f"model/residual={residual}") > 95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level_learns_a_handful_of_pairs(bleu, level):
+    least, most = WORSE.get(level, (95, 100))
+    assert least <= bleu(*(f"model/{place}" for place in PLACES.get(level, (level,)))) <= most
 
 
 @pytest.mark.slow

@@ -17,6 +17,16 @@ WRONG = {
     "model.feed_forward.activation=tanh": "relu.*gelu.*linear",
     "model.d_model=15 model.d_head=4": "model.d_model is 15.*even",
     "model/position=learned model.position.max_length=0": "max_length is 0",
+    "model/position=rotary model.d_head=5": "model.d_head is 5.*rotary.*even",
+    "model/attention=linear model.attention.feature_map=exp": "elu_plus_one.*identity",
+    "model/attention=linear model/position=alibi": "model/attention=linear.*model/position",
+    "model/attention=delta_rule model/position=alibi": "model/attention=delta_rule.*biases",
+    "model/attention=linformer": "model/attention=linformer.*causal.*model.encoder.attention",
+    "model/attention@model.encoder.attention=linformer model/position=alibi": "linformer.*biases",
+    "model/attention=uniform model/position=alibi": "model/attention=uniform.*biases",
+    "model/attention=fixed_offset model/position=alibi": "model/attention=fixed_offset.*biases",
+    "model/attention=fixed_offset model.attention.offset=1": "offset is 1.*at most 0",
+    "model/attention=cosine model.attention.fill=zeros": "minus_inf.*large_negative.*zero_output",
     "model/attention=explicit model.attention.fill=zeros": "minus_inf.*large_negative.*zero_output",
 }
 

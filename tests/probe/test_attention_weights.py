@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from ablate.errors import UserError
+
 NOTHING = 1e-12
 SOMETHING = 1e-3
 SMALL = dict(draws=2, length=6)
@@ -43,3 +45,10 @@ def test_the_same_numbers_again_and_others_for_another_seed(measure):
         measure("attention_weights", "model/padding=none", seed=seed, **SMALL) for seed in (3, 3, 4)
     )
     assert first == again != other
+
+
+def test_attention_without_weights_is_refused(measure):
+    with pytest.raises(
+        UserError, match="attention_weights needs.*model/attention for decoder.cross"
+    ):
+        measure("attention_weights", "model/attention@model.cross.attention=off", **SMALL)

@@ -21,6 +21,9 @@ class Kernel(nn.Module, ABC):
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
+    # whether its weights are shares of the keys, at least 0 and 1 together, for who looks at them
+    has_shares = True
+    longest: int | None = None  # keys that it can read; None: there is no limit
 
     @abstractmethod
     def forward(
@@ -32,6 +35,13 @@ class Kernel(nn.Module, ABC):
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
         """Return the mixed values; `bias` is added to the scores of queries and keys."""
+
+    def check(self, *, causal: bool, biased: bool) -> None:
+        """Raise UserError where the kernel cannot keep a causal mask or add a bias to its scores.
+
+        `biased` says whether the stack's positions give a bias.
+        """
+        return
 
     def cache(self, slots: Slots) -> Cache:
         """Return what self-attention has to remember, before the first step."""
@@ -78,13 +88,44 @@ class KeysValues:
         self.past = [past.index_select(0, sentences) for past in self.past]
 
 
+class State:
+    """A tensor of the past for each hypothesis, in place of keys and values."""
+
+    def __init__(self) -> None:
+        self.value: Float[Tensor, "M N H E W"] | None = None
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Let row i go on from what row `rows[i]` has decoded."""
+        if self.value is not None:
+            self.value = self.value.flatten(0, 1).index_select(0, rows).view_as(self.value)
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these."""
+        if self.value is not None:
+            self.value = self.value.index_select(0, sentences)
+
+
+def refuse_bias(level: str) -> None:
+    """Raise the error of a kernel without scores, where positions are a bias of scores."""
+    raise UserError(
+        f"model/attention={level} has no scores that the biases of model/position could be added "
+        "to: choose positions without biases, such as model/position=sinusoidal"
+    )
+
+
 def scale_factor(scale: str, d_head: int) -> float:
     """Return the number that multiplies the scores.
 
     Raises:
-        UserError: `scale` is not one of sqrt_d_head, none, d_head.
+        UserError: `scale` is none of the divisors below.
     """
-    factors = {"sqrt_d_head": d_head**-0.5, "none": 1.0, "d_head": 1 / d_head}
+    factors = {
+        "sqrt_d_head": d_head**-0.5,
+        "none": 1.0,
+        "d_head": 1 / d_head,
+        "fourth_root_d_head": d_head**-0.25,
+        "two_sqrt_d_head": 0.5 * d_head**-0.5,
+    }
     if scale not in factors:
         raise UserError(f"model.attention.scale is {scale!r}: it must be one of {tuple(factors)}")
     return factors[scale]

@@ -29,7 +29,8 @@ class Explicit(Kernel):
     Args:
         d_head: width of a head.
         dropout: probability on the weights.
-        scale: sqrt_d_head | none | d_head, the divisor of the scores.
+        scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
+            the scores.
         fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
 
     Raises:
@@ -53,10 +54,19 @@ class Explicit(Kernel):
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
         """Return the mixed values."""
-        scores = q @ k.transpose(-2, -1)
+        return self.mix(q @ k.transpose(-2, -1), v, mask, bias)
+
+    def mix(
+        self,
+        scores: Float[Tensor, "B H Q K"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the values mixed by the softmax of any scores."""
         # exponentials of bfloat16 are slow and coarse
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        keep = mask.dense(q.size(2), k.size(2), q.device)
+        keep = mask.dense(scores.size(2), scores.size(3), scores.device)
         added = bias if keep is None else self.blocked(keep, scores.dtype, bias)
         scaled = (
             scores * self.scale if added is None else torch.add(added, scores, alpha=self.scale)

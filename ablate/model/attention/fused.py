@@ -27,7 +27,8 @@ class Fused(Kernel):
     Args:
         d_head: width of a head.
         dropout: probability on the weights.
-        scale: sqrt_d_head | none | d_head, the divisor of the scores.
+        scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
+            the scores.
         fill: zero_output, which is what torch's kernels do with a fully masked row.
 
     Raises:

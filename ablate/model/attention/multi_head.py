@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from ablate.model.attention.base import Kernel
 from ablate.model.linear import Linear, linear
 from ablate.model.padding.base import Mask, Padding
+from ablate.model.position.base import Position
 from ablate.model.sublayer import VECTOR, Cache, Memory, Place, Slots, Sublayer
 
 Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"]]  # weight and bias of several maps
@@ -72,6 +73,12 @@ class SelfAttention(MultiHeadAttention):
             d_model=d_model, n_heads=n_heads, d_head=d_head, kernel=kernel, padding=padding
         )
         self.causal = causal
+
+    def check(self, position: Position) -> None:
+        """Raise UserError where positions cannot act in these heads or this kernel."""
+        position.check_heads(self.d_head)
+        biased = type(position).bias is not Position.bias
+        self.kernel.check(causal=self.causal, biased=biased)
 
     def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
         """Return what each token reads."""
@@ -138,7 +145,8 @@ class CrossAttention(MultiHeadAttention):
     ) -> Float[Tensor, "M N D"]:
         """Return what the newest tokens read from the memory."""
         assert isinstance(cache, CrossCache)
-        return self.attend(x, cache.keys, cache.values, Mask(pairs=cache.pairs))
+        mask = Mask(pairs=cache.pairs, query_positions=at.positions)
+        return self.attend(x, cache.keys, cache.values, mask)
 
     def keys_values(
         self, memory: Float[Tensor, "B K D"]

@@ -6,7 +6,7 @@ from operator import and_
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from ablate.model.laws import Law
@@ -19,6 +19,9 @@ class Mask(NamedTuple):
     keys: Bool[Tensor, "B K"] | None = None  # keys that may be attended to
     causal: bool = False  # query i sees keys 0 to i
     pairs: Bool[Tensor, "#B 1 #Q #K"] | None = None  # any other rule
+    # where they stand, for kernels that ask; None: 0, 1, 2, ...
+    query_positions: Int[Tensor, "#B Q"] | None = None
+    key_positions: Int[Tensor, "#B K"] | None = None
 
     def dense(
         self, n_queries: int, n_keys: int, device: torch.device
@@ -35,6 +38,19 @@ class Mask(NamedTuple):
         if self.pairs is not None:
             parts.append(self.pairs)
         return reduce(and_, parts) if parts else None
+
+    def sides(
+        self, n_queries: int, n_keys: int, device: torch.device
+    ) -> tuple[Bool[Tensor, "#B 1 Q 1"], Bool[Tensor, "#B 1 K 1"]]:
+        """Return which queries and which keys take part at all, whatever `causal` says.
+
+        That is all there is of a mask that padding makes, for kernels that have no pairs.
+        """
+        keep = self._replace(causal=False).dense(n_queries, n_keys, device)
+        if keep is None:
+            keep = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=device)
+        keep = keep.expand(-1, -1, n_queries, n_keys)
+        return keep.any(3, keepdim=True), keep.any(2, keepdim=True).mT
 
 
 class Padding(ABC):

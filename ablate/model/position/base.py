@@ -25,6 +25,10 @@ class Position(nn.Module, ABC):
         """Tokens of the longest sequence that has positions; None: there is no limit."""
         return None
 
+    def check_heads(self, d_head: int) -> None:
+        """Raise UserError where `rotate` cannot turn heads of this width."""
+        return
+
     def embed(self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]) -> Tensor:
         """Return the embeddings with positions, as they enter the stack."""
         return x

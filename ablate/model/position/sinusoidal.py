@@ -4,8 +4,9 @@ Equation: p[pos, channel of pair i] = sin(pos * w_i) and cos(pos * w_i), w_i = 1
     `interleaved` puts the pair in channels 2i and 2i + 1 and `halves` in i and i + d_model/2;
     n is d_model/2 (`half`) or d_model/2 - 1 (`half_minus_one`).
 Source: arXiv:1706.03762, section 3.5: interleaved, half (exponent 2i / d_model).
-What differs: level `sinusoidal` nothing; level `sinusoidal_concat` is what the authors' code,
-    tensor2tensor (arXiv:1803.07416), computes: halves, half_minus_one.
+What differs: level `sinusoidal` nothing; level `sinusoidal_halves` the layout alone; level
+    `sinusoidal_concat` is what the authors' code, tensor2tensor (arXiv:1803.07416), computes:
+    halves, half_minus_one.
 What to expect: both spread the same range of wavelengths, so results that differ by more than
     the noise of seeds would be a surprise. Defined at every length; whether a trained model is
     of use beyond the lengths that it has seen is another question.

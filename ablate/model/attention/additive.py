@@ -1,0 +1,46 @@
+"""Scores by a small network with one hidden layer.
+
+Equation: score(q, k) = w tanh(q + k); weights = softmax(score).
+Source: arXiv:1409.0473, appendix A.1.2: v_a tanh(W_a s + U_a h), where W_a and U_a are the
+    projections to queries and keys.
+What differs: several heads, as wide as those of dot products; they share w.
+What to expect: the quality of scaled dot products (arXiv:1706.03762, section 3.2.1), with more time
+    and d_head times the memory for scores.
+"""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.explicit import Explicit
+from ablate.model.padding.base import Mask
+
+
+class Additive(Kernel):
+    """A softmax of scores that are a network's.
+
+    Args:
+        d_head: width of a head.
+        dropout: probability on the weights.
+        fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
+
+    Raises:
+        UserError: another fill.
+    """
+
+    def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:
+        super().__init__()
+        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale="none", fill=fill)
+        self.score = nn.Linear(d_head, 1, bias=False)
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the mixed values."""
+        hidden = (q[:, :, :, None] + k[:, :, None]).tanh()
+        return self.softmax.mix(self.score(hidden).squeeze(-1), v, mask, bias)

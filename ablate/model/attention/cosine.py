@@ -1,0 +1,60 @@
+"""Attention by the angle between queries and keys.
+
+Equation: weights = softmax(g * cos(q, k)), cos(q, k) = q k^T / (|q| |k|); g is learned.
+Source: arXiv:2010.04245 (query-key normalisation), section 3.2; fixed in arXiv:1410.5401's
+    content addressing, where it is called a key strength.
+What differs: one g for each attention, not one for the model; it starts at `scale`, where the
+    paper takes log2(L^2 - L) of the length L that covers 97.5 % of training.
+What to expect: scores within +-g, so no attention is saturated by large norms; the quality of
+    dot products where g is large enough to single out a key.
+"""
+
+from typing import Annotated
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.config.limits import Range
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.explicit import Explicit
+from ablate.model.padding.base import Mask
+
+
+class Cosine(Kernel):
+    """A softmax of scaled cosines.
+
+    Args:
+        d_head: width of a head.
+        dropout: probability on the weights.
+        scale: initial value of g.
+        fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
+
+    Raises:
+        UserError: another fill.
+    """
+
+    def __init__(
+        self, *, d_head: int, dropout: float, scale: Annotated[float, Range(0)], fill: str
+    ) -> None:
+        super().__init__()
+        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale="none", fill=fill)
+        self.initial = scale
+        self.strength = nn.Parameter(torch.tensor([float(scale)]))
+
+    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
+        """Set g in place."""
+        nn.init.constant_(parameter, self.initial)
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the mixed values."""
+        cosines = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
+        return self.softmax.mix(self.strength * cosines, v, mask, bias)

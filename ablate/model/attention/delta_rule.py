@@ -1,0 +1,103 @@
+"""Linear attention whose memory corrects what a key returned before it writes the new value.
+
+Equation: S_j = S_(j-1) + b_j f(k_j)^T (v_j - f(k_j) S_(j-1)), out_i = f(q_i) S_i;
+    f(x) = (elu(x) + 1) / sum(elu(x) + 1), b_j = sigmoid(w k_j + c).
+Source: arXiv:2102.11174, section 4.2 (equations 23 to 26).
+What differs: f is elu + 1, not the paper's DPFP; b reads the key, not the token, and heads share
+    w and c. Where there is no causal mask, all keys are written from left to right before any
+    query reads, which the paper has no case of. Attention's dropout does not act.
+What to expect: better than linear attention where a key returns with another value. Keys are
+    written one after the other, in training too: time grows with the length, and in
+    cross-attention decoding writes the source anew at every step.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.model.attention.base import Kernel, State, refuse_bias
+from ablate.model.padding.base import Mask
+from ablate.model.sublayer import Slots
+
+
+class DeltaRule(Kernel):
+    """A matrix that keys write to and queries read from.
+
+    Args:
+        d_head: width of a head.
+        dropout: not applied: there are no weights of single keys.
+    """
+
+    has_shares = False
+
+    def __init__(self, *, d_head: int, dropout: float) -> None:
+        super().__init__()
+        self.strength = nn.Linear(d_head, 1)
+
+    def check(self, *, causal: bool, biased: bool) -> None:
+        """Raise UserError for positions that are biases."""
+        if biased:
+            refuse_bias("delta_rule")
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return what each query reads."""
+        reading, writing = mask.sides(q.size(2), k.size(2), q.device)
+        queries, keys, strength = features(q), features(k), self.strength(k).sigmoid() * writing
+        state = keys.new_zeros(*keys.shape[:2], keys.size(3), v.size(3))
+        states = []
+        for j in range(k.size(2)):
+            now = slice(j, j + 1)
+            state = written(state, keys[:, :, now], v[:, :, now], strength[:, :, now])
+            states.append(state)
+        if mask.causal:
+            out = (queries[:, :, :, None] @ torch.stack(states, 2)).squeeze(3)
+        else:
+            out = queries @ state
+        return (out * reading).to(v.dtype)
+
+    def cache(self, slots: Slots) -> State:
+        """Return an empty matrix."""
+        return State()
+
+    def step(
+        self,
+        q: Float[Tensor, "M H N E"],
+        k: Float[Tensor, "M H N E"],
+        v: Float[Tensor, "M H N W"],
+        slots: Slots,
+        cache: State,
+        bias: Float[Tensor, "#M #H #N #K"] | None,
+    ) -> Float[Tensor, "M H N W"]:
+        """Return what the newest tokens read after writing their own keys and values."""
+        queries, keys, values, strength = (
+            x.transpose(1, 2)[:, :, :, None]
+            for x in (features(q), features(k), v, self.strength(k).sigmoid())
+        )
+        if cache.value is None:
+            cache.value = keys.new_zeros(*keys.shape[:3], keys.size(4), v.size(3))
+        cache.value = written(cache.value, keys, values, strength)
+        return (queries @ cache.value).squeeze(3).transpose(1, 2).to(v.dtype)
+
+
+def features(x: Float[Tensor, "*N E"]) -> Float[Tensor, "*N E"]:
+    """Return f(x), in float32 at least: sums of many terms are coarse in bfloat16."""
+    positive = F.elu(x.to(torch.promote_types(x.dtype, torch.float32))) + 1
+    return positive / positive.sum(-1, keepdim=True)
+
+
+def written(
+    state: Float[Tensor, "*N E W"],
+    key: Float[Tensor, "*N 1 E"],
+    value: Float[Tensor, "*N 1 W"],
+    strength: Float[Tensor, "*N 1 1"],
+) -> Float[Tensor, "*N E W"]:
+    """Return the matrix after one key has been written."""
+    return state + key.mT @ (strength * (value - key @ state))

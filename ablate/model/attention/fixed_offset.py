@@ -1,0 +1,81 @@
+"""Attention to the token at a fixed distance.
+
+Equation: out_i = v_(i + offset); zeros where there is no such key, or the mask forbids it.
+Source: the fixed patterns of arXiv:2002.10260, section 3 (previous token, next token).
+What differs: a single pattern for all heads, and no head that learns; queries and keys keep their
+    parameters, which nothing reads. In cross-attention target i reads source i + offset.
+What to expect: with -1 every layer sees one token further back, as a convolution would.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.attention.base import Kernel, KeysValues, refuse_bias
+from ablate.model.padding.base import Mask
+from ablate.model.sublayer import Slots, unread
+
+
+class FixedOffset(Kernel):
+    """Reads one key, chosen by its position.
+
+    Args:
+        d_head: width of a head, which does not matter here.
+        dropout: not applied: a head without its one weight would be no head.
+        offset: from the query to the key; negative: to the left.
+    """
+
+    has_shares = False  # the first queries may have no key
+
+    def __init__(self, *, d_head: int, dropout: float, offset: int) -> None:
+        super().__init__()
+        self.offset = offset
+
+    def check(self, *, causal: bool, biased: bool) -> None:
+        """Raise UserError where the key would be hidden, and for positions that are biases."""
+        if biased:
+            refuse_bias("fixed_offset")
+        if causal and self.offset > 0:
+            raise UserError(
+                f"model.attention.offset is {self.offset}: the causal mask of the decoder hides "
+                "later tokens, so it must be at most 0 there"
+            )
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the value at the offset."""
+        queries = positions(mask.query_positions, q)
+        keys = positions(mask.key_positions, k)
+        weights = (keys[:, None, None, :] == queries[:, None, :, None] + self.offset).to(v.dtype)
+        keep = mask.dense(q.size(2), k.size(2), q.device)
+        if keep is not None:
+            weights = weights * keep
+        return unread(weights @ v, q, k)
+
+    def step(
+        self,
+        q: Float[Tensor, "M H N E"],
+        k: Float[Tensor, "M H N E"],
+        v: Float[Tensor, "M H N W"],
+        slots: Slots,
+        cache: KeysValues,
+        bias: Float[Tensor, "#M #H #N #K"] | None,
+    ) -> Float[Tensor, "M H N W"]:
+        """Return what the newest tokens read; slots are no positions."""
+        keys, values = cache.extend(k, v)
+        mask = Mask(
+            pairs=slots.pairs, query_positions=slots.positions, key_positions=slots.past_positions
+        )
+        return self(q, keys, values, mask, bias)
+
+
+def positions(given: Int[Tensor, "#B L"] | None, heads: Float[Tensor, "B H L E"]) -> Tensor:
+    """Return where the rows of heads stand, "#B L"."""
+    return torch.arange(heads.size(2), device=heads.device)[None] if given is None else given

@@ -1,0 +1,89 @@
+"""Attention to a fixed number of mixtures of keys and values.
+
+Equation: softmax(scale * q (E k)^T) F v, with learned matrices E and F of rank rows and max_length
+    columns, of which n keys use the first n.
+Source: arXiv:2006.04768, section 4, equation 7.
+What differs: heads share E and F, each layer has its own; padding is 0 before it is projected.
+    Initial values are normal with variance 1 / rank, as in the proof of its theorem 1.
+What to expect: memory and time linear in the number of keys. Mixtures belong to absolute positions
+    and see the whole sequence at once, so there is no causal form.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ablate.config.limits import Count
+from ablate.errors import UserError
+from ablate.model.attention.base import Kernel, refuse_bias
+from ablate.model.attention.explicit import Explicit
+from ablate.model.padding.base import Mask
+
+
+class Linformer(Kernel):
+    """Projects keys and values along the sequence, then attends to what is left.
+
+    Args:
+        d_head: width of a head.
+        dropout: probability on the weights.
+        scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
+            the scores.
+        rank: mixtures.
+        max_length: keys of the longest sequence (EOS or BOS counted).
+
+    Raises:
+        UserError: another scale.
+    """
+
+    has_shares = False
+
+    def __init__(
+        self, *, d_head: int, dropout: float, scale: str, rank: Count, max_length: Count
+    ) -> None:
+        super().__init__()
+        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill="zero_output")
+        self.longest = max_length
+        self.key_mixtures = nn.Parameter(torch.empty(rank, max_length))
+        self.value_mixtures = nn.Parameter(torch.empty(rank, max_length))
+
+    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
+        """Fill E or F in place."""
+        nn.init.normal_(parameter, std=parameter.size(0) ** -0.5, generator=generator)
+
+    def check(self, *, causal: bool, biased: bool) -> None:
+        """Raise UserError for a causal mask, and for positions that are biases."""
+        if causal:
+            raise UserError(
+                "model/attention=linformer mixes keys of all positions, so that the causal mask "
+                "of the decoder cannot hide later ones: choose it for the other attentions, by "
+                "model/attention@model.encoder.attention=linformer or "
+                "model/attention@model.cross.attention=linformer"
+            )
+        if biased:
+            refuse_bias("linformer")
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the mixed values.
+
+        Raises:
+            UserError: there are more keys than columns.
+        """
+        reading, writing = mask.sides(q.size(2), k.size(2), q.device)
+        n = min(k.size(2), self.key_mixtures.size(1))
+        if n < k.size(2) and writing[:, :, n:].any():
+            raise UserError(
+                f"a sequence of {k.size(2)} tokens does not fit model.attention.max_length={n}: "
+                "set it to the longest sequence, or choose another level of model/attention"
+            )
+        keys, values = (
+            mixtures[:, :n] @ (x * writing)[:, :, :n]
+            for mixtures, x in ((self.key_mixtures, k), (self.value_mixtures, v))
+        )
+        return self.softmax(q, keys, values, Mask(), None) * reading

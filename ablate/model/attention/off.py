@@ -1,0 +1,43 @@
+"""Attention that adds nothing.
+
+Equation: out = 0 for every head.
+Source: the removal of attention in ablations of the Transformer, as for heads in arXiv:1905.10650.
+What differs: the sub-layer stays, with its residual connection, its norm and all parameters; only
+    the bias of the output projection acts.
+What to expect: in cross-attention, a language model that does not see the source; in
+    self-attention, tokens that know nothing of each other.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.model.attention.base import Kernel
+from ablate.model.padding.base import Mask
+from ablate.model.sublayer import unread
+
+
+class Off(Kernel):
+    """Returns zeros.
+
+    Args:
+        d_head: width of a head, which does not matter here.
+        dropout: of weights, of which there are none.
+    """
+
+    has_shares = False
+
+    def __init__(self, *, d_head: int, dropout: float) -> None:
+        super().__init__()
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return zeros."""
+        zeros = torch.zeros(*q.shape[:3], v.size(3), dtype=v.dtype, device=v.device)
+        return unread(zeros, q, k, v)

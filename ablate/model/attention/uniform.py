@@ -1,0 +1,51 @@
+"""The mean of all values that the mask allows.
+
+Equation: out_i = sum over allowed j of v_j / (number of allowed j); zeros where there is none.
+Source: "hard-coded" attention as a control: arXiv:2005.00742; a causal mean of values is the
+    average attention of arXiv:1805.00631, section 3.
+What differs: values and the output are projected as in any head; queries and keys keep their
+    parameters, which nothing reads, so that arms have as many.
+What to expect: word order and content cannot be selected; feed-forward layers carry the rest.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.model.attention.base import Kernel, refuse_bias
+from ablate.model.dropout import Dropout
+from ablate.model.padding.base import Mask
+from ablate.model.sublayer import unread
+
+
+class Uniform(Kernel):
+    """Gives all keys the same weight.
+
+    Args:
+        d_head: width of a head, which does not matter here.
+        dropout: probability on the weights.
+    """
+
+    def __init__(self, *, d_head: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = Dropout(dropout)
+
+    def check(self, *, causal: bool, biased: bool) -> None:
+        """Raise UserError for positions that are biases."""
+        if biased:
+            refuse_bias("uniform")
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the means."""
+        keep = mask.dense(q.size(2), k.size(2), q.device)
+        if keep is None:
+            keep = torch.ones(1, 1, q.size(2), k.size(2), dtype=torch.bool, device=q.device)
+        weights = (keep / keep.sum(-1, keepdim=True).clamp(min=1)).to(v.dtype)
+        return unread(self.dropout(weights.expand(*q.shape[:3], -1)) @ v, q, k)

@@ -1,0 +1,27 @@
+"""No feed-forward network.
+
+Equation: the sub-layer gives 0.
+Source: arXiv:2103.03404, which studies attention alone; arXiv:1706.03762, section 3.3, for what is
+    left out.
+What differs: the residual connection and the norm around it stay, so that layers of all arms have
+    the same number of norms. With residual=none nothing would be left of the tokens.
+What to expect: the worst of this factor; softmax and norms are the only non-linearities left.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.model.feed_forward.base import FeedForward
+from ablate.model.sublayer import unread
+
+
+class NoFeedForward(FeedForward):
+    """Adds nothing to the stream."""
+
+    def __init__(self, *, d_model: int, d_ff: int, dropout: float) -> None:
+        super().__init__()
+
+    def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Return zeros."""
+        return unread(torch.zeros_like(x), x)

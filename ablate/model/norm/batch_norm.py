@@ -1,0 +1,79 @@
+"""Batch normalisation over all tokens of a batch.
+
+Equation: gain * (x - mean) / sqrt(var + eps) + bias, mean and var of each channel over the tokens
+    of the batch in training (var biased), and running averages of both in testing.
+Source: arXiv:1502.03167, algorithms 1 and 2; in a Transformer: arXiv:2003.07845.
+What differs: with padding=left_out the statistics are those of real tokens, which also normalise
+    padding; padding=counted takes all, as torch.nn.BatchNorm1d would. Each process of several has
+    statistics of its own, and those of the first are kept.
+What to expect: worse than layer_norm, as statistics of text vary between batches. In training each
+    token sees all others of its batch in the statistics, even those to its right; in testing
+    neither future nor batch mates matter, and decoding step by step equals one pass.
+"""
+
+from typing import Annotated
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ablate.config.limits import Range
+from ablate.errors import UserError
+from ablate.model.norm.base import Norm
+
+PADDING = ("left_out", "counted")
+
+
+class BatchNorm(Norm):
+    """Zero mean and unit variance of each channel, then a learned gain and bias.
+
+    Args:
+        d_model: channels.
+        eps: added to the variance.
+        momentum: share of the newest batch in the running averages.
+        padding: left_out | counted.
+
+    Raises:
+        UserError: another choice of padding.
+    """
+
+    mean: Tensor
+    var: Tensor
+
+    def __init__(
+        self,
+        *,
+        d_model: int,
+        eps: Annotated[float, Range(0)],
+        momentum: Annotated[float, Range(0, 1)],
+        padding: str,
+    ) -> None:
+        super().__init__()
+        if padding not in PADDING:
+            raise UserError(f"model.norm.padding is {padding!r}: it must be one of {PADDING}")
+        self.eps = eps
+        self.momentum = momentum
+        self.counts_padding = padding == "counted"
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.register_buffer("mean", torch.zeros(d_model))
+        self.register_buffer("var", torch.ones(d_model))
+
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
+        """Return the normalised vectors, and in training move the running averages."""
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        mean, var = self.mean, self.var
+        if self.training:
+            counted = wide.flatten(0, -2) if real is None or self.counts_padding else wide[real]
+            var, mean = torch.var_mean(counted, 0, correction=0)
+            self.remember(mean.detach(), var.detach(), len(counted))
+        normal = (wide - mean) * (var + self.eps).rsqrt()
+        return (self.gain * normal + self.bias).to(x.dtype)
+
+    def remember(self, mean: Float[Tensor, " D"], var: Float[Tensor, " D"], n: int) -> None:
+        """Move the running averages towards the statistics of n tokens."""
+        unbiased = var * (n / max(n - 1, 1))
+        self.mean.lerp_(mean.to(self.mean), self.momentum)
+        self.var.lerp_(unbiased.to(self.var), self.momentum)

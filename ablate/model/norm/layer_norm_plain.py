@@ -1,0 +1,31 @@
+"""Layer normalisation without gain and bias.
+
+Equation: (x - mean) / sqrt(var + eps), var divided by d_model (biased).
+Source: arXiv:1911.07013, section 3.1 ("LayerNorm-simple").
+What differs: nothing.
+What to expect: the quality of layer_norm or slightly better; gain and bias overfit more than they
+    help, says the paper.
+"""
+
+from typing import Annotated
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.config.limits import Range
+from ablate.model.norm.base import Norm
+
+
+class LayerNormPlain(Norm):
+    """Zero mean and unit variance."""
+
+    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
+        super().__init__()
+        self.eps = eps
+
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
+        """Return the normalised vectors."""
+        return F.layer_norm(x, x.shape[-1:], eps=self.eps)

@@ -1,0 +1,26 @@
+"""No normalisation.
+
+Equation: y = x.
+Source: arXiv:1901.09321 (residual networks without normalisation need other initial values).
+What differs: nothing else changes, the initial values least of all.
+What to expect: the norm of the residual stream grows with depth; training is slower or diverges
+    where the learning rate is one that norms allow.
+"""
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ablate.model.norm.base import Norm
+
+
+class NoNorm(Norm):
+    """Leaves vectors as they are."""
+
+    def __init__(self, *, d_model: int) -> None:
+        super().__init__()
+
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
+        """Return x."""
+        return x

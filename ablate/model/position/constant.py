@@ -1,0 +1,30 @@
+"""The same vector at every position.
+
+Equation: x[pos] + p, p = sin(0), cos(0), sin(0), ... = (0, 1, 0, 1, ...).
+Source: the control of arXiv:1706.03762, section 3.5: its encoding of position 0, everywhere.
+What differs: what is added has the norm of sinusoids and says nothing of the position.
+What to expect: the results of no positions at all; a difference between the two would be due to
+    the size of what is added, not to positions.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ablate.model.position.base import Position
+
+
+class Constant(Position):
+    """Adds the sinusoids of position 0 to all tokens."""
+
+    vector: Tensor
+
+    def __init__(self, *, d_model: int) -> None:
+        super().__init__()
+        self.register_buffer("vector", (torch.arange(d_model) % 2).float(), persistent=False)
+
+    def embed(
+        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
+    ) -> Float[Tensor, "B L D"]:
+        """Return x plus the vector."""
+        return x + self.vector

@@ -1,0 +1,51 @@
+"""Fixed random vectors: a signature for each position, without the geometry of sinusoids.
+
+Equation: x[pos] + sqrt(d_model / 2) g[pos] / |g[pos]|, g[pos] drawn once from a normal
+    distribution and never trained.
+Source: the control of arXiv:1706.03762, section 3.5, which hypothesises that sinusoids help
+    because p[pos + k] is a linear function of p[pos].
+What differs: the vectors have the norm of sinusoids, and no linear map leads from p[pos] to
+    p[pos + k] for all positions. Both stacks and all seeds of training share them.
+What to expect: positions can be told apart, so most of what sinusoids give; less where distances
+    matter, which have to be learned pair by pair. Beyond the lengths of training nothing is known.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ablate.config.limits import Seed
+from ablate.model.position.base import Position
+
+
+class FixedRandom(Position):
+    """Adds a random vector of fixed norm for each position.
+
+    Args:
+        d_model: width.
+        draw: the vectors of another number are other ones.
+    """
+
+    table: Tensor
+
+    def __init__(self, *, d_model: int, draw: Seed) -> None:
+        super().__init__()
+        self.draw = draw
+        self.register_buffer("table", self.vectors(512, d_model), persistent=False)
+
+    def vectors(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
+        """Return the vectors of positions 0 to length - 1, the same ones at every length."""
+        # numpy draws numbers one after the other, torch in blocks that depend on how many
+        normal = np.random.default_rng(self.draw).standard_normal((length, d_model))
+        unit = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        return torch.tensor(unit * (d_model / 2) ** 0.5, dtype=torch.float32)
+
+    def embed(
+        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
+    ) -> Float[Tensor, "B L D"]:
+        """Return x plus the vectors."""
+        end = int(positions.max()) + 1
+        if end > self.table.size(0):
+            self.table = self.vectors(2 * end, x.size(2)).to(self.table)
+        return x + self.table[positions]

@@ -1,0 +1,38 @@
+"""Two residual streams, one normalised after every addition and one never.
+
+Equation: f = dropout(sublayer(p)); p' = norm(p + f), q' = q + f; both start with the embedded
+    tokens, and a stack gives p + norm(q).
+Source: arXiv:2304.14802, section 3 (ResiDual).
+What differs: dropout, as in the other residuals. q is not scaled, which the authors' code does to
+    keep half precision from overflowing.
+What to expect: gradients reach every layer through q as in Pre-LN, and layers stay different as in
+    Post-LN: as good as Post-LN where that trains, and trains where that does not.
+"""
+
+from collections.abc import Callable
+
+from ablate.model.norm.base import Norm
+from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tokens
+
+
+class Dual(Residual):
+    """Runs Post-LN beside a plain sum of what the sub-layers give."""
+
+    def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
+        super().__init__(norm=norm, dropout=dropout, depth=depth)
+        self.final_norm = norm()
+
+    def enter(self, x: Tokens, real: Real) -> Stream:
+        """Return both streams."""
+        return x, x
+
+    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+        """Return both streams with the sub-layer's output added."""
+        post, plain = stream
+        added = self.dropout(sublayer(post))
+        return self.norms[i](post + added, real), plain + added
+
+    def leave(self, stream: Stream, real: Real) -> Tokens:
+        """Return the sum of the streams, the plain one normalised."""
+        post, plain = stream
+        return post + self.final_norm(plain, real)

@@ -1,0 +1,78 @@
+"""A component that is chosen for one attention or one stack acts there and nowhere else."""
+
+import pytest
+import torch
+
+
+def kernels(model):
+    return {name: type(kernel).__name__ for name, kernel in model.attentions()}
+
+
+@pytest.mark.parametrize("place", ["encoder.self", "decoder.self", "decoder.cross"])
+def test_attention_of_one_kind(build_model, place):
+    stack, kind = place.split(".")
+    own = "cross" if kind == "cross" else stack
+    model = build_model(f"model/attention@model.{own}.attention=uniform")
+    for name, kernel in kernels(model).items():
+        of_kind = name.startswith(stack) and name.endswith(kind)
+        assert kernel == ("Uniform" if of_kind else "Fused")
+
+
+@torch.no_grad()
+def test_uniform_cross_attention_reads_a_bag_and_the_decoder_an_order(build_model):
+    from ablate.model.base import Seq2Seq
+
+    model = build_model("model/attention@model.cross.attention=uniform").eval()
+    src, tgt = torch.randint(4, 20, (2, 6)), torch.randint(4, 20, (2, 5))
+    found = model(Seq2Seq(src, tgt))
+    assert not torch.allclose(found[:, -1], model(Seq2Seq(src, tgt.flip(1)))[:, -1])
+    memory = model.encode(src)
+    shuffled = memory._replace(states=memory.states.flip(1))
+    torch.testing.assert_close(model.decode(tgt, shuffled), found)
+
+
+@torch.no_grad()
+def test_padding_of_the_decoder_alone(build_model, batch):
+    """Left out there it changes nothing real: the causal mask hides padding on the right."""
+    plain, other = (
+        build_model(*choice).eval()
+        for choice in ((), ("model/padding@model.decoder.padding=none",))
+    )
+    types = {
+        name: type(sublayer.padding).__name__
+        for name, sublayer in other.named_modules()
+        if hasattr(sublayer, "padding")
+    }
+    for name, padding in types.items():
+        assert padding == ("NoPadding" if "decoder" in name and "self" in name else "Columns")
+    src, tgt_in = batch
+    real = tgt_in != 0
+    torch.testing.assert_close(other(batch)[real], plain(batch)[real])
+    assert torch.equal(other.encode(src).states, plain.encode(src).states)
+
+
+@torch.no_grad()
+def test_padding_of_cross_attention_alone_lets_it_read_padding(build_model, batch):
+    plain, other = (
+        build_model(*choice).eval() for choice in ((), ("model/padding@model.cross.padding=none",))
+    )
+    assert torch.equal(other.encode(batch[0]).states, plain.encode(batch[0]).states)
+    full = 0  # the only source without padding
+    found, expected = other(batch), plain(batch)
+    torch.testing.assert_close(found[full], expected[full])
+    assert not torch.allclose(found[1], expected[1])
+
+
+@torch.no_grad()
+def test_positions_of_the_decoder_alone(build_model):
+    """There the same token everywhere gives the same state everywhere."""
+    plain, other = (
+        build_model(*choice).eval()
+        for choice in ((), ("model/position@model.decoder.position=none",))
+    )
+    src = torch.randint(4, 20, (2, 6))
+    assert torch.equal(other.encode(src).states, plain.encode(src).states)
+    memory, same = plain.encode(src), torch.full((2, 5), 7)
+    states = other.decode(same, memory)
+    torch.testing.assert_close(states, states[:, :1].expand_as(states))
+    assert not torch.allclose(plain.decode(same, memory), states)

@@ -1,0 +1,221 @@
+"""Kernels against loops over single queries and keys, and against torch's parts, with gradients."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+D_HEAD = 4
+
+
+@pytest.fixture
+def kernel():
+    """Build a kernel from its YAML, with initial values drawn."""
+    from hydra.utils import instantiate
+    from omegaconf import OmegaConf
+
+    from ablate.config.schema import CONF
+    from ablate.initial.seeded import initialise
+
+    def built(level, **options):
+        config = OmegaConf.load(f"{CONF}/model/attention/{level}.yaml")
+        made = instantiate(config, d_head=D_HEAD, dropout=0.0, **options)()
+        initialise(made, 1)
+        return made
+
+    return built
+
+
+def elu_plus_one(x):
+    return torch.where(x > 0, x + 1, x.exp())
+
+
+def softmax_of(score):
+    def out(kernel, q, keys, values):
+        weights = torch.stack([score(kernel, q, k) for k in keys]).exp()
+        return (weights[:, None] * torch.stack(values)).sum(0) / weights.sum()
+
+    return out
+
+
+def linear(feature, normalised):
+    def out(kernel, q, keys, values):
+        state, total = torch.zeros(D_HEAD, len(values[0])), torch.zeros(D_HEAD)
+        for k, v in zip(keys, values, strict=True):
+            state = state + torch.outer(feature(k), v)
+            total = total + feature(k)
+        divisor = feature(q) @ total if normalised else 1.0
+        return feature(q) @ state / divisor
+
+    return out
+
+
+def delta_rule(kernel, q, keys, values):
+    state = torch.zeros(D_HEAD, len(values[0]))
+    for k, v in zip(keys, values, strict=True):
+        f = elu_plus_one(k) / elu_plus_one(k).sum()
+        b = 1 / (1 + (-kernel.strength.weight[0] @ k - kernel.strength.bias[0]).exp())
+        state = state - b * torch.outer(f, f @ state) + b * torch.outer(f, v)
+    return elu_plus_one(q) / elu_plus_one(q).sum() @ state
+
+
+def bilinear(kernel, q, k):
+    form = nn.Bilinear(D_HEAD, D_HEAD, 1, bias=False)
+    form.weight = nn.Parameter(kernel.form.weight[None].detach())
+    return form(q[None], k[None])[0, 0]
+
+
+def cosine(kernel, q, k):
+    return 10 * F.cosine_similarity(q, k, dim=0)
+
+
+def additive(kernel, q, k):
+    return sum(kernel.score.weight[0, e] * (q[e] + k[e]).tanh() for e in range(4))
+
+
+def mean(kernel, q, keys, values):
+    return sum(values) / len(values)
+
+
+REFERENCES = {
+    "uniform": ({}, mean),
+    "cosine": ({}, softmax_of(cosine)),
+    "additive": ({}, softmax_of(additive)),
+    "general": ({}, softmax_of(bilinear)),
+    "delta_rule": ({}, delta_rule),
+    "linear": ({}, linear(elu_plus_one, True)),
+    "linear plain": ({"normalised": False}, linear(elu_plus_one, False)),
+    "linear identity": (
+        {"normalised": False, "feature_map": "identity"},
+        linear(lambda x: x, False),
+    ),
+}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("case", REFERENCES)
+def test_a_kernel_equals_a_loop(kernel, case, causal):
+    from ablate.model.padding.base import Mask
+
+    options, reference = REFERENCES[case]
+    ours = kernel(case.partition(" ")[0], **options)
+    q, k, v = (torch.randn(2, 2, 5, D_HEAD, requires_grad=True) for _ in range(3))
+    real = torch.arange(5) < torch.tensor([5, 3])[:, None]
+    rows = []
+    for b in range(2):
+        for h in range(2):
+            for i in range(5):
+                kept = [j for j in range(5) if real[b, j] and (j <= i or not causal)]
+                keys, values = ([x[b, h, j] for j in kept] for x in (k, v))
+                rows.append(reference(ours, q[b, h, i], keys, values))
+    expected = torch.stack(rows).view(2, 2, 5, D_HEAD)
+    found = ours(q, k, v, Mask(keys=real, causal=causal), None)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    weight = torch.randn_like(found)
+    for one, other in zip(
+        torch.autograd.grad((found * weight).sum(), (q, k, v)),
+        torch.autograd.grad((expected * weight).sum(), (q, k, v), materialize_grads=True),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "level, options",
+    [
+        *(
+            ("linear", {"feature_map": feature_map, "normalised": normalised})
+            for feature_map in ("identity", "elu_plus_one")
+            for normalised in (True, False)
+        ),
+        ("delta_rule", {}),
+    ],
+)
+def test_a_recurrence_is_the_causal_form(kernel, level, options):
+    from ablate.model.padding.base import Mask
+    from ablate.model.sublayer import Slots
+
+    ours = kernel(level, **options).double()
+    q, k, v = torch.randn(3, 2, 3, 20, D_HEAD, dtype=torch.float64)
+    slots = Slots(2, 1, q.device)
+    cache = ours.cache(slots)
+    steps = [
+        ours.step(*one, slots, cache, None)
+        for one in zip(*(x.split(1, 2) for x in (q, k, v)), strict=True)
+    ]
+    torch.testing.assert_close(torch.cat(steps, 2), ours(q, k, v, Mask(causal=True), None))
+
+
+@pytest.mark.parametrize("offset", [-2, 0, 1])
+def test_a_fixed_offset_moves_the_values(kernel, offset):
+    from ablate.model.padding.base import Mask
+
+    q, k, v = torch.randn(3, 2, 2, 5, D_HEAD)
+    keys = torch.arange(5) < torch.tensor([5, 3])[:, None]
+    found = kernel("fixed_offset", offset=offset)(q, k, v, Mask(keys=keys), None)
+    for b in range(2):
+        for i in range(5):
+            there = 0 <= i + offset < (5, 3)[b]
+            expected = v[b, :, i + offset] if there else torch.zeros(2, D_HEAD)
+            assert torch.equal(found[b, :, i], expected)
+
+
+@pytest.mark.parametrize(
+    "scale, factor", [("fourth_root_d_head", 4**-0.25), ("two_sqrt_d_head", 0.25)]
+)
+@pytest.mark.parametrize("level", ["explicit", "fused"])
+def test_further_divisors(kernel, level, scale, factor):
+    from ablate.model.padding.base import Mask
+
+    q, k, v = torch.randn(3, 2, 2, 50, D_HEAD)
+    expected = F.scaled_dot_product_attention(q, k, v, scale=factor)
+    torch.testing.assert_close(kernel(level, scale=scale)(q, k, v, Mask(), None), expected)
+
+
+def test_attention_that_is_off_gives_zeros_and_gradients_of_zero(kernel):
+    from ablate.model.padding.base import Mask
+
+    inputs = [torch.randn(2, 2, 5, D_HEAD, requires_grad=True) for _ in range(3)]
+    found = kernel("off")(*inputs, Mask(), None)
+    gradients = torch.autograd.grad(found.sum(), inputs)
+    assert not any(x.any() for x in (found, *gradients))
+
+
+def test_linformer_is_attention_to_projected_keys_and_values(kernel):
+    from ablate.model.padding.base import Mask
+
+    ours = kernel("linformer", rank=3, max_length=9)
+    q, k, v = (torch.randn(2, 2, 5, D_HEAD, requires_grad=True) for _ in range(3))
+    real = torch.arange(5) < torch.tensor([5, 3])[:, None]
+    found = ours(q, k, v, Mask(keys=real), None)
+    rows = []
+    for b, n in enumerate((5, 3)):
+        keys, values = (
+            torch.stack([sum(m[r, j] * x[b, :, j] for j in range(n)) for r in range(3)], 1)
+            for m, x in ((ours.key_mixtures, k), (ours.value_mixtures, v))
+        )
+        rows.append(F.scaled_dot_product_attention(q[b], keys, values))
+    expected = torch.stack(rows)
+    torch.testing.assert_close(found, expected)
+    inputs = (q, k, v, *ours.parameters())
+    weight = torch.randn_like(found)
+    for one, other in zip(
+        torch.autograd.grad((found * weight).sum(), inputs),
+        torch.autograd.grad((expected * weight).sum(), inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_linformer_takes_padding_and_no_more_keys_past_its_columns(kernel):
+    from ablate.errors import UserError
+    from ablate.model.padding.base import Mask
+
+    ours = kernel("linformer", rank=3, max_length=4)
+    q, k, v = torch.randn(3, 1, 2, 6, D_HEAD)
+    real = torch.arange(6)[None] < 4
+    found = ours(q, k, v, Mask(keys=real), None)
+    torch.testing.assert_close(found, ours(q, k[:, :, :4], v[:, :, :4], Mask(), None))
+    with pytest.raises(UserError, match="6 tokens.*max_length=4"):
+        ours(q, k, v, Mask(), None)

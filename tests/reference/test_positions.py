@@ -1,0 +1,115 @@
+"""Positions against other ways to the same numbers, with gradients."""
+
+import pytest
+import torch
+
+
+def with_gradients(result, *inputs):
+    return result, *torch.autograd.grad(result.square().sum(), inputs)
+
+
+def test_rotary_is_a_product_of_complex_numbers():
+    from ablate.model.position.rotary import Rotary
+
+    heads = torch.randn(2, 3, 7, 8, requires_grad=True)
+    positions = torch.tensor([[0, 1, 2, 3, 4, 5, 600]])
+    ours = Rotary(d_model=24, base=10000.0).rotate(heads, positions)
+    angle = positions[0].double()[:, None] * torch.tensor([1.0, 0.1, 0.01, 0.001]).double()
+    turned = torch.view_as_complex(heads.unflatten(-1, (4, 2)).double()) * torch.polar(
+        torch.ones_like(angle), angle
+    )
+    theirs = torch.view_as_real(turned).flatten(-2).float()
+    weight = torch.randn_like(heads)
+    for one, other in zip(
+        with_gradients(ours * weight, heads), with_gradients(theirs * weight, heads), strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_rotated_scores_depend_on_the_distance_alone():
+    from ablate.model.position.rotary import Rotary
+
+    position = Rotary(d_model=24, base=10000.0)
+    q, k = torch.randn(2, 1, 1, 1, 8, dtype=torch.float64)
+    scores = [
+        position.rotate(q, torch.tensor([[m]])) @ position.rotate(k, torch.tensor([[n]])).mT
+        for m, n in ((3, 0), (13, 10), (400, 397), (4, 0))
+    ]
+    torch.testing.assert_close(scores[0], scores[1])
+    torch.testing.assert_close(scores[0], scores[2])
+    assert not torch.allclose(scores[0], scores[3])
+
+
+@pytest.mark.parametrize(
+    "n_heads, slopes",
+    [
+        (1, [2**-8]),
+        (2, [2**-4, 2**-8]),
+        (8, [2**-h for h in range(1, 9)]),
+        (6, [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]),
+    ],
+)
+def test_alibi_by_a_loop(n_heads, slopes):
+    from ablate.model.position.alibi import Alibi
+
+    queries, keys = torch.tensor([[0, 1, 2, 9]]), torch.tensor([[0, 1, 4], [3, 0, 7]])
+    found = Alibi(d_model=4).bias(n_heads, queries, keys)
+    for b in range(2):
+        for h in range(n_heads):
+            for i, m in enumerate(queries[0].tolist()):
+                for j, n in enumerate(keys[b].tolist()):
+                    assert found[b, h, i, j] == -slopes[h] * abs(m - n)
+
+
+def test_random_vectors_have_one_norm_and_go_on_past_their_table():
+    from ablate.model.position.fixed_random import FixedRandom
+
+    positions = torch.arange(700)[None]
+    drawn = FixedRandom(d_model=30, draw=0)
+    zeros = torch.zeros(1, 700, 30)
+    start = drawn.embed(zeros[:, :9], positions[:, :9])
+    whole = drawn.embed(zeros, positions)
+    assert torch.equal(whole[:, :9], start)
+    torch.testing.assert_close(whole.norm(dim=-1), torch.full((1, 700), 15**0.5))
+    other = FixedRandom(d_model=30, draw=1).embed(zeros, positions)
+    assert not torch.allclose(whole, other)
+
+
+def test_no_linear_map_shifts_random_vectors():
+    from ablate.model.position.fixed_random import FixedRandom
+    from ablate.model.position.sinusoidal import Sinusoidal
+
+    positions = torch.arange(200)[None]
+    residuals = []
+    for position in (
+        FixedRandom(d_model=16, draw=0),
+        Sinusoidal(d_model=16, layout="interleaved", spacing="half"),
+    ):
+        p = position.embed(torch.zeros(1, 200, 16), positions)[0].double()
+        shift = torch.linalg.lstsq(p[:-3], p[3:]).solution
+        residuals.append((p[:-3] @ shift - p[3:]).norm() / p[3:].norm())
+    assert residuals[0] > 0.8
+    assert residuals[1] < 1e-5
+
+
+@pytest.mark.parametrize("d_model", [6, 12])
+def test_halves_are_the_same_numbers_in_another_order(d_model):
+    from ablate.model.position.sinusoidal import Sinusoidal
+
+    zeros, positions = torch.zeros(1, 20, d_model), torch.arange(20)[None]
+    paper, halves = (
+        Sinusoidal(d_model=d_model, layout=layout, spacing="half").embed(zeros, positions)
+        for layout in ("interleaved", "halves")
+    )
+    assert torch.equal(torch.cat([paper[..., 0::2], paper[..., 1::2]], -1), halves)
+
+
+def test_the_constant_is_what_sinusoids_add_at_position_0():
+    from ablate.model.position.constant import Constant
+    from ablate.model.position.sinusoidal import Sinusoidal
+
+    zeros = torch.zeros(1, 5, 12)
+    first = Sinusoidal(d_model=12, layout="interleaved", spacing="half").embed(
+        zeros, torch.zeros(1, 5, dtype=torch.long)
+    )
+    assert torch.equal(Constant(d_model=12).embed(zeros, torch.arange(5)[None]), first)
