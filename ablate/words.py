@@ -71,6 +71,8 @@ PLACES = {
     "gradient/first": "first-step",
     "gradient/last": "last-step",
     "heads": "",
+    "chance": "chance level of",
+    "bound": "bound of",
     "probe": "",
 }
 

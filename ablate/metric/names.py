@@ -16,6 +16,7 @@ TESTED = (
 )
 STACKS = ("encoder", "decoder")
 TRAINED = ("unigram_nll", "parameters", "steps")
+KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("nll", "accuracy"))
 HEADS = ("heads/encoder_self", "heads/decoder_self", "heads/decoder_cross")
 
 
@@ -29,7 +30,7 @@ def metric_names(config: DictConfig) -> set[str]:
     gradients = {f"gradient/{when}/{part}" for when in ("first", "last") for part in parts}
     scores = {f"{split}/{name}" for split in config.test_splits for name in TESTED}
     validated = {f"val/{name}" for name in VALIDATED}
-    return {*TRAINED, *HEADS, *UNSTABLE, *gradients, *scores, *validated}
+    return {*TRAINED, *KNOWN, *HEADS, *UNSTABLE, *gradients, *scores, *validated}
 
 
 def check_metric(key: str, metric: str, known: set[str]) -> None:

@@ -19,7 +19,8 @@ TOLD_BY = {
     **dict.fromkeys(("nll", "accuracy", "calibration_error"), "nll"),
     **dict.fromkeys(("bleu", "bleu_tokenised", "chrf", "length_ratio", "changed"), "bleu"),
 }
-UNLEARNED = ("probe", "gradient", "parameters", "steps", "unigram_nll")  # they have no floor
+# they have no floor
+UNLEARNED = ("probe", "gradient", "parameters", "steps", "unigram_nll", "chance", "bound")
 Claim = dict[str, Any]
 
 
