@@ -18,8 +18,12 @@ LEAVES = sorted(
     if path.parent != CONF and path.parent.name != "experiment"
 )
 EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
-# Corpora and tokenizers that need something from the user.
-NEEDS = {"data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"]}
+# Levels that need something from the user.
+NEEDS = {
+    "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
+    "initial=checkpoint": ["initial.folder=x"],
+    "initial=vectors": ["initial.file=x"],
+}
 
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=str)
