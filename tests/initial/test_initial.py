@@ -172,3 +172,42 @@ def test_files_of_no_use_are_refused(made, tmp_path, text, said):
         from_file(path)(*made(), 1)
     with pytest.raises(UserError, match=r"initial.file=.*none is not a file"):
         from_file(tmp_path / "none")
+
+
+def drawn(made, values, seed=1):
+    model, tokenizers = made()
+    target = "ablate.initial.embeddings.Embeddings"
+    construct({"_target_": target, "values": values})(model, tokenizers, seed)
+    return model.state_dict()
+
+
+def test_embeddings_alone_are_drawn_by_another_rule(made):
+    scaled, normal = (drawn(made, values) for values in ("normal_scaled", "normal"))
+    plain, _ = made()
+    initialise(plain, 1)
+    assert all(torch.equal(value, scaled[name]) for name, value in plain.state_dict().items())
+    differing = {name for name in scaled if not torch.equal(scaled[name], normal[name])}
+    assert differing == {"embedding.src.weight", "embedding.tgt.weight"}
+    for name in differing:
+        torch.testing.assert_close(normal[name], scaled[name] * 8**0.5)
+    assert not torch.equal(
+        drawn(made, "normal", 2)["embedding.src.weight"], normal["embedding.src.weight"]
+    )
+
+
+def test_the_bounds_of_uniform_values(made):
+    for values, limit in (("uniform", 0.08), ("xavier", None)):
+        weight = drawn(made, values)["embedding.tgt.weight"]
+        limit = limit or (6 / sum(weight.shape)) ** 0.5
+        assert 0.9 * limit < weight.abs().max() <= limit
+
+
+@pytest.mark.parametrize("rows", [5, 24])
+def test_orthogonal_rows_or_columns(rows):
+    from ablate.initial.embeddings import draw
+
+    weight = torch.empty(rows, 8)
+    draw("orthogonal", weight, torch.Generator().manual_seed(0))
+    product = weight @ weight.T if rows < 8 else weight.T @ weight / 3
+    torch.testing.assert_close(product, torch.eye(min(rows, 8)), atol=1e-5, rtol=0)
+    assert weight.norm(dim=1).square().mean() == pytest.approx(1)
