@@ -46,6 +46,7 @@ MEASURES = {
     "chrf": Measure("chrF", "points"),
     "nll": Measure("nll", "nats per token", 3),
     "length_ratio": Measure("length ratio", "translation / reference tokens", 3),
+    "unended": Measure("translations that do not end", "share", 3),
     "calibration_error": Measure("expected calibration error", "probability", 3),
     "accuracy": Measure("accuracy of the likeliest token", "share", 3),
     "changed": Measure("sentences translated differently", "share", 3),

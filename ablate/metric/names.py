@@ -11,7 +11,15 @@ from ablate.study.outcome import UNSTABLE
 VALIDATED = ("nll", "bleu")
 # `changed` is one of a pair of runs, of their sentences in this split
 TESTED = (
-    *(*VALIDATED, "bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy"),
+    *(
+        *VALIDATED,
+        "bleu_tokenised",
+        "chrf",
+        "length_ratio",
+        "unended",
+        "calibration_error",
+        "accuracy",
+    ),
     "changed",
 )
 STACKS = ("encoder", "decoder")
