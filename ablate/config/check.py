@@ -98,6 +98,10 @@ def _annotations(node: DictConfig, path: str) -> dict[str, Any] | None:
 def _check_kind(key: str, value: Any, annotation: Any) -> None:
     """A plain value against the annotation of the constructor, which Hydra does not look at."""
     plain = _plain(annotation)
+    if get_origin(plain) is list:
+        if not isinstance(value, ListConfig):
+            raise UserError(f"{key}={value}: it must be a list, such as [{value}]")
+        return
     kinds = get_args(plain) or (plain,)
     if not all(isinstance(k, type) and k in PLAIN for k in kinds):
         return  # of a kind that only the constructor can judge

@@ -132,6 +132,11 @@ class TextData(pl.LightningDataModule):
         met = self._target_counts("validation")
         return float(-(met @ np.log(seen / seen.sum())) / met.sum())
 
+    @property
+    def levels(self) -> dict[str, float]:
+        """Chance and bound of a corpus that a rule has made."""
+        return self._corpus.levels()
+
     def references(self, split: str) -> Sequence[str]:
         """Return the raw target lines of a split."""
         return self._read(split).tgt

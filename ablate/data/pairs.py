@@ -39,3 +39,10 @@ class Corpus(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """Return a hash of everything that can change the text of any split."""
+
+    def levels(self) -> dict[str, float]:
+        """Return what is known of the text: chance/nll, bound/nll and the same of accuracy.
+
+        Nothing, unless a rule has made it (`ablate.data.synthetic`).
+        """
+        return {}

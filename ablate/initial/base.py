@@ -16,3 +16,7 @@ class Initial(ABC):
         Raises:
             UserError: what it reads is missing or does not fit the model.
         """
+
+    def fingerprint(self) -> str:
+        """Return a hash of the files that it reads, which is part of a run's identity; "": none."""
+        return ""

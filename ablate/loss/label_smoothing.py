@@ -65,11 +65,14 @@ class LabelSmoothing(Loss):
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
         """Return the sums of the smoothed cross-entropy and the nll, and write the gradient."""
-        vocab = logits.size(1)
+        return cross_entropy(logits, targets, self.distribution(logits.size(1)), out)
+
+    def distribution(self, vocab: int) -> Target:
+        """Return the smoothed target over so many tokens."""
         share = self.epsilon / (vocab - TARGETS.index(self.target))
         q = {
             "vocab": Target(1 - self.epsilon + share, share, share),
             "not_true": Target(1 - self.epsilon, share, share),
             "not_true_nor_pad": Target(1 - self.epsilon, 0.0, share),
         }
-        return cross_entropy(logits, targets, q[self.target], out)
+        return q[self.target]

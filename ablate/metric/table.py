@@ -73,6 +73,7 @@ METRICS = {
     ),
     # of a pair of runs, of their sentences in this split
     "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
+    "unended": Metric("translations that do not end", "share", 3, "lower", "test", told_by="bleu"),
     "objective": Metric("objective", "nats per token", 3, "lower"),
     UNIGRAM: Metric("nll of the unigram model", "nats per token", 3),
     "parameters": Metric("parameters", "count", 0),

@@ -175,10 +175,10 @@ class Transformer(Model):
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
         """Yield every attention, as "encoder.0.self" and "decoder.0.cross"."""
         for stack in ("encoder", "decoder"):
-            for number, layer in enumerate(getattr(self, stack).layers):
-                for name, sublayer in layer.items():
-                    if isinstance(sublayer, MultiHeadAttention):
-                        yield f"{stack}.{number}.{name.removesuffix('_attention')}", sublayer.kernel
+            for name, part in getattr(self, stack).layers.named_modules():
+                if isinstance(part, MultiHeadAttention):
+                    number, kind = name.split(".")[:2]
+                    yield f"{stack}.{number}.{kind.removesuffix('_attention')}", part.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
         """Yield the parameters of each layer, as "encoder.0"."""

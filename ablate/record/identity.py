@@ -22,12 +22,15 @@ from typing import Any, NamedTuple
 import torch
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.construct import construct
+
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
 OUTSIDE = ("name", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust", "data")
 OUTSIDE_OF = {
     "budget": ("seeds",),
     "trainer": ("enable_progress_bar", "log_every_n_steps"),
     "checkpoint": ("save_every",),
+    "initial": ("folder", "file"),  # what they hold is in the identity
 }
 IN_TESTING = ("search", "test_splits")
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
@@ -51,7 +54,9 @@ def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
     for node, keys in (*OUTSIDE_OF.items(), *IN_TESTING_OF.items()):
         tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
     trained = {k: v for k, v in plain.items() if k not in IN_TESTING}
+    weights = construct(config.initial).fingerprint()
     return {
+        **({"initial": weights} if weights else {}),
         "config": tree,
         "data": data_fingerprint,
         "device": device_kind(config),

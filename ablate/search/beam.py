@@ -15,6 +15,8 @@ when the best finished score is at least that of the best live one. Stopping the
 result.
 """
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -32,6 +34,13 @@ from ablate.search.largest import largest
 
 FIRST = EOS + 1  # of the ids that do not end a hypothesis
 NEVER = float("-inf")
+
+
+class Hypothesis(NamedTuple):
+    """A translation, without EOS, and what it is ranked by."""
+
+    ids: list[int]
+    quality: float  # its log-probability over the length penalty
 
 
 class Beam(Search):
@@ -59,8 +68,26 @@ class Beam(Search):
             return []
         limits = length_limits(src, self.max_ratio, self.max_extra)
         beams = _Beams(limits, self.size, self.length_penalty)
+        self._run(model, src, beams)
+        return until_eos(beams.found, limits)
+
+    @torch.inference_mode()
+    def n_best(self, model: Model, src: Int[Tensor, "B S"], n: int) -> list[list[Hypothesis]]:
+        """Return the n best translations of each source, the best one first.
+
+        They are the best of all that the beam meets, which may be fewer than n.
+        """
+        if not len(src):
+            return []
+        limits = length_limits(src, self.max_ratio, self.max_extra)
+        beams = _Lists(limits, self.size, self.length_penalty, n)
+        self._run(model, src, beams)
+        return beams.lists
+
+    def _run(self, model: Model, src: Int[Tensor, "B S"], beams: "_Beams") -> None:
+        """Search until no sentence has a hypothesis that can still win."""
         state = model.start(src, self.size)
-        for _ in range(int(limits.max()) + 1):
+        for _ in range(int(beams.limits.max()) + 1):
             parents = beams.advance(model.head(model.step(beams.tokens.flatten(), state)))
             live = beams.live()
             n_live = int(live.sum())
@@ -71,7 +98,6 @@ class Beam(Search):
                 kept = live.nonzero()[:, 0]
                 state.keep(kept)
                 beams.keep(kept)
-        return until_eos(beams.found, limits)
 
 
 class _Beams:
@@ -112,15 +138,21 @@ class _Beams:
 
     def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
         """Keep the best ending of each sentence if it beats all before it."""
-        length = self.prefix.size(2)
-        last_place = torch.cat([ended, score], 1).topk(score.size(1)).values[:, -1]
-        last_place[self.limits == length] = NEVER
+        length, last_place = self.prefix.size(2), self._last_place(ended, score)
         value, row = ended.max(1)
         quality = value / self.penalty(length + 1)
         better = (value >= last_place) & (quality > self.best[self.sentence])
         rows = better.nonzero()[:, 0]
         self.best[self.sentence[rows]] = quality[rows]
         self.found[self.sentence[rows], :length] = self.prefix[rows, row[rows]]
+
+    def _last_place(
+        self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]
+    ) -> Float[Tensor, " M"]:
+        """Return the log-probability that an ending must have to count."""
+        last_place = torch.cat([ended, score], 1).topk(score.size(1)).values[:, -1]
+        last_place[self.limits == self.prefix.size(2)] = NEVER
+        return last_place
 
     def live(self) -> Bool[Tensor, " M"]:
         """Which sentences have a hypothesis that can still win."""
@@ -131,3 +163,25 @@ class _Beams:
         self.limits, self.sentence = self.limits[kept], self.sentence[kept]
         self.tokens, self.prefix = self.tokens[kept], self.prefix[kept]
         self.score = self.score[kept]
+
+
+class _Lists(_Beams):
+    """Keeps the n best finished hypotheses; `best` is the quality of the last of them."""
+
+    def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
+        super().__init__(limits, size, length_penalty)
+        self.n = n
+        self.lists: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
+
+    def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
+        """Keep the endings that are among the best so far."""
+        quality = ended / self.penalty(self.prefix.size(2) + 1)
+        counts = ended >= self._last_place(ended, score)[:, None]
+        better = counts & (quality > self.best[self.sentence][:, None])
+        for row, beam in better.nonzero().tolist():
+            sentence = int(self.sentence[row])
+            found = Hypothesis(self.prefix[row, beam].tolist(), float(quality[row, beam]))
+            ranked = sorted([*self.lists[sentence], found], key=lambda one: -one.quality)
+            self.lists[sentence] = ranked[: self.n]
+            if len(ranked) >= self.n:
+                self.best[sentence] = ranked[self.n - 1].quality

@@ -14,7 +14,8 @@ from ablate.study.outcome import WENT_WRONG, value
 from ablate.study.sides import Side, sides
 
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
-UNLEARNED = ("probe", "gradient", "parameters", "steps", "unigram_nll")  # they have no floor
+# they have no floor
+UNLEARNED = ("probe", "gradient", "parameters", "steps", "unigram_nll", "chance", "bound")
 Claim = dict[str, Any]
 
 

@@ -10,6 +10,7 @@ from ablate.model.base import Model
 from ablate.study.outcome import UNSTABLE
 
 TRAINED = ("unigram_nll", "parameters", "steps")
+KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("nll", "accuracy"))
 
 
 def metric_names(config: DictConfig, model: Model) -> set[str]:
@@ -26,7 +27,7 @@ def metric_names(config: DictConfig, model: Model) -> set[str]:
     scored = construct(config.task).metrics
     scores = {f"{split}/{name}" for split in config.test_splits for name in scored}
     validated = {f"val/{name}" for name, metric in scored.items() if metric.split == "val"}
-    return {*TRAINED, *UNSTABLE, *gradients, *heads, *scores, *validated}
+    return {*TRAINED, *KNOWN, *UNSTABLE, *gradients, *heads, *scores, *validated}
 
 
 def check_metric(key: str, metric: str, known: set[str]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
+import torch
 import torch.distributed
 from jaxtyping import Int
 from torch import Tensor, nn
@@ -22,7 +23,7 @@ from ablate.metric.scoring import Cased, Tokenised
 from ablate.metric.table import METRICS, Metric
 from ablate.metric.token_mean import TokenMean
 from ablate.model.base import Model, Seq2Seq
-from ablate.search.base import Search
+from ablate.search.base import Search, length_limits
 from ablate.task.base import Evaluation, Task, Text, shifted, tensors
 
 
@@ -35,7 +36,7 @@ class Translation(Task):
         name: METRICS[name]
         for name in (
             *("nll", "bleu", "bleu_tokenised", "chrf", "length_ratio", "calibration_error"),
-            *("accuracy", "changed"),
+            *("accuracy", "changed", "unended"),
         )
     }
 
@@ -55,14 +56,16 @@ class Translations(Evaluation):
 
     nll: mean over the target tokens, EOS counted, natural logarithm, unsmoothed. bleu: cased,
     13a. With `thorough` also bleu_tokenised (as in papers), chrf, length_ratio, the number of
-    tokens (13a) of the hypotheses over that of the references, and calibration_error and accuracy
-    of the likeliest target token.
+    tokens (13a) of the hypotheses over that of the references, unended, the share of hypotheses
+    that have all the tokens that the search allows, and calibration_error and accuracy of the
+    likeliest target token.
     """
 
     def __init__(self, language: str, *, thorough: bool) -> None:
         super().__init__()
         self.nll = TokenMean()
         self.calibration = Calibration()
+        self.unended = TokenMean()
         self.bleu = CorpusBleu(Cased())
         more: dict[str, CorpusBleu | CorpusChrf] = {
             "bleu_tokenised": CorpusBleu(Tokenised(language)),
@@ -78,15 +81,21 @@ class Translations(Evaluation):
         """Score the references of a batch, and translate its sources."""
         real = batch.targets != PAD
         self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
-        hypotheses = text.tokenizers.tgt.decode_batch(search(model, batch.inputs.src))
+        found = search(model, batch.inputs.src)
+        limits = length_limits(batch.inputs.src, search.max_ratio, search.max_extra)
+        self.end(torch.tensor([len(ids) for ids in found], device=limits.device), limits)
         references = [text.references[line] for line in batch.lines.tolist()]
-        self.add(batch.lines, hypotheses, references)
+        self.add(batch.lines, text.tokenizers.tgt.decode_batch(found), references)
 
     def read(self, found: Predictions) -> None:
         """Add what the model thinks of the target tokens of a batch."""
         self.nll.update(found.nll, found.correct.numel())
         if self.thorough:
             self.calibration.update(found.confidence, found.correct)
+
+    def end(self, lengths: Int[Tensor, " B"], limits: Int[Tensor, " B"]) -> None:
+        """Add how long translations have become, and how long they might have."""
+        self.unended.update((lengths >= limits).float().mean(), len(lengths))
 
     def add(
         self,
@@ -111,6 +120,7 @@ class Translations(Evaluation):
         if self.thorough:
             sums = self.statistics().sum(0)
             found["length_ratio"] = float(sums[0] / max(1, sums[1]))
+            found["unended"] = float(self.unended.compute())
             found |= {name: float(value) for name, value in self.calibration.compute().items()}
         return found
 
@@ -137,6 +147,6 @@ class Translations(Evaluation):
 
     def reset(self) -> None:
         """Forget everything."""
-        for metric in (self.nll, self.calibration, *self.scores.values()):
+        for metric in (self.nll, self.calibration, self.unended, *self.scores.values()):
             metric.reset()
         self.rows = {}

@@ -219,6 +219,7 @@ def train(
         "unigram_nll": data.unigram_nll,
         "parameters": parameters(model),
         "steps": trainer.global_step,
+        **data.levels,
         **task.gradients.metrics(),
     }
     if task.diverged:

@@ -67,3 +67,9 @@ def test_a_value_at_its_limit_is_accepted(default, key, value):
     config = default.copy()
     OmegaConf.update(config, key, value)
     assert check(config) is None
+
+
+def test_a_setting_that_is_a_list_takes_a_list(compose):
+    check(compose("adapt=lora", "adapt.maps=[query,output]"))
+    with pytest.raises(UserError, match=r"adapt.maps=query: it must be a list, such as \[query\]"):
+        check(compose("adapt=lora", "adapt.maps=query"))

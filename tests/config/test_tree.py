@@ -22,6 +22,8 @@ EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 NEEDS = {
     "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
     "model=transformer": [f"model.{key}=4" for key in ("n_layers", "d_model", "d_ff", "n_heads")],
+    "initial=checkpoint": ["initial.folder=x"],
+    "initial=vectors": ["initial.file=x"],
 }
 
 

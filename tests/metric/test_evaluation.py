@@ -13,13 +13,15 @@ def test_names_of_the_scores(thorough):
     nll, confidence = torch.tensor(1.5), torch.tensor([0.25, 0.75])
     evaluation.read(Predictions(nll, confidence, torch.tensor([True, False])))
     evaluation.add(torch.tensor([0]), ["a b c d e"], ["a b c d f g"])
+    evaluation.end(torch.tensor([5, 9, 0]), torch.tensor([9, 9, 1]))
     found = evaluation.compute()
-    more = {"bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy"}
+    more = {"bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy", "unended"}
     assert set(found) == {"nll", "bleu"} | (more if thorough else set())
     assert found["nll"] == 1.5
     if thorough:
         assert found["accuracy"] == 0.5
         assert found["calibration_error"] == 0.75
         assert found["length_ratio"] == 5 / 6
+        assert found["unended"] == pytest.approx(1 / 3)
     evaluation.reset()
     assert evaluation.nll.count == evaluation.calibration.count.sum() == 0

@@ -9,6 +9,7 @@ from ablate.model.base import Seq2Seq
 from ablate.model.build import build
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
+from ablate.search.jacobi import Jacobi
 
 VOCABULARY = 300
 
@@ -71,3 +72,67 @@ def test_beam_scores_are_the_models(model, src):
     gains = [log_p(row, a) - log_p(row, b) for row, a, b in zip(src, wide, greedy, strict=True)]
     assert min(gains) >= -1e-9
     assert max(gains) > 0
+
+
+class Counted:
+    """A model that counts its passes over whole sequences."""
+
+    def __init__(self, model):
+        self.model, self.head, self.passes = model, getattr(model, "head", None), 0
+
+    def start(self, src, beams):
+        raise AssertionError("not a search by steps")
+
+    step = start
+
+    def __call__(self, inputs):
+        self.passes += 1
+        return self.model(inputs)
+
+
+@pytest.mark.parametrize("settings", [(1.5, 20), (0, 3), (0, 0), (1, 1)])
+def test_jacobi_finds_what_greedy_finds(model, src, settings):
+    ratio, extra = settings
+    greedy = Greedy(max_ratio=ratio, max_extra=extra)(model, src)
+    counted = Counted(model)
+    assert Jacobi(max_ratio=ratio, max_extra=extra)(counted, src) == greedy
+    assert counted.passes <= int(1.5 * 6 + 20)
+    assert Jacobi(max_ratio=ratio, max_extra=extra)(model, src.flip(0)) == greedy[::-1]
+
+
+def test_jacobi_takes_few_passes_where_tokens_hardly_depend_on_one_another(src):
+    counted = Counted(lambda inputs: inputs.src[:, 1:][:, : inputs.tgt_in.size(1)])
+    counted.head = Reader(VOCABULARY)
+    found = Jacobi(max_ratio=1.0, max_extra=0)(counted, src)
+    assert [len(ids) for ids in found] == [max(0, row.tolist().index(EOS) - 1) for row in src]
+    assert counted.passes == 2  # one that finds, and one that sees nothing change
+    assert max(map(len, found)) == 5
+
+
+def test_jacobi_of_nothing_is_nothing_and_nan_ends(model, src):
+    jacobi = Jacobi(max_ratio=1.5, max_extra=2)
+    assert jacobi(model, src[:0]) == []
+    counted = Counted(model)
+    counted.head = NotANumber()
+    assert len(jacobi(counted, src)) == len(src)
+
+
+class Reader:
+    """Takes states for the tokens to come."""
+
+    def __init__(self, vocabulary):
+        self.vocabulary = vocabulary
+
+    def __call__(self, states):
+        return torch.nn.functional.one_hot(states, self.vocabulary).float()
+
+    def chunks(self, n):
+        yield slice(0, n)
+
+
+class NotANumber:
+    def __call__(self, states):
+        return torch.full((len(states), VOCABULARY), float("nan"))
+
+    def chunks(self, n):
+        yield slice(0, n)

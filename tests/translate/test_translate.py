@@ -142,7 +142,7 @@ def save_no_mapping(run):
 
 def widen_model(run):
     edit(run, lambda config: config["model"].update(d_ff=64))
-    return "does not fit the model of its config.yaml: decoder.layers.0.feed_forward."
+    return "does not fit the model: decoder.layers.0.feed_forward."
 
 
 def rename_weight(run):

@@ -1,0 +1,89 @@
+"""A small network after every sub-layer, in a frozen model.
+
+Equation: F'(x) = F(x) + U relu(D F(x) + d) + u, D "width d_model", U zero at first.
+Source: arXiv:1902.00751, section 2.1.
+What differs: U is zero at first, so that nothing changes before the first step, where the paper
+    draws it close to zero; the activation is relu. As there, norms train as well.
+What to expect: with pretrained weights close to training everything; from random weights below it.
+"""
+
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.adapt.base import Adapt
+from ablate.config.limits import Count
+from ablate.errors import UserError
+from ablate.model.base import Model
+from ablate.model.linear import Linear
+from ablate.model.stack import Stack
+from ablate.model.sublayer import Cache, Memory, Place, Slots, Sublayer
+from ablate.seeding import stream
+
+
+class Adapters(Adapt):
+    """Trains adapters and norms, and nothing else.
+
+    Args:
+        width: inner width of an adapter.
+
+    Raises:
+        UserError: when called, the model has no layers of sub-layers.
+    """
+
+    def __init__(self, *, width: Count) -> None:
+        self.width = width
+
+    def __call__(self, model: Model, seed: int) -> None:
+        """Freeze the model but for its norms, and wrap every sub-layer."""
+        stacks = [(name, part) for name, part in model.named_modules() if isinstance(part, Stack)]
+        if not stacks:
+            raise UserError("adapt=adapters: this model has no sub-layers to put adapters behind")
+        model.requires_grad_(False)
+        for name, stack in stacks:
+            stack.residual.requires_grad_(True)
+            for number, layer in enumerate(stack.layers):
+                self._wrap(f"{name}.{number}", cast("nn.ModuleDict", layer), stack.d_model, seed)
+
+    def _wrap(self, place: str, layer: nn.ModuleDict, d_model: int, seed: int) -> None:
+        for name, sublayer in layer.items():
+            adapted = Adapted(cast("Sublayer", sublayer), d_model, self.width)
+            adapted.draw(torch.Generator().manual_seed(stream(seed, f"{place}.{name}.adapter")))
+            layer[name] = adapted
+
+
+class Adapted(Sublayer):
+    """A sub-layer and its adapter."""
+
+    def __init__(self, sublayer: Sublayer, d_model: int, width: int) -> None:
+        super().__init__()
+        self.sublayer = sublayer
+        self.down = Linear(d_model, width)
+        self.up = Linear(width, d_model)
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw the initial values, for which the adapter adds nothing."""
+        nn.init.xavier_uniform_(self.down.weight, generator=generator)
+        for parameter in (self.down.bias, self.up.weight, self.up.bias):
+            parameter.zero_()
+
+    def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
+        """Return what the sub-layer makes of whole sequences, adapted."""
+        return self._adapt(self.sublayer(x, at))
+
+    def cache(self, memory: Memory | None, slots: Slots) -> Cache:
+        """Return the cache of the sub-layer."""
+        return self.sublayer.cache(memory, slots)
+
+    def step(
+        self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
+    ) -> Float[Tensor, "M N D"]:
+        """Return what the sub-layer makes of the newest tokens, adapted."""
+        return self._adapt(self.sublayer.step(x, at, slots, cache))
+
+    def _adapt(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        return x + self.up(F.relu(self.down(x)))

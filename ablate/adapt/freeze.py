@@ -1,0 +1,36 @@
+"""Some weights stay as they are.
+
+Equation: w = w_0 for every weight that is named; all others follow their gradient.
+Source: arXiv:2012.15045 (transformers some of whose layers keep their random weights);
+    arXiv:1801.06146, section 3.3 (fine-tuning with layers frozen).
+What differs: which weights is a setting.
+What to expect: random layers lose little; a frozen embedding loses more, the smaller the model is.
+"""
+
+from ablate.adapt.base import Adapt
+from ablate.adapt.names import chosen
+from ablate.errors import UserError
+from ablate.model.base import Model
+
+
+class Freeze(Adapt):
+    """Leaves some weights out of training.
+
+    Args:
+        parts: patterns of their names, such as embedding, encoder.layers.0 or decoder.*.query.
+
+    Raises:
+        UserError: when called, a pattern that fits no weight, or nothing is left to train.
+    """
+
+    def __init__(self, *, parts: list[str]) -> None:
+        self.parts = parts
+
+    def __call__(self, model: Model, seed: int) -> None:
+        """Stop the gradient of the weights that are named."""
+        named = dict(model.named_parameters())
+        frozen = chosen("adapt.parts", self.parts, named)
+        if len(frozen) == len(named):
+            raise UserError(f"adapt.parts={self.parts} names every weight: nothing would train")
+        for name in frozen:
+            named[name].requires_grad_(False)

@@ -1,0 +1,71 @@
+"""Low-rank updates of frozen matrices.
+
+Equation: W = W_0 + (alpha / rank) B A, B "out rank" zero at first, A "rank in".
+Source: arXiv:2106.09685, section 4.1.
+What differs: A is uniform in +-sqrt(6 / in), as in the code of the paper (Kaiming); no dropout on
+    its input. The sum is taken at every use, and so acts wherever the map is used.
+What to expect: with pretrained weights close to training everything, with few trained weights; from
+    random weights far below it.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from ablate.adapt.base import Adapt
+from ablate.adapt.names import chosen
+from ablate.config.limits import Count
+from ablate.errors import UserError
+from ablate.model.base import Model
+from ablate.seeding import stream
+
+
+class LoRA(Adapt):
+    """Trains the updates of some maps, and nothing else.
+
+    Args:
+        rank: of the update.
+        alpha: its factor is alpha / rank.
+        maps: patterns of the names of linear maps, such as query or decoder.*.value.
+
+    Raises:
+        UserError: when called, a pattern that fits no linear map, or a rank above a map's width.
+    """
+
+    def __init__(self, *, rank: Count, alpha: int | float, maps: list[str]) -> None:
+        self.rank, self.alpha, self.maps = rank, alpha, maps
+
+    def __call__(self, model: Model, seed: int) -> None:
+        """Freeze the model, and add the updates."""
+        linear = {n: part for n, part in model.named_modules() if isinstance(part, nn.Linear)}
+        updated = chosen("adapt.maps", self.maps, linear)
+        model.requires_grad_(False)
+        for name in updated:
+            if self.rank > (most := min(linear[name].weight.shape)):
+                raise UserError(
+                    f"adapt.rank={self.rank} is above {most}, the rank that {name} can have"
+                )
+            update = LowRank(linear[name].weight, self.rank, self.alpha / self.rank)
+            update.draw(torch.Generator().manual_seed(stream(seed, f"{name}.lora")))
+            parametrize.register_parametrization(linear[name], "weight", update)
+
+
+class LowRank(nn.Module):
+    """A matrix with its update added."""
+
+    def __init__(self, weight: Float[Tensor, "E D"], rank: int, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+        self.a = nn.Parameter(weight.new_zeros(rank, weight.size(1)))
+        self.b = nn.Parameter(weight.new_zeros(weight.size(0), rank))
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw the initial values, for which the update is zero."""
+        limit = (6 / self.a.size(1)) ** 0.5
+        self.a.uniform_(-limit, limit, generator=generator)
+
+    def forward(self, weight: Float[Tensor, "E D"]) -> Float[Tensor, "E D"]:
+        """Return the updated matrix."""
+        return weight + self.factor * self.b @ self.a

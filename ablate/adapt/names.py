@@ -1,0 +1,39 @@
+"""Which parts of a model a setting names."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from ablate.errors import UserError
+
+
+def chosen(key: str, patterns: Sequence[str], names: Iterable[str]) -> list[str]:
+    """Return the dotted names that a pattern fits, in their order.
+
+    A pattern is one part of a name or several neighbours, `*` any text: `query`, `encoder`,
+    `decoder.layers.0`, `decoder.*.query`.
+
+    Raises:
+        UserError: there is no pattern, or one that fits no name.
+    """
+    every = list(names)
+    if not patterns:
+        raise UserError(f"{key} is empty: name at least one part of the model")
+    for pattern in patterns:
+        if not any(_fits(pattern, name) for name in every):
+            raise _refusal(key, pattern, every)
+    return [name for name in every if any(_fits(pattern, name) for pattern in patterns)]
+
+
+def _fits(pattern: str, name: str) -> bool:
+    return fnmatchcase(f".{name}.", f"*.{pattern}.*")
+
+
+def _refusal(key: str, pattern: str, names: list[str]) -> UserError:
+    parts = dict.fromkeys(part for name in names for part in name.split(".") if not part.isdigit())
+    near = difflib.get_close_matches(pattern, [*parts, *names], n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return UserError(
+        f"{key} has {pattern!r}, which fits nothing in this model: {hint}"
+        f"its parts are {', '.join(parts)}"
+    )

@@ -1,0 +1,158 @@
+"""The seam of synthetic corpora: a rule that draws a pair, and how well it can be predicted."""
+
+import hashlib
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from math import log
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+from zlib import crc32
+
+from ablate.config.limits import Count, Seed
+from ablate.data.pairs import Corpus, Pairs
+from ablate.errors import UserError
+
+PATIENCE = 10_000  # pairs of other splits in a row
+
+Choose = Callable[[int], int]  # from n to one of 0 .. n - 1, all of them equally likely
+Words = list[str]
+
+
+class Level(NamedTuple):
+    """How well targets are predicted, a token at a time from the true ones before it.
+
+    Both are means over target tokens, EOS counted, as `val/nll` and `test/accuracy` are. They are
+    those of the distribution that pairs are drawn from, of which a split is a sample.
+    """
+
+    nll: float  # nats per token
+    accuracy: float  # share of tokens that are the likeliest one
+
+
+PERFECT = Level(0.0, 1.0)
+
+
+@dataclass(kw_only=True)
+class Synthetic(Corpus):
+    """Pairs drawn by a rule, anew from `seed` at every reading.
+
+    No source is in two splits: a hash of it says where it may serve, three of five in train. A
+    source may repeat within a split. So no split depends on the size of another.
+
+    Args:
+        seed: of the pairs, not of the run.
+        n_train, n_validation, n_test: pairs of each split.
+    """
+
+    seed: Seed
+    n_train: Count
+    n_validation: Count
+    n_test: Count
+
+    @abstractmethod
+    def pair(self, choose: Choose) -> tuple[Words, Words]:
+        """Return the words of a source and of its target; all that is random comes of `choose`."""
+
+    @abstractmethod
+    def chance(self) -> Level:
+        """Return the level of the best guesser without the skill, whom the docstring describes."""
+
+    def bound(self) -> Level:
+        """Return the level of the best of all predictors."""
+        return PERFECT
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes out of the range that ISO 639 leaves to private use."""
+        return "qsa", "qsb"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return tuple(self.sizes())
+
+    def sizes(self) -> dict[str, int]:
+        """Return the pairs of each split."""
+        return {"train": self.n_train, "validation": self.n_validation, "test": self.n_test}
+
+    def read(self, split: str) -> Pairs:
+        """Return a split, drawn anew.
+
+        Raises:
+            UserError: there is no such split, or the rule has too few sources to fill it.
+        """
+        sizes = self.sizes()
+        if split not in sizes:
+            raise UserError(
+                f"There is no split {split!r} in this corpus; it has {', '.join(sizes)}."
+            )
+        src, tgt = zip(*islice(self.stream(split), sizes[split]), strict=True)
+        return Pairs(list(src), list(tgt))
+
+    def stream(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of a split without end."""
+        choose, missed = Random(f"{self.seed} {split}").randrange, 0
+        while missed < PATIENCE:
+            src, tgt = (" ".join(words) for words in self.pair(choose))
+            missed += 1
+            if _home(src) == split:
+                missed = 0
+                yield src, tgt
+        raise UserError(
+            f"data: these settings give too few different sources to have any in {split}; "
+            "make the sources longer, or their words more."
+        )
+
+    def levels(self) -> dict[str, float]:
+        """Return chance and bound by the names of the metrics that they belong to."""
+        every = {"chance": self.chance(), "bound": self.bound()}
+        return {f"{n}/{key}": v for n, level in every.items() for key, v in level._asdict().items()}
+
+    def fingerprint(self) -> str:
+        """Return a hash of the settings and of the source of this class and of this module."""
+        content = hashlib.sha256(repr(self).encode())
+        for path in (__file__, inspect.getfile(type(self))):
+            content.update(Path(path).read_bytes())
+        return content.hexdigest()
+
+
+def _home(src: str) -> str:
+    """Return the split that a source belongs to."""
+    return {0: "validation", 1: "test"}.get(crc32(src.encode()) % 5, "train")
+
+
+def distinct(choose: Choose, n: int, k: int) -> list[int]:
+    """Return k different numbers below n in random order."""
+    left = list(range(n))
+    return [left.pop(choose(len(left))) for _ in range(k)]
+
+
+def named(letter: str, numbers: list[int]) -> Words:
+    """Return a word for each number."""
+    return [f"{letter}{number}" for number in numbers]
+
+
+def answer(nll: float, accuracy: float) -> Level:
+    """Return the level of one answer and the EOS after it, which everybody knows."""
+    return Level(nll / 2, (accuracy + 1) / 2)
+
+
+def unread(shortest: int, longest: int, symbols: int) -> Level:
+    """Return the level at uniform words, as many as a uniform number between two, both included."""
+    lengths = longest - shortest + 1
+    tokens = (shortest + longest) / 2 + 1
+    nats = log(lengths) + (tokens - 1) * log(symbols)
+    # after n words: to end has probability 1 / lengths, a word its share of the longer sequences
+    words = [(longest - n) / lengths / symbols for n in range(shortest, longest + 1)]
+    right = shortest / symbols + sum(max(1 / lengths, word) for word in words)
+    return Level(nats / tokens, right / tokens)
+
+
+def require(fits: bool, sentence: str) -> None:
+    """Raise UserError with this sentence unless the settings fit one another."""
+    if not fits:
+        raise UserError(sentence)

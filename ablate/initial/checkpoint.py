@@ -1,0 +1,60 @@
+"""The weights of another run.
+
+Equation: w_0 = the tested weights of a run that has finished.
+Source: arXiv:1801.06146, section 3 (fine-tuning of a whole pretrained model).
+What differs: nothing is drawn anew: the model and the vocabulary are those of the run.
+What to expect: a nll at the first step as that run has it on this text; with `adapt`, the
+    starting point of LoRA, adapters and frozen parts.
+"""
+
+from pathlib import Path
+
+from ablate.data.tokenizer import Tokenizer, Tokenizers
+from ablate.errors import UserError
+from ablate.initial.base import Initial
+from ablate.model.base import Model
+from ablate.record.files import check_links
+from ablate.record.sealed import read_result
+from ablate.train.weights import load_weights
+
+
+class Checkpoint(Initial):
+    """Reads the weights from the folder of a run.
+
+    Args:
+        folder: of the run, which holds its result.json, weights.pt and tokenizer.
+
+    Raises:
+        UserError: there is no such run, or its files were changed; when called, the weights do not
+            fit the model, or the vocabulary is another.
+    """
+
+    def __init__(self, *, folder: str) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise UserError(f"initial.folder={folder} is not a folder")
+        check_links(self.folder, self.folder)
+        record = read_result(self.folder)
+        if record is None or not record.get("weights"):
+            raise UserError(f"initial.folder={folder} holds no result.json of a run with weights")
+        self.digest: str = record["weights"]
+
+    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
+        """Fill every parameter in place."""
+        theirs = Tokenizers.load(self.folder / "tokenizer")
+        for side in ("src", "tgt"):
+            self._compare(side, getattr(theirs, side), getattr(tokenizers, side))
+        load_weights(model, self.folder / "weights.pt", self.digest)
+
+    def fingerprint(self) -> str:
+        """Return the digest of the weights."""
+        return self.digest
+
+    def _compare(self, side: str, theirs: Tokenizer, ours: Tokenizer) -> None:
+        given, wanted = (one.pieces(list(range(one.size))) for one in (theirs, ours))
+        if given != wanted:
+            raise UserError(
+                f"initial.folder={self.folder} has another {side} vocabulary ({len(given)} pieces) "
+                f"than this run ({len(wanted)} pieces): its weights belong to the text and the "
+                "tokenizer that it was trained with"
+            )

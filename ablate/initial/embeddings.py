@@ -1,0 +1,68 @@
+"""Other initial values of the embeddings, all else as `seeded` draws it.
+
+Equation: the matrix E, V rows of width d, is drawn as
+    `normal`: normal with standard deviation 1;
+    `normal_scaled`: normal with standard deviation d^-0.5, the rule of `seeded`;
+    `uniform`: uniform in +-0.08;
+    `xavier`: uniform in +-sqrt(6 / (V + d));
+    `orthogonal`: E^T E = max(1, V / d) I, so that rows have norm 1 on average where V >= d.
+Source: normal: torch.nn.Embedding; uniform: arXiv:1409.3215, section 3.4; orthogonal:
+    arXiv:1312.6120, section 3.
+What differs: what is looked up is multiplied by sqrt(d) where model.embedding.scaled is true, as
+    ever; a tied matrix is the output projection as well. For random embeddings that stay:
+    adapt=freeze.
+What to expect: with Adam little in the end; with tied matrices normal begins at a nll far above
+    ln V, and learns late.
+"""
+
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+
+from ablate.config.limits import OneOf
+from ablate.data.tokenizer import Tokenizers
+from ablate.initial.base import Initial
+from ablate.initial.seeded import initialise
+from ablate.model.base import Model
+from ablate.model.embedding.table import Table
+from ablate.seeding import stream
+
+VALUES = ("normal", "normal_scaled", "uniform", "xavier", "orthogonal")
+
+
+class Embeddings(Initial):
+    """Draws the embeddings by another rule.
+
+    Args:
+        values: normal | normal_scaled | uniform | xavier | orthogonal.
+    """
+
+    def __init__(self, *, values: Annotated[str, OneOf(VALUES)]) -> None:
+        self.values = values
+
+    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
+        """Fill every parameter in place."""
+        initialise(model, seed)
+        for name, table in model.named_modules():
+            if isinstance(table, Table):
+                generator = torch.Generator(table.weight.device)
+                generator.manual_seed(stream(seed, f"{name}.weight"))
+                draw(self.values, table.weight, generator)
+
+
+@torch.no_grad()
+def draw(values: str, weight: Tensor, generator: torch.Generator) -> None:
+    """Fill a matrix in place."""
+    vocab, width = weight.shape
+    if values == "normal":
+        nn.init.normal_(weight, generator=generator)
+    elif values == "normal_scaled":
+        nn.init.normal_(weight, std=width**-0.5, generator=generator)
+    elif values == "uniform":
+        nn.init.uniform_(weight, -0.08, 0.08, generator=generator)
+    elif values == "xavier":
+        nn.init.xavier_uniform_(weight, generator=generator)
+    else:
+        gain = max(1.0, vocab / width) ** 0.5
+        nn.init.orthogonal_(weight, gain=gain, generator=generator)

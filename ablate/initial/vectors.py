@@ -1,0 +1,109 @@
+"""Given word vectors in the embeddings, all else drawn anew.
+
+Equation: E[piece] = vector(word) / scale for every piece that is a word of the file, so that
+    looking it up gives the vector.
+Source: arXiv:1301.3781 (word2vec) and doi:10.3115/v1/D14-1162 (GloVe), whose text formats are read.
+What differs: a piece inside a word has none; words are matched as they are written.
+What to expect: a faster start with little text; hardly a difference with much.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from ablate.config.limits import OneOf
+from ablate.data.text import read_lines
+from ablate.data.tokenizer import Tokenizer, Tokenizers
+from ablate.errors import UserError
+from ablate.initial.base import Initial
+from ablate.initial.seeded import initialise
+from ablate.model.base import Model
+from ablate.model.embedding.table import Table
+from ablate.record.files import digest_of
+
+SPACE = "\u2581"  # how labels of pieces show the space before a word
+
+
+class Vectors(Initial):
+    """Reads vectors in the text format of word2vec or GloVe.
+
+    Args:
+        file: a word and its numbers on every line; a first line of two numbers, as word2vec writes
+            it, is skipped. Also .gz.
+        side: src | tgt | both, the embeddings that get them.
+
+    Raises:
+        UserError: the file is missing; when called, it is malformed, has another width than the
+            model or no word of the vocabulary.
+    """
+
+    def __init__(self, *, file: str, side: Annotated[str, OneOf(("src", "tgt", "both"))]) -> None:
+        self.file, self.side = Path(file), side
+        if not self.file.is_file():
+            raise UserError(f"initial.file={file} is not a file")
+
+    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
+        """Fill every parameter in place."""
+        initialise(model, seed)
+        found = [
+            self._fill(table, tokenizers.src if side == "src" else tokenizers.tgt)
+            for side, table in self._tables(model)
+        ]
+        if not any(found):
+            raise UserError(
+                f"initial.file={self.file} has no word of the vocabulary of an embedding that "
+                f"initial.side={self.side} names"
+            )
+
+    def fingerprint(self) -> str:
+        """Return the digest of the file."""
+        return digest_of(self.file)
+
+    def _tables(self, model: Model) -> Iterator[tuple[str, Table]]:
+        """Yield the embeddings that get vectors; one that both sides share is named tgt."""
+        for name, part in model.named_modules():
+            side = name.rpartition(".")[2]
+            if isinstance(part, Table) and self.side in ("both", side):
+                yield side, part
+
+    @torch.no_grad()
+    def _fill(self, table: Table, tokenizer: Tokenizer) -> int:
+        rows = {_word(p): i for i, p in enumerate(tokenizer.pieces(list(range(tokenizer.size))))}
+        found = 0
+        for number, (word, numbers) in enumerate(self._lines(), start=1):
+            if word in rows:
+                vector = self._vector(number, numbers, table.weight.size(1))
+                table.weight[rows[word]] = vector / table.scale
+                found += 1
+        return found
+
+    def _lines(self) -> Iterator[tuple[str, list[str]]]:
+        for number, line in enumerate(read_lines(self.file)):
+            word, *numbers = line.rstrip().split(" ")
+            if number or len(numbers) != 1:
+                yield word, numbers
+
+    def _vector(self, number: int, numbers: list[str], width: int) -> Tensor:
+        if len(numbers) != width:
+            raise UserError(
+                f"initial.file={self.file}: vector {number} has {len(numbers)} numbers, and "
+                f"model.d_model is {width}"
+            )
+        try:
+            vector = [float(one) for one in numbers]
+        except ValueError as error:
+            raise UserError(f"initial.file={self.file}: vector {number}: {error}") from None
+        if not all(map(math.isfinite, vector)):
+            raise UserError(f"initial.file={self.file}: vector {number} is not finite")
+        return torch.tensor(vector)
+
+
+def _word(piece: str) -> str | None:
+    """Return the word that a piece is; None for one inside a word."""
+    if piece.startswith(SPACE):
+        return piece.removeprefix(SPACE)
+    return None if piece[:1].isalnum() else piece

@@ -1,0 +1,48 @@
+"""Differences between predicted probabilities and the true token's.
+
+Equation: sum_v |p_v - y_v|^power, y one at the true token and zero elsewhere; `squared`: power 2,
+    `absolute`: power 1, which is 2 (1 - p(true)).
+Source: squared: arXiv:2006.07322 (Hui and Belkin); absolute: arXiv:1712.09482, section 3 (Ghosh).
+What differs: Hui and Belkin take squares of logits, here they are of probabilities (Brier's score).
+What to expect: gradients vanish where p(true) is small, as it is at first with a large vocabulary,
+    so both learn late or not at all where cross-entropy does.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.errors import UserError
+from ablate.loss.base import Law, Loss
+
+
+class Difference(Loss):
+    """Sums of squared or of absolute differences.
+
+    Args:
+        power: 1 | 2.
+
+    Raises:
+        UserError: another one.
+    """
+
+    breaks = frozenset({Law.NLL_WITHOUT_SMOOTHING})
+    mean_over_rows = True
+
+    def __init__(self, *, power: int) -> None:
+        super().__init__()
+        if power not in (1, 2):
+            raise UserError(f"loss.power is {power}: it must be 1 or 2")
+        self.power = power
+
+    def forward(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the sum of the differences and the nll."""
+        log_p = logits.log_softmax(-1)
+        p = log_p.exp()
+        others = p.pow(self.power).sum(1)
+        p_true = p[torch.arange(len(targets), device=targets.device), targets]
+        rows = others - p_true.pow(self.power) + (1 - p_true).pow(self.power)
+        return rows.mean(), F.nll_loss(log_p.detach(), targets)

@@ -1,0 +1,54 @@
+"""Kullback-Leibler divergence from a smoothed target.
+
+Equation: sum_v q_v (log q_v - log p_v), q the target of `label_smoothing`, 0 log 0 = 0.
+Source: doi:10.18653/v1/W18-2509 (the Annotated Transformer takes it), arXiv:1512.00567, section 7.
+What differs: a mean over tokens, where the source divides a sum.
+What to expect: the gradient of the smoothed cross-entropy, and so the same training; the objective
+    is smaller by the entropy of q, and can reach 0.
+"""
+
+from math import log
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ablate.loss.base import Loss, Scored
+from ablate.loss.label_smoothing import LabelSmoothing
+
+
+class KullbackLeibler(Loss):
+    """The smoothed cross-entropy above what no prediction can go below.
+
+    Args:
+        epsilon, target: as of `LabelSmoothing`.
+
+    Raises:
+        UserError: another value.
+    """
+
+    mean_over_rows = True
+
+    def __init__(self, *, epsilon: float, target: str) -> None:
+        super().__init__()
+        self.cross_entropy = LabelSmoothing(epsilon=epsilon, target=target)
+
+    def forward(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the divergence and the nll."""
+        objective, nll = self.cross_entropy(logits, targets)
+        return objective - self.entropy(logits.size(1)), nll
+
+    def gradient(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
+    ) -> Scored:
+        """Return the sums of the divergence and the nll, and write the gradient."""
+        scored = self.cross_entropy.gradient(logits, targets, out)
+        least = len(targets) * self.entropy(logits.size(1))
+        return scored._replace(objective=scored.objective - least)
+
+    def entropy(self, vocab: int) -> float:
+        """Return the entropy of a target over so many tokens, in nats."""
+        q = self.cross_entropy.distribution(vocab)
+        masses = ((1, q.true), (1, q.pad), (vocab - 2, q.other))
+        return -sum(n * p * log(p) for n, p in masses if p > 0)

@@ -1,0 +1,60 @@
+"""Sparsemax and its own loss.
+
+Equation: p = sparsemax(x), p_v = max(0, x_v - tau), tau such that these sum to one;
+    L(x) = p x - |p|^2 / 2 - x_true + 1 / 2; by the logits: p - y, y one at the true token.
+Source: arXiv:1602.02068, sections 2.2 and 3.2, which writes the same loss with tau.
+What differs: the nll that is reported stays that of the softmax of the logits, as in all arms; a
+    sparsemax gives most tokens no probability, and its own nll is infinite.
+What to expect: 0 where the true logit is above all others by 1; nll and calibration are worse than
+    after cross-entropy, as nothing trains the softmax. Greedy search is that of sparsemax, which
+    keeps the order of logits; beam search adds up log-probabilities of the softmax.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.loss.base import Law, Loss, Scored
+
+
+class Sparsemax(Loss):
+    """The loss whose gradient is the sparsemax less the true token."""
+
+    breaks = frozenset({Law.NLL_WITHOUT_SMOOTHING})
+    mean_over_rows = True
+
+    def forward(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the loss and the nll."""
+        rows = losses(logits, targets, sparsemax(logits.detach()))
+        return rows.mean(), F.cross_entropy(logits.detach(), targets)
+
+    def gradient(
+        self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
+    ) -> Scored:
+        """Return the sums of the loss and the nll, and write the gradient."""
+        x = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+        p = sparsemax(x)
+        objective = losses(x, targets, p).sum()
+        p[torch.arange(len(targets), device=targets.device), targets] -= 1
+        out.copy_(p)
+        return Scored(objective, F.cross_entropy(x, targets, reduction="sum"))
+
+
+def sparsemax(x: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
+    """Return the probabilities that are nearest to each row."""
+    largest = x.sort(descending=True).values
+    above = largest.cumsum(1) - 1
+    number = torch.arange(1, x.size(1) + 1, device=x.device)
+    size = (number * largest > above).sum(1, keepdim=True)
+    return (x - above.gather(1, size - 1) / size).clamp(min=0)
+
+
+def losses(
+    x: Float[Tensor, "N V"], targets: Int[Tensor, " N"], p: Float[Tensor, "N V"]
+) -> Float[Tensor, " N"]:
+    """Return the loss of each row; p is the best of all probabilities, so its own gradient is 0."""
+    at_true = x.gather(1, targets[:, None])[:, 0]
+    return (p * x - p * p / 2).sum(1) - at_true + 0.5

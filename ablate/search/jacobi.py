@@ -1,0 +1,85 @@
+"""Greedy search as a fixed point, all positions at once.
+
+Equation: y_t <- argmax over v of p(v | y_1 .. y_{t-1}, source) for all t together, from any y,
+    until nothing changes before the first EOS.
+Source: arXiv:2305.10427, section 3.1 (parallel Jacobi decoding).
+What differs: every sentence stops on its own, and leaves the batch; the whole sequence up to the
+    length limit is one block, the first guess is EOS everywhere, and the source is encoded anew at
+    every pass.
+What to expect: greedy's translations, except where rounding decides, in as many passes as greedy
+    takes steps at most, and mostly fewer; each pass costs a whole sequence, so a CPU gains nothing.
+"""
+
+from typing import Any, cast
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from ablate.data.vocabulary import BOS, EOS
+from ablate.model.base import Seq2Seq
+from ablate.search.base import (
+    Model,
+    Search,
+    length_limits,
+    require,
+    until_eos,
+    worth_dropping,
+)
+from ablate.search.largest import largest
+
+
+class Jacobi(Search):
+    """Greedy search by passes over whole sequences.
+
+    Raises:
+        UserError: `max_ratio` or `max_extra` is negative or no number.
+    """
+
+    def __init__(self, max_ratio: int | float, max_extra: int):
+        require(float, 0, max_ratio=max_ratio)
+        require(int, 0, max_extra=max_extra)
+        self.max_ratio = max_ratio
+        self.max_extra = max_extra
+
+    @torch.inference_mode()
+    def __call__(self, model: Model, src: Int[Tensor, "B S"]) -> list[list[int]]:
+        """Return a translation of each source, in the order of the batch; B may be 0."""
+        if not len(src):
+            return []
+        limits = length_limits(src, self.max_ratio, self.max_extra)
+        found = src.new_full((len(src), int(limits.max())), EOS)
+        sentence = torch.arange(len(src), device=src.device)
+        for _ in range(found.size(1)):
+            guess = found[sentence]
+            better = improved(model, src[sentence], guess)
+            found[sentence] = better
+            live = ~settled(guess, better, limits[sentence])
+            if not live.any():
+                break
+            if worth_dropping(int(live.sum()), len(live)):
+                sentence = sentence[live]
+        return until_eos(found, limits)
+
+
+def improved(
+    model: Model, src: Int[Tensor, "M S"], guess: Int[Tensor, "M T"]
+) -> Int[Tensor, "M T"]:
+    """Return the likeliest token after every beginning of the guesses."""
+    tgt_in = guess.roll(1, 1)
+    tgt_in[:, 0] = BOS
+    states = cast("Any", model)(Seq2Seq(src, tgt_in)).flatten(0, 1)
+    best = torch.empty_like(guess).flatten()
+    for rows in model.head.chunks(len(states)):
+        # EOS is the first id that may be chosen
+        best[rows] = largest(model.head(states[rows])[:, EOS:], 1)[1][:, 0] + EOS
+    return best.view_as(guess)
+
+
+def settled(
+    guess: Int[Tensor, "M T"], better: Int[Tensor, "M T"], limits: Int[Tensor, " M"]
+) -> Bool[Tensor, " M"]:
+    """Whether all tokens before a row's first EOS, or its limit, are those of the guess."""
+    places = torch.arange(better.size(1), device=better.device)
+    before = ((better == EOS).cumsum(1) == 0) & (places < limits[:, None])
+    return ((guess == better) | ~before).all(1)

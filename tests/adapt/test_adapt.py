@@ -1,0 +1,217 @@
+"""What holds for every adaptation, and what each one trains."""
+
+import functools
+import re
+from importlib import import_module
+from pathlib import Path
+
+import hydra
+import pytest
+import torch
+from hydra.utils import get_class
+from omegaconf import OmegaConf
+from torch.nn import functional as F
+
+from ablate.config.construct import construct
+from ablate.config.schema import CONF
+from ablate.errors import UserError
+from ablate.initial.seeded import initialise
+from ablate.model.base import Seq2Seq
+from ablate.model.build import build
+from ablate.model.inspect import attention_weights
+
+ADAPTS = sorted(path.stem for path in CONF.glob("adapt/*.yaml"))
+VOCAB = 20
+SIZES = ["model.n_layers=1", "model.d_model=16", "model.d_ff=24", "model.n_heads=2"]
+every_adapt = pytest.mark.parametrize("level", ADAPTS)
+
+
+@functools.cache
+def model_config(embedding):
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return hydra.compose("config", [*SIZES, f"model/embedding={embedding}"]).model
+
+
+def made(embedding="separate"):
+    """A model before its adaptation."""
+    config = model_config(embedding)
+    model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True).eval()
+    initialise(model, 1)
+    return model
+
+
+def adapt(model, level, seed=1, **settings):
+    node = OmegaConf.load(CONF / f"adapt/{level}.yaml")
+    construct(OmegaConf.merge(node, settings))(model, seed)
+    return model
+
+
+def batch():
+    generator = torch.Generator().manual_seed(0)
+    src, tgt_in = (torch.randint(4, VOCAB, (3, n), generator=generator) for n in (6, 9))
+    src[1, 4:] = tgt_in[2, 5:] = 0
+    return Seq2Seq(src, tgt_in)
+
+
+def logits(model):
+    return model.head(model(batch()))
+
+
+def stepwise(model):
+    src, tgt_in = batch()
+    state = model.start(src, beams=1)
+    return torch.stack([model.head(model.step(tokens, state)) for tokens in tgt_in.T], 1)
+
+
+def trained(model):
+    return {name for name, p in model.named_parameters() if p.requires_grad}
+
+
+def shake(model):
+    """Move whatever trains away from its initial values."""
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
+
+
+@every_adapt
+def test_the_class_says_what_it_is(level):
+    target = OmegaConf.load(CONF / f"adapt/{level}.yaml")._target_
+    assert target.startswith(f"ablate.adapt.{level}.")
+    text = import_module(target.rpartition(".")[0]).__doc__
+    assert all(part in text for part in ("Equation:", "Source:", "What differs:", "What to expect"))
+    assert re.search(r"arXiv:\d{4}\.\d{4,5}", text)
+    assert get_class(target).__bases__[0].__module__ == "ablate.adapt.base"
+
+
+@every_adapt
+def test_nothing_changes_before_the_first_step(level):
+    assert torch.equal(logits(adapt(made(), level)), logits(made()))
+
+
+@every_adapt
+def test_what_trains_has_a_gradient_and_all_else_stays(level):
+    model = adapt(made(), level)
+    shake(model)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    objective = F.cross_entropy(logits(model).flatten(0, 1), batch().tgt_in.flatten())
+    own = [p for p in model.parameters() if p.requires_grad]
+    optimiser = torch.optim.SGD(own, lr=0.1)
+    objective.backward()
+    optimiser.step()
+    moved = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
+    # the same number added to all scores of a query changes no weight
+    assert {name for name in trained(model) - moved if not name.endswith("key.bias")} == set()
+    assert moved <= trained(model)
+
+
+@every_adapt
+@torch.no_grad()
+def test_what_was_trained_acts_in_training_scoring_and_search_alike(level):
+    model = adapt(made(), level)
+    shake(model)
+    real = batch().tgt_in != 0
+    torch.testing.assert_close(stepwise(model)[real], logits(model)[real])
+    plain = made()
+    assert not torch.allclose(logits(model), logits(plain))
+    assert [*attention_weights(model, batch())] == [*attention_weights(plain, batch())]
+
+
+@every_adapt
+@torch.no_grad()
+def test_adapted_weights_are_read_back(level):
+    models = [adapt(made(), level, seed) for seed in range(2)]
+    shake(models[0])
+    models[1].load_state_dict(models[0].state_dict())
+    assert torch.equal(logits(models[0]), logits(models[1]))
+
+
+@pytest.mark.parametrize("place", ["self_attention", "cross_attention"])
+@torch.no_grad()
+def test_an_adapted_query_is_the_sum_of_its_matrices_wherever_it_is_used(place):
+    plain = made()
+    model = adapt(made(), "lora", rank=2, alpha=6, maps=[f"decoder.*.{place}.query"])
+    shake(model)
+    query = getattr(model.decoder.layers[0], place).query
+    update = query.parametrizations.weight[0]
+    merged = plain.decoder.layers[0][place].query.weight
+    for row in range(len(merged)):
+        for column in range(merged.size(1)):
+            merged[row, column] += 3 * (update.b[row] * update.a[:, column]).sum()
+    torch.testing.assert_close(logits(model), logits(plain))
+    torch.testing.assert_close(stepwise(model), stepwise(plain))
+
+
+def test_lora_trains_its_two_matrices_alone():
+    model = adapt(made(), "lora")
+    assert len(trained(model)) == 2 * 2 * 3  # two matrices of two maps of three attentions
+    assert all(
+        re.search(r"\.(query|value)\.parametrizations\.weight\.0\.[ab]$", name)
+        for name in trained(model)
+    )
+
+
+def test_lora_draws_by_seed_and_name():
+    models = [adapt(made(), "lora", seed) for seed in (1, 1, 2)]
+    queries = [model.encoder.layers[0].self_attention.query for model in models]
+    a, b, c = (query.parametrizations.weight[0].a for query in queries)
+    assert torch.equal(a, b)
+    assert not torch.equal(a, c)
+
+
+def test_adapters_train_with_the_norms():
+    model = adapt(made(), "adapters")
+    kinds = {re.sub(r".*\.(?=norms|down|up)", "", name).split(".")[0] for name in trained(model)}
+    assert kinds == {"norms", "down", "up"}
+
+
+def test_only_the_output_trains():
+    assert trained(adapt(made(), "output_only")) == {"embedding.output.weight"}
+    assert trained(adapt(made("tied_all"), "output_only")) == {"embedding.tgt.weight"}
+
+
+def test_patterns_name_parts():
+    model = adapt(made(), "freeze", parts=["encoder", "decoder.*.query", "embedding.src"])
+    every = trained(made())
+    frozen = every - trained(model)
+    assert frozen == {
+        name
+        for name in every
+        if name.startswith(("encoder.", "embedding.src."))
+        or (name.startswith("decoder.") and ".query." in name)
+    }
+
+
+@pytest.mark.parametrize(
+    ("level", "settings", "said"),
+    [
+        ("freeze", {"parts": ["encodr"]}, "'encodr', which fits nothing .* did you mean encoder"),
+        ("freeze", {"parts": ["*"]}, "names every weight: nothing would train"),
+        ("freeze", {"parts": []}, "adapt.parts is empty"),
+        ("lora", {"maps": ["querry"]}, "adapt.maps has 'querry', .* did you mean query"),
+        ("lora", {"rank": 17}, "adapt.rank=17 is above 16, the rank that encoder"),
+    ],
+)
+def test_what_cannot_be_adapted_is_refused_in_a_sentence(level, settings, said):
+    with pytest.raises(UserError, match=said):
+        adapt(made(), level, **settings)
+
+
+@pytest.mark.slow
+def test_a_lora_run_trains_goes_on_and_is_restored(compose, small):
+    from ablate.train.restore import restore
+    from ablate.train.run import run
+
+    settings = [*small, "adapt=lora", "adapt.rank=2"]
+    found = run(compose(*settings))
+    assert found["status"] in ("finished", "collapsed")  # after four steps
+    assert found["metrics"]["parameters"] == 2 * 3 * 2 * (2 * 16)
+    again = run(compose(*settings, "search.size=2"))  # tests the weights that were read back
+    assert again["training"] == found["training"]
+    assert again["metrics"]["test/nll"] == found["metrics"]["test/nll"]
+    translator = restore(Path(found["folder"]), {}, [], "cpu", 1)
+    assert len(translator(["ba de gi"])) == 1
+    query = translator.model.encoder.layers[0].self_attention.query
+    assert query.parametrizations.weight[0].b.abs().max() > 0  # trained, and not as drawn

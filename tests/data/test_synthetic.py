@@ -1,0 +1,211 @@
+"""Every synthetic corpus: what it states of itself against counting all that it can draw."""
+
+from collections import Counter, defaultdict
+from math import log
+
+import jaxtyping
+import pytest
+from omegaconf import OmegaConf
+
+from ablate.config.check import check
+from ablate.config.construct import construct
+from ablate.config.schema import CONF
+from ablate.errors import UserError
+
+CONFIGS = {
+    path.stem: node
+    for path in sorted(CONF.glob("data/*.yaml"))
+    if "ablate.data.synthetic." in (node := OmegaConf.load(path))._target_
+}
+SIZES = {"n_train": 300, "n_validation": 60, "n_test": 60}
+# instances that can be drawn in few ways
+TINY = {
+    "copy": {"shortest": 1, "longest": 3, "symbols": 3},
+    "reverse": {"shortest": 2, "longest": 4, "symbols": 2},
+    "count": {"length": 4, "symbols": 3},
+    "look_up": {"length": 4, "symbols": 3, "offset": 1},
+    "two_look_ups": {"length": 5, "symbols": 2, "first": 1, "second": 3},
+    "hops": {"nodes": 4, "hops": 2},
+    "induction": {"length": 4, "symbols": 5},
+    "recall": {"pairs": 2, "keys": 3, "values": 3, "distance": 2},
+    "xor": {"length": 3},
+    "random_tokens": {"length": 2, "symbols": 3},
+    "memorise": {"length": 2, "symbols": 4, "n_train": 8, "n_validation": 8, "n_test": 8},
+}
+KNOWS_WORDS = ("hops", "induction", "recall")  # whose guesser knows the words and not their order
+every_level = pytest.mark.parametrize("name", CONFIGS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unchecked():
+    """Without run-time type checks, which take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+        yield
+
+
+def corpus(name, **changes):
+    plain = OmegaConf.to_container(CONFIGS[name])
+    del plain["defaults"]
+    return construct(OmegaConf.create({**plain, **SIZES, **changes}))
+
+
+class MoreError(Exception):
+    """There is more to choose than was."""
+
+
+def draws(pair):
+    """Yield the probability of every way in which a pair can be drawn, and the pair."""
+    waiting = [()]
+    while waiting:
+        path, chances = waiting.pop(), []
+
+        def choose(n, path=path, chances=chances):
+            chances.append(n)
+            if len(chances) > len(path):
+                waiting.extend((*path, i) for i in range(n))
+                raise MoreError
+            return path[len(chances) - 1]
+
+        try:
+            found = pair(choose)
+        except MoreError:
+            continue
+        share = 1.0
+        for n in chances:
+            share /= n
+        yield share, *found
+
+
+def level_of(pairs, knows):
+    """Count how well a guesser does who has `knows(source)` and the target tokens before."""
+    seen, tokens = defaultdict(Counter), 0.0
+    for share, src, tgt in pairs:
+        tokens += share * (len(tgt) + 1)
+        for t, token in enumerate([*tgt, "EOS"]):
+            seen[knows(src), *tgt[:t]][token] += share
+    nll = -sum(p * log(p / c.total()) for c in seen.values() for p in c.values())
+    return nll / tokens, sum(max(c.values()) for c in seen.values()) / tokens
+
+
+def test_every_level_has_a_tiny_instance():
+    assert set(TINY) == set(CONFIGS)
+
+
+@every_level
+def test_chance_and_bound_are_what_counting_gives(name):
+    data = corpus(name, **TINY[name])
+    pairs = list(draws(data.pair))
+    assert sum(share for share, *_ in pairs) == pytest.approx(1)
+    words = (lambda src: tuple(sorted(src))) if name in KNOWS_WORDS else (lambda src: ())
+    assert data.chance() == pytest.approx(level_of(pairs, words), abs=1e-9)
+    if name == "memorise":  # there the pairs are the distribution
+        read = zip(*data.read("train"), strict=True)
+        pairs = [(1 / 8, src.split(), tgt.split()) for src, tgt in read]
+    assert data.bound() == pytest.approx(level_of(pairs, tuple), abs=1e-9)
+
+
+@every_level
+def test_the_levels_of_the_config_are_those_of_its_pairs(name):
+    data = corpus(name, n_train=3000)
+    tokens = [len(line.split()) + 1 for line in data.read("train").tgt]
+    expected = {
+        "chance/nll": data.chance().nll,
+        "chance/accuracy": data.chance().accuracy,
+        "bound/nll": data.bound().nll,
+        "bound/accuracy": data.bound().accuracy,
+    }
+    assert data.levels() == expected
+    assert 0 <= data.bound().nll <= data.chance().nll <= log(10_000)
+    assert min(tokens) > 1
+
+
+@every_level
+def test_pairs_belong_to_a_seed_and_a_split(name):
+    one, again, other = corpus(name), corpus(name), corpus(name, seed=2)
+    for split, size in zip(one.splits, SIZES.values(), strict=True):
+        assert one.read(split) == again.read(split) != other.read(split)
+        assert len(one.read(split).src) == len(one.read(split).tgt) == size
+    assert one.fingerprint() == again.fingerprint() != other.fingerprint()
+
+
+@every_level
+def test_no_source_is_in_two_splits(name):
+    data = corpus(name)
+    train, validation, test = (set(data.read(split).src) for split in data.splits)
+    if name == "memorise":
+        assert validation == test <= train
+        assert len(train) == SIZES["n_train"]
+    else:
+        assert not (train & validation or train & test or validation & test)
+
+
+def test_fingerprints_tell_levels_and_settings_apart():
+    assert len({corpus(name).fingerprint() for name in CONFIGS}) == len(CONFIGS)
+    assert corpus("copy").fingerprint() != corpus("copy", longest=5).fingerprint()
+
+
+def two_hops(words):
+    table = dict(zip(words[:-1:2], words[1:-1:2], strict=True))
+    return [table[table[words[-1]]]]
+
+
+def xor(words):
+    first, second = (words[i + 1] for i, word in enumerate(words) if word == "mark")
+    return ["b0" if first == second else "b1"]
+
+
+SOLUTIONS = {  # written apart from the corpora
+    "copy": lambda words: words,
+    "reverse": lambda words: list(reversed(words)),
+    "count": lambda words: [f"n{sum(word == 's0' for word in words)}"],
+    "look_up": lambda words: [words[(t + 3) % 12] for t in range(12)],
+    "two_look_ups": lambda words: [words[(t + 2) % 12] + words[(t + 7) % 12] for t in range(12)],
+    "hops": two_hops,
+    "induction": lambda words: [words[words.index(words[-1]) + 1]],
+    "recall": lambda words: [dict(zip(words[:8:2], words[1:8:2], strict=True))[words[-1]]],
+    "xor": xor,
+}
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_targets_follow_from_sources(name):
+    for src, tgt in zip(*corpus(name).read("train"), strict=True):
+        assert tgt.split() == SOLUTIONS[name](src.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("copy", {"shortest": 13}, "data.shortest=13 is above data.longest=12"),
+        ("reverse", {"shortest": 13}, "data.shortest=13 is above data.longest=12"),
+        ("look_up", {"offset": 12}, "data.offset=12 must be below data.length=12"),
+        ("two_look_ups", {"first": 7}, "data.first=7 and data.second=7 must be different"),
+        ("hops", {"hops": 16}, "data.hops=16 is a multiple of data.nodes=8"),
+        ("induction", {"length": 17}, "data.length=17 is above data.symbols=16"),
+        ("recall", {"pairs": 17}, "data.pairs=17 is above data.keys=16"),
+        ("memorise", {"n_test": 301}, "data.n_train=300 is below"),
+        ("memorise", {"length": 1}, "data.n_train=300 is more than half of the sources"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused_in_a_sentence(name, changes, said):
+    with pytest.raises(UserError) as refusal:
+        corpus(name, **changes)
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_sizes_out_of_range_are_refused_before_anything_is_drawn(compose):
+    for override in ("data.n_train=0", "data.symbols=1", "data.longest=0"):
+        with pytest.raises(UserError, match=f"{override}: it must be at least"):
+            check(compose("data=copy", override))
+
+
+def test_too_few_sources_are_refused():
+    data = corpus("copy", shortest=1, longest=1, symbols=2)
+    with pytest.raises(UserError, match="too few different sources"):
+        [data.read(split) for split in data.splits]
+
+
+def test_a_corpus_without_a_known_solution_has_no_levels(compose):
+    assert construct(compose("data=toy").data).levels() == {}

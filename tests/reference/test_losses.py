@@ -1,0 +1,161 @@
+"""Losses against torch's own, and against plain loops over rows and tokens."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from ablate.errors import UserError
+from ablate.loss.difference import Difference
+from ablate.loss.kl import KullbackLeibler
+from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
+from ablate.loss.sparsemax import Sparsemax
+from ablate.model import head
+from ablate.model.head import LinearHead
+
+LOSSES = {
+    **{f"kl_{name}": KullbackLeibler(epsilon=0.1, target=name) for name in TARGETS},
+    "squared": Difference(power=2),
+    "absolute": Difference(power=1),
+    "sparsemax": Sparsemax(),
+}
+every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+
+
+@pytest.fixture
+def rows():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(9, 12, generator=generator, dtype=torch.float64)
+    return logits, torch.randint(1, 12, (9,), generator=generator)
+
+
+def by_autograd(function, logits):
+    logits = logits.clone().requires_grad_()
+    objective = function(logits)
+    objective.backward()
+    return objective.detach(), logits.grad
+
+
+@every_loss
+def test_the_gradient_is_that_of_the_objective(loss, rows):
+    logits, targets = rows
+    assert torch.autograd.gradcheck(lambda x: loss(x, targets)[0], logits.requires_grad_())
+    expected, gradient = by_autograd(lambda x: loss(x, targets)[0] * 9, logits.detach())
+    out = torch.empty_like(gradient)
+    scored = loss.gradient(logits.detach(), targets, out)
+    torch.testing.assert_close(out + scored.even, gradient)
+    whole = scored.objective + scored.even * logits.detach().sum()
+    torch.testing.assert_close(whole.double(), expected, rtol=1e-6, atol=1e-6)
+    nll = F.cross_entropy(logits.detach(), targets, reduction="sum")
+    torch.testing.assert_close(scored.nll.double(), nll, rtol=1e-6, atol=1e-6)
+
+
+@every_loss
+def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
+    monkeypatch.setattr(head, "AT_ONCE", 4 * 5 * 11)  # five rows
+    monkeypatch.setattr(head, "BLOCK", 5)
+    generator = torch.Generator().manual_seed(0)
+    weight, states = (torch.randn(n, 6, generator=generator) for n in (11, 23))
+    targets = torch.randint(1, 11, (23,), generator=generator)
+    found = []
+    for score in (
+        lambda w, s: LinearHead(lambda: w).score(loss, s, targets),
+        lambda w, s: loss(F.linear(s, w), targets),
+    ):
+        w, s = (x.clone().requires_grad_() for x in (weight, states))
+        objective, nll = score(w, s)
+        objective.backward()
+        found.append((objective.detach(), nll, w.grad, s.grad))
+    torch.testing.assert_close(*found)
+
+
+def smoothed(targets, vocab, name):
+    """A target row by row, as its docstring says."""
+    rows = torch.zeros(len(targets), vocab, dtype=torch.float64)
+    for row, true in enumerate(targets.tolist()):
+        sharing = {
+            "vocab": list(range(vocab)),
+            "not_true": [v for v in range(vocab) if v != true],
+            "not_true_nor_pad": [v for v in range(vocab) if v not in (0, true)],
+        }[name]
+        rows[row, true] = 0.9
+        for v in sharing:
+            rows[row, v] += 0.1 / len(sharing)
+    return rows
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_kl_is_torchs(rows, name):
+    logits, targets = rows
+    q = smoothed(targets, 12, name)
+    expected = F.kl_div(logits.log_softmax(1), q, reduction="batchmean")
+    found, _ = KullbackLeibler(epsilon=0.1, target=name)(logits, targets)
+    torch.testing.assert_close(found, expected)
+    perfect = KullbackLeibler(epsilon=0.1, target=name)(q.log().clamp(min=-1e4), targets)[0]
+    assert perfect.abs() < 1e-9
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_kl_trains_as_the_smoothed_cross_entropy(rows, name):
+    logits, targets = rows
+    settings = {"epsilon": 0.1, "target": name}
+    of_kl, of_ce = (
+        by_autograd(lambda x, loss=loss: loss(x, targets)[0], logits)[1]
+        for loss in (KullbackLeibler(**settings), LabelSmoothing(**settings))
+    )
+    assert torch.equal(of_kl, of_ce)
+
+
+@pytest.mark.parametrize(("power", "torchs"), [(1, F.l1_loss), (2, F.mse_loss)])
+def test_differences_are_torchs(rows, power, torchs):
+    logits, targets = rows
+    found, _ = Difference(power=power)(logits, targets)
+    p, y = logits.softmax(1), F.one_hot(targets, 12).double()
+    torch.testing.assert_close(found, 12 * torchs(p, y))
+
+
+@pytest.mark.parametrize("power", [0, 3])
+def test_other_powers_are_refused(power):
+    with pytest.raises(UserError, match=f"loss.power is {power}: it must be 1 or 2"):
+        Difference(power=power)
+
+
+def projected(row):
+    """The nearest probabilities to a row, by bisection on what is taken off."""
+    low, high = min(row) - 1, max(row)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if sum(max(0.0, x - middle) for x in row) > 1:
+            low = middle
+        else:
+            high = middle
+    return [max(0.0, x - low) for x in row]
+
+
+def test_sparsemax_is_the_projection_onto_the_simplex(rows):
+    logits, targets = rows
+    expected = torch.tensor([projected(row) for row in logits.tolist()], dtype=torch.float64)
+    assert (expected == 0).any(1).all()
+    _, gradient = by_autograd(lambda x: Sparsemax()(x, targets)[0] * 9, logits)
+    torch.testing.assert_close(gradient + F.one_hot(targets, 12), expected)
+    found, _ = Sparsemax()(logits, targets)
+    # by Fenchel and Young: half the squared distances to the true token and to the projection
+    y = F.one_hot(targets, 12)
+    distances = (y - logits).square().sum(1) - (expected - logits).square().sum(1)
+    torch.testing.assert_close(found, distances.mean() / 2)
+
+
+def test_sparsemax_is_content_with_a_margin_of_one():
+    logits = torch.tensor([[0.0, 0.0, 1.0, -3.0]])
+    found, _ = Sparsemax()(logits, torch.tensor([2]))
+    assert found == 0
+
+
+def test_sparsemax_of_bfloat16_rounds_its_gradient_alone():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(40, 50, generator=generator).bfloat16()
+    targets = torch.randint(1, 50, (40,), generator=generator)
+    half, whole = torch.empty_like(logits), torch.empty(40, 50)
+    of_half = Sparsemax().gradient(logits, targets, half)
+    of_whole = Sparsemax().gradient(logits.float(), targets, whole)
+    assert torch.equal(of_half.objective, of_whole.objective)
+    assert torch.equal(half, whole.bfloat16())
