@@ -7,8 +7,9 @@ from ablate.study.estimate import SEEDS
 from ablate.study.evidence import Evidence, Run
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
-from ablate.study.outcome import WENT_WRONG
+from ablate.study.outcome import UNSTABLE, WENT_WRONG
 from ablate.study.sides import sides
+from ablate.study.skew import ENOUGH
 from ablate.words import listed, measure
 
 Entry = dict[str, Any]
@@ -137,6 +138,12 @@ def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
         among = entry["among_converged_pairs"]
         if among and entry["pairs"] and not among["pairs"]:
             yield f"{entry['id']}: no pair has two runs that finished."
+        if entry["p"] and _hides_a_skew(finding):
+            yield (
+                f"{entry['id']}: the seeds of one side vary more than those of the other; with "
+                f"fewer than {ENOUGH} of them a skew goes unseen, and false verdicts are up to "
+                "twice as frequent as alpha says (docs/calibration.md)."
+            )
         if entry["method"].startswith("sign test"):
             yield (
                 f"{entry['id']}: the differences of all {entry['pairs']} seeds are exactly equal, "
@@ -147,6 +154,14 @@ def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
                 f"{entry['id']}: {entry['older_cells']} runs are older than the study"
                 f"{', which makes its verdict exploratory' if entry['exploratory'] else ''}."
             )
+
+
+def _hides_a_skew(finding: Finding) -> bool:
+    """Whether seeds are too few to correct for a skewness that would matter."""
+    paired = finding.paired
+    if paired is None or finding.problem or finding.claim["metric"] in UNSTABLE:
+        return False
+    return paired.uneven and len(paired.seeds) < ENOUGH
 
 
 def _of_intervals(claims: list[Entry], spending: float, look: int) -> Iterator[str]:

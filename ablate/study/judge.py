@@ -7,7 +7,6 @@ from typing import Any
 from ablate.study import wording
 from ablate.study.contrast import Contrast
 from ablate.study.control import Control, control
-from ablate.study.estimate import estimate
 from ablate.study.evidence import Evidence, Run
 from ablate.study.exact import Exact
 from ablate.study.holm import Tests
@@ -154,8 +153,7 @@ def _converged(claim: Claim, paired: Contrast | None) -> dict[str, Any] | None:
     """The same over the pairs whose runs all finished; None for claims about those that did not."""
     if paired is None or claim["metric"] in UNSTABLE:
         return None
-    kept = paired.among_converged()
-    found = estimate(kept.differences, kept.parts)
+    found = paired.among_converged().estimate
     return {
         "pairs": found.pairs,
         "effect": None if math.isnan(found.effect) else found.effect,
