@@ -5,17 +5,17 @@ of the contributions of every test sentence.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ablate.errors import UserError
-from ablate.study.estimate import Estimate, estimate
+from ablate.study.estimate import GROUPS, Estimate, estimate
 from ablate.study.evidence import Evidence, Run
 from ablate.study.outcome import value
-from ablate.study.sentences import BLEU, contributions
+from ablate.study.sentences import BLEU, by_group, contributions
 from ablate.study.sides import Side, names, sides
 from ablate.study.skew import uneven
 
@@ -36,6 +36,7 @@ class Contrast:
     differences: Float[np.ndarray, " seeds"]
     plus: Float[np.ndarray, " seeds"]  # the sum of what counts as plus in each difference
     parts: Float[np.ndarray, "seeds sentences"] | None
+    grouped: bool  # whether the sentences of a group are one column of the parts
     converged: Bool[np.ndarray, " seeds"]  # whether all runs of the pair finished
     arms: list[str]
     runs: list[Run]  # every run at its levels, failed ones too
@@ -44,7 +45,8 @@ class Contrast:
     @property
     def estimate(self) -> Estimate:
         """The mean difference with its errors."""
-        return estimate(self.differences, self.parts, self.plus)
+        found = estimate(self.differences, self.parts, self.plus)
+        return replace(found, units=GROUPS) if self.grouped else found
 
     @property
     def uneven(self) -> bool:
@@ -59,6 +61,7 @@ class Contrast:
             differences=self.differences[kept],
             plus=self.plus[kept],
             parts=None if self.parts is None else self.parts[kept],
+            grouped=self.grouped,
             converged=self.converged[kept],
             arms=self.arms,
             runs=self.runs,
@@ -86,11 +89,16 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     found = {seed: _difference(claim, arms, seed, evidence) for seed in sorted(every)}
     measured = {seed: pair for seed, pair in found.items() if pair is not None}
     seeds = list(measured)
+    parts = _stack([measured[seed].parts for seed in seeds])
+    groups = evidence.groups.get(claim["metric"].rpartition("/")[0])
+    if parts is not None and groups is not None:
+        parts = by_group(parts, groups)
     return Contrast(
         seeds=seeds,
         differences=np.array([measured[seed].difference for seed in seeds], dtype=np.float64),
         plus=np.array([measured[seed].plus for seed in seeds], dtype=np.float64),
-        parts=_stack([measured[seed].parts for seed in seeds]),
+        parts=parts,
+        grouped=groups is not None,
         converged=np.array([_finished(arms, seed) for seed in seeds], dtype=bool),
         arms=names(claim),
         runs=[run for side in arms for runs in side.runs.values() for run in runs],

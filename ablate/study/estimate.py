@@ -27,7 +27,7 @@ TIED = 1e-12  # differences this close are equal but for rounding
 TWICE_JOHNSON = 2 / 3
 SMALLEST = math.log(1e-100)  # of the p-values
 Spread = Any  # a number, or an array of them
-SEEDS, BOTH = "seeds", "seeds and test sentences"
+SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Estimate:
     seed_variance: float
     sentence_variance: float
     skewness: float | None = None  # of the pairs, where it counts (ablate.study.skew)
+    units: str = SENTENCES  # of which there are `sentences`
 
     @property
     def error(self) -> float:
@@ -56,7 +57,7 @@ class Estimate:
     @property
     def levels_of_noise(self) -> str:
         """What the interval covers: other seeds, or other test sentences too."""
-        return BOTH if self.sentences else SEEDS
+        return f"{SEEDS} and {self.units}" if self.sentences else SEEDS
 
     @property
     def method(self) -> str:
@@ -66,7 +67,7 @@ class Estimate:
         if self.error == 0:
             return "sign test: all differences are exactly equal, so that t does not apply"
         seeds = "t over seeds" + ("" if self.skewness is None else ", corrected for their skewness")
-        return f"{seeds} and t over test sentences, squared and added" if self.sentences else seeds
+        return f"{seeds} and t over {self.units}, squared and added" if self.sentences else seeds
 
     def half_width(self, tail: float, sign: int) -> float:
         """Distance from the effect, upwards (1) or down (-1), beyond which `tail` lies."""
