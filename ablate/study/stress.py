@@ -76,3 +76,21 @@ def documents(
 def _misses(found: Estimate) -> bool:
     low, high = found.interval(1 - ALPHA)
     return not low <= 0 <= high
+
+
+def of_tuning(apart: float, seeds: int, sweeps: int, rng: np.random.Generator) -> Marks:
+    """Shares of a false difference between two identical arms, tuned over three rates.
+
+    The rates are `apart` BLEU from each other, a run's seed is worth 1 BLEU. Either an arm chooses
+    once, by the mean of two screening seeds, or every replicate by one screening seed of its own.
+    """
+    rates = -apart * np.arange(3.0)
+    once = rates + rng.standard_normal((2, sweeps, 1, 3)) * 0.5**0.5
+    each = rates + rng.standard_normal((2, sweeps, seeds, 3))
+    final = rng.standard_normal((2, sweeps, seeds))
+    found = {}
+    for name, screened in (("an arm chooses", once), ("a replicate chooses", each)):
+        one, other = rates[screened.argmax(-1)] + final
+        marks = of_seeds(one, other)
+        found[name] = marks["ours: supported"] + marks["ours: refuted"]
+    return found
