@@ -46,15 +46,25 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
     if not tune or not all(isinstance(x, int | float) for x in tune["values"]):
         return
     tried = tune["values"]
-    chosen = {run["arm"]: run["tuned"]["value"] for run in evidence.runs if "tuned" in run}
+    chosen: dict[str, list[Any]] = {}
+    for run in evidence.runs:
+        if "tuned" in run:
+            chosen.setdefault(run["arm"], []).append(run["tuned"]["value"])
     ends = {"largest": max(tried), "smallest": min(tried)}
-    at = {end: [arm for arm in chosen if chosen[arm] == x] for end, x in ends.items()}
+    at = {
+        end: [_taken(arm, took.count(x), len(took)) for arm, took in chosen.items() if x in took]
+        for end, x in ends.items()
+    }
     said = [f"the {end} for {listed(arms)}" for end, arms in at.items() if arms]
     if said:
         yield (
             f"The best {tune['key']} of {listed(tried)} is {listed(said)}; "
             "a better one may lie beyond."
         )
+
+
+def _taken(arm: str, took: int, of: int) -> str:
+    return arm if took == of else f"{arm} ({took} of {of} runs)"
 
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:

@@ -5,6 +5,7 @@ No effect in any of it, so that every verdict that one arm is better is false.
                      little better, sometimes much worse) and vary six times as much as the
                      baseline's, which are normal
   grouped sentences  25 documents of 20 sentences, with this correlation inside a document
+  tuned arms         two identical arms whose learning rate is chosen by screening runs
 """
 
 import numpy as np
@@ -17,6 +18,7 @@ ALPHA = 0.05
 TIMES, SHAPE = 6, 4  # of the skewed seeds
 DOCUMENTS, SENTENCES = 25, 20
 CORRELATIONS = (0.1, 0.3)  # of the sentences of a document
+APART = (0.5, 1.0, 2.0)  # BLEU, of the rates that are tried
 OF_SEED, OF_SENTENCE, OF_REST = 0.3, 10.0, 10.0  # standard deviations of contributions
 Marks = dict[str, float]
 Seeds = Float[np.ndarray, "sweeps seeds"]
@@ -30,6 +32,10 @@ def stress(sweeps: int, seeds: list[int]) -> dict[tuple[str, int], Marks]:
         found["skewed", n] = of_seeds(*arms)
         for one in CORRELATIONS:
             found[f"{one:g}", n] = of_groups(one, n, sweeps, np.random.default_rng([1, n]))
+        for apart in APART:
+            found[f"{apart:g} BLEU apart", n] = of_tuning(
+                apart, n, sweeps, np.random.default_rng([2, n])
+            )
     return found
 
 
@@ -54,12 +60,13 @@ def of_seeds(plus: Seeds, minus: Seeds) -> Marks:
 
 def of_groups(correlation: float, seeds: int, sweeps: int, rng: np.random.Generator) -> Marks:
     """Share of the intervals that miss 0, with the groups and blind to them."""
-    groups, missed = np.repeat(np.arange(DOCUMENTS), SENTENCES), {"missed": 0, "blind": 0}
+    groups = np.repeat(np.arange(DOCUMENTS), SENTENCES)
+    missed = {"documents named": 0, "not named": 0}
     for _ in range(sweeps):
         parts = documents(correlation, seeds, rng)
         told = by_group(parts, groups)
-        missed["missed"] += _misses(estimate(told.mean(1), told))
-        missed["blind"] += _misses(estimate(parts.mean(1), parts))
+        missed["documents named"] += _misses(estimate(told.mean(1), told))
+        missed["not named"] += _misses(estimate(parts.mean(1), parts))
     return {name: count / sweeps for name, count in missed.items()}
 
 

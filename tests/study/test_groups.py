@@ -20,8 +20,8 @@ DOCUMENTS = np.repeat(np.arange(20), 10)
 @pytest.mark.parametrize("correlation", [0.1, 0.3])
 def test_intervals_over_documents_miss_as_rarely_as_alpha(correlation):
     found = of_groups(correlation, 10, SWEEPS, np.random.default_rng(0))
-    assert found["missed"] <= 0.05 + 2.6 * (0.05 * 0.95 / SWEEPS) ** 0.5
-    assert found["blind"] > 0.12
+    assert found["documents named"] <= 0.05 + 2.6 * (0.05 * 0.95 / SWEEPS) ** 0.5
+    assert found["not named"] > 0.12
 
 
 def test_contributions_of_groups_have_the_mean_of_those_of_sentences():
