@@ -66,6 +66,6 @@ def of_translations(kind: str, sentences: int, rng: np.random.Generator) -> Draw
             designs[effect, others] = Design.with_effects(noise, levels)
         rows = designs[effect, others].draw(seeds, sentences, rng)
         arms = np.array([[contributions(run) for run in arm] for arm in rows])
-        return [estimate(parts.mean(1), parts) for parts in arms[1:] - arms[0]]
+        return [estimate((one - arms[0]).mean(1), one - arms[0], one.mean(1)) for one in arms[1:]]
 
     return draw

@@ -21,7 +21,7 @@ from ablate.study.verdict import AT_LEAST, REFUTED, SUPPORTED
 ALPHA = 0.05
 OURS = "t of both levels, squared and added"
 RIVALS = ("percentile bootstrap", "bootstrap-t", "t over seeds", "Satterthwaite's t")
-SLOPE = np.array([-0.5, 0.0, 0.5])  # weights of a trend over three levels
+SLOPE = 0.5  # weight of the last of a trend's three levels, and of the first with a minus
 Parts = Float[np.ndarray, "seeds sentences"]
 Marks = dict[str, float]
 
@@ -40,21 +40,21 @@ class Trial:
         """Simulate a sweep and judge it; 1 for what happened, 0 for what did not."""
         rows = self.design.draw(self.seeds, self.sentences, rng)
         arms = np.array([[contributions(run) for run in arm] for arm in rows])
-        same, better, worse = arms[1] - arms[0], arms[3] - arms[0], arms[1] - arms[3]
-        trend = np.tensordot(SLOPE, arms[:3], 1)
+        same, better, worse = _of(arms[1], arms[0]), _of(arms[3], arms[0]), _of(arms[1], arms[3])
+        trend = _of(SLOPE * arms[2], SLOPE * arms[0])
         return {
-            **self._coverage(same),
-            **self._superiority(_of(same), _of(better)),
-            **self._equivalence(_of(same), _of(better), _of(worse)),
-            **self._non_inferiority(_of(same), _of(arms[1] - arms[2]), _of(worse)),
-            **_verdicts("trend at slope 0", "trend", 0.0, _of(trend)),
-            **_family([_of(same), _of(arms[2] - arms[0]), _of(better)]),
-            **_noise(better),
+            **self._coverage(same, arms[1] - arms[0]),
+            **self._superiority(same, better),
+            **self._equivalence(same, better, worse),
+            **self._non_inferiority(same, _of(arms[1], arms[2]), worse),
+            **_verdicts("trend at slope 0", "trend", 0.0, trend),
+            **_family([same, _of(arms[2], arms[0]), better]),
+            **_noise(arms[3] - arms[0], better),
         }
 
-    def _coverage(self, parts: Parts) -> Marks:
+    def _coverage(self, same: Estimate, parts: Parts) -> Marks:
         level = 1 - ALPHA
-        ends = {OURS: _of(parts).interval(level)}
+        ends = {OURS: same.interval(level)}
         if self.weights is not None:
             rivals = bootstraps(parts, level, self.weights)
             others = (t_over_seeds(parts, level), satterthwaite(parts, level))
@@ -85,8 +85,9 @@ class Trial:
         }
 
 
-def _of(parts: Parts) -> Estimate:
-    return estimate(parts.mean(1), parts)
+def _of(plus: Parts, minus: Parts) -> Estimate:
+    parts = plus - minus
+    return estimate(parts.mean(1), parts, plus.mean(1))
 
 
 def _verdicts(name: str, kind: str, margin: float, found: Estimate | Ladder) -> Marks:
@@ -104,6 +105,8 @@ def _family(found: list[Estimate]) -> Marks:
     return {"family": float(any(false))}
 
 
-def _noise(parts: Parts) -> Marks:
+def _noise(parts: Parts, found: Estimate) -> Marks:
     seed, sentence, rest = components(parts)
-    return {"noise: seed": seed, "noise: sentence": sentence, "noise: rest": rest}
+    skew = max(0.0, -(found.skewness or 0.0))  # by which the lower end is longer
+    sizes = {"noise: seed": seed, "noise: sentence": sentence, "noise: rest": rest}
+    return sizes | {"noise: skewness": skew}

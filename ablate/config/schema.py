@@ -106,11 +106,12 @@ class Published:
 
 @dataclass
 class Tune:
-    """A nuisance that is chosen for every arm, on validation and with seeds of its own."""
+    """A nuisance that every replicate of an arm chooses, on validation and with its own seed."""
 
     key: str = MISSING
     values: list[Any] = MISSING
-    seeds: list[int] = MISSING  # not those of the verdict
+    # one per replicate, not those of the verdict; too few are counted on from the largest
+    seeds: list[int] = MISSING
     metric: str = "val/nll"
     better: str = "lower"  # higher | lower
 

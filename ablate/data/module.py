@@ -141,6 +141,10 @@ class TextData(pl.LightningDataModule):
         """Return the raw target lines of a split."""
         return self._read(split).tgt
 
+    def groups(self, split: str) -> Sequence[str] | None:
+        """Return the group of every line of a split; None where each is its own."""
+        return self._corpus.groups(split)
+
     def sources(self, split: str) -> Sequence[str]:
         """Return the raw source lines of a split."""
         return self._read(split).src

@@ -36,6 +36,16 @@ class Corpus(ABC):
             UserError: the split does not exist, or its text is not usable.
         """
 
+    def groups(self, split: str) -> Sequence[str] | None:
+        """Names of what the lines of a split come from, such as documents; None: each its own.
+
+        Lines of one group are alike, so that an interval over test sentences must count groups.
+
+        Raises:
+            UserError: they are not one per line.
+        """
+        return None
+
     @abstractmethod
     def fingerprint(self) -> str:
         """Return a hash of everything that can change the text of any split."""

@@ -24,7 +24,8 @@ class Parallel(Corpus):
     `.txt.gz` appended (the first that exists, in this order). A name that ends in `.tsv` or
     `.tsv.gz` is one file with the columns source and target. Where `validation` or `test` is
     null, `validation_size` or `test_size` pairs are drawn from train by `split_seed`, and train
-    is what remains, in its old order.
+    is what remains, in its old order. Where a file `text/test.groups` stands beside those of
+    `test`, it names the document (or picture) of every line.
     """
 
     def __init__(
@@ -76,11 +77,35 @@ class Parallel(Corpus):
             return self._sample(split)
         return self._read_files(split)
 
+    def groups(self, split: str) -> list[str] | None:
+        """Return the lines of the split's file of groups, None where it has no such file.
+
+        Raises:
+            UserError: the file has not one line per pair, or is no text.
+        """
+        path = self._groups(split)
+        if path is None:
+            return None
+        try:
+            names = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise UserError(f"{path} cannot be read: {error}") from None
+        lines = len(self.read(split).src)
+        if len(names) != lines:
+            raise UserError(f"{path} has {len(names)} lines; it must have one per pair, {lines}")
+        return names
+
+    def _groups(self, split: str) -> Path | None:
+        given = (self._given[split] or "").removesuffix(".gz").removesuffix(".tsv")
+        path = Path(f"{given}.groups")
+        return path if given and path.is_file() else None
+
     def fingerprint(self) -> str:
         """Return a hash of the files' bytes and of the way train is split."""
         digest = hashlib.sha256()
         for name, paths in self._paths.items():
-            for path in paths:
+            groups = self._groups(name) if name != "train" else None
+            for path in (*paths, *([groups] if groups else [])):
                 with path.open("rb") as file:
                     content = hashlib.file_digest(file, "sha256").hexdigest()
                 digest.update(f"{name} {content}\n".encode())

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.claims import KINDS, read_documents
 from ablate.ledger.entries import FILTERS, STATES, Entry, count, titles
+from ablate.ledger.family import changes
 from ablate.record.files import write_text
 
 
@@ -39,6 +40,7 @@ def render(entries: list[Entry], page: Path) -> str:
         claims=sum(not entry.outside for entry in entries),
         outside=sum(entry.outside for entry in entries),
         counts=count(entries),
+        bounded=changes(finding for entry in entries for finding in entry.findings),
         documents=read_documents(),
         filters=FILTERS,
         choices=_choices(entries),

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ablate.ledger.entries import NO_RUN, NOT_TESTED, STATES, Entry, count
+from ablate.ledger.family import changes
 from ablate.ledger.state import DEPENDS
 from ablate.ledger.verdicts import SMOKE, Finding
 
@@ -47,12 +48,14 @@ def summary(entries: list[Entry], of: list[Entry]) -> str:
     differ = sum(entry.differs for entry in entries)
     smaller = sum(any("smaller" in one.grade for one in entry.findings) for entry in entries)
     outside = len(entries) - shown
+    bounded = changes(finding for entry in of for finding in entry.findings)
     return (
         f"{amount}: {states}"
         + (f"; {smoke} only at smoke scale" if smoke else "")
         + (f"; {differ} with another verdict in another regime" if differ else "")
         + (f"; {smaller} refuted as real, but smaller than the margin" if smaller else "")
         + (f"; {outside} outside the ledger" if outside else "")
+        + (f"; {bounded}" if bounded.tested else "")
     )
 
 
@@ -109,4 +112,6 @@ def _place(finding: Finding) -> str:
 def _regime(finding: Finding) -> str:
     flags = [SMOKE] if finding.scale == SMOKE else []
     flags += ["exploratory"] if finding.exploratory else []
+    if finding.ledger_wide:
+        flags += [f"ledger-wide {finding.ledger_wide}", f"q {finding.discovery:.2g}"]
     return finding.data + (f" ({', '.join(flags)})" if flags else "")

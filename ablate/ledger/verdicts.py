@@ -1,7 +1,7 @@
 """Verdicts, wherever experiments left them, and which of them count."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,11 @@ class Finding:
     registered: float  # unix time at which the study was written down; 0 where it was not
     looks: int  # how many conclusions had been drawn from the study
     report: Path
+    alpha: float = 0.0
+    # of the claim alone, on the scale of alpha and paid for earlier looks; empty where it is exact
+    p: dict[str, float] = field(default_factory=dict)
+    ledger_wide: str = ""  # the verdict after Holm over the ledger; "" where chance makes none
+    discovery: float = 0.0  # false-discovery rate of the ledger up to this verdict
 
     @property
     def regime(self) -> tuple[str, ...]:
@@ -143,4 +148,6 @@ def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path, departe
         registered=float(whole.get("registered") or 0),
         looks=int(whole.get("looks") or 0),
         report=report,
+        alpha=float(claim.get("alpha") or 0),
+        p={side: float(p) for side, p in (claim.get("p_look") or {}).items()},
     )

@@ -7,6 +7,7 @@ results/runs/<training identity>/tests/<identity>/
 """
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from omegaconf import DictConfig
@@ -32,8 +33,20 @@ class EvaluationRecord(Part):
             self.clear()
             self.describe(self.parts["config"])
 
-    def keep(self, split: str, lines: list[str], statistics: np.ndarray) -> None:
-        """Keep the translations of a split and their BLEU statistics, one row per sentence."""
+    def keep(
+        self,
+        split: str,
+        lines: list[str],
+        statistics: np.ndarray,
+        groups: Sequence[str] | None = None,
+    ) -> None:
+        """Keep the translations of a split and their BLEU statistics, one row per sentence.
+
+        Where sentences come in groups, the number of each one's group is kept too.
+        """
         if self.writes:
+            arrays = {"bleu": statistics}
+            if groups is not None:
+                arrays["groups"] = np.unique(list(groups), return_inverse=True)[1]
             write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
-            write_arrays(self.folder / f"{split}.stats.npz", {"bleu": statistics})
+            write_arrays(self.folder / f"{split}.stats.npz", arrays)

@@ -1,5 +1,6 @@
 """The tables of a report, as text."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,17 +147,25 @@ def screening(evidence: Evidence) -> Table | None:
     tune = evidence.study.get("tune")
     if not tune or not evidence.screening:
         return None
-    chosen = {run["arm"]: run["tuned"]["value"] for run in evidence.runs if "tuned" in run}
+    chosen = Counter((run["arm"], run["tuned"]["value"]) for run in evidence.runs if "tuned" in run)
     seeds = sorted({run["seed"] for run in evidence.screening})
     rows = []
     for arm, runs in by_arm(evidence.screening).items():
         for level in dict.fromkeys(run["tuned"]["value"] for run in runs):
             tried = {run["seed"]: run for run in runs if run["tuned"]["value"] == level}
             cells = [_tried(tried.get(seed), tune["metric"]) for seed in seeds]
-            mark = ", chosen" if chosen.get(arm) == level else ""
-            rows.append([text(arm), f"{text(level)}{mark}", *cells])
+            rows.append([text(arm), f"{text(level)}{_chosen(chosen, arm, level)}", *cells])
     head = ["arm", text(tune["key"]), *(f"seed {seed}" for seed in seeds)]
     return Table(head, rows, words=2)
+
+
+def _chosen(chosen: Counter[tuple[str, Any]], arm: str, level: Any) -> str:
+    """How many of an arm's replicates took a value."""
+    took = chosen[arm, level]
+    of = sum(count for (name, _), count in chosen.items() if name == arm)
+    if not took:
+        return ""
+    return ", chosen" if took == of else f", chosen by {took} of {of}"
 
 
 def _tried(run: dict[str, Any] | None, metric: str) -> str:

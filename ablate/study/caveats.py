@@ -8,8 +8,9 @@ from ablate.study.estimate import SEEDS
 from ablate.study.evidence import Evidence, Run
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
-from ablate.study.outcome import WENT_WRONG
+from ablate.study.outcome import UNSTABLE, WENT_WRONG
 from ablate.study.sides import sides
+from ablate.study.skew import ENOUGH
 from ablate.study.words import listed
 
 Entry = dict[str, Any]
@@ -46,15 +47,25 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
     if not tune or not all(isinstance(x, int | float) for x in tune["values"]):
         return
     tried = tune["values"]
-    chosen = {run["arm"]: run["tuned"]["value"] for run in evidence.runs if "tuned" in run}
+    chosen: dict[str, list[Any]] = {}
+    for run in evidence.runs:
+        if "tuned" in run:
+            chosen.setdefault(run["arm"], []).append(run["tuned"]["value"])
     ends = {"largest": max(tried), "smallest": min(tried)}
-    at = {end: [arm for arm in chosen if chosen[arm] == x] for end, x in ends.items()}
+    at = {
+        end: [_taken(arm, took.count(x), len(took)) for arm, took in chosen.items() if x in took]
+        for end, x in ends.items()
+    }
     said = [f"the {end} for {listed(arms)}" for end, arms in at.items() if arms]
     if said:
         yield (
             f"The best {tune['key']} of {listed(tried)} is {listed(said)}; "
             "a better one may lie beyond."
         )
+
+
+def _taken(arm: str, took: int, of: int) -> str:
+    return arm if took == of else f"{arm} ({took} of {of} runs)"
 
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
@@ -138,6 +149,12 @@ def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
         among = entry["among_converged_pairs"]
         if among and entry["pairs"] and not among["pairs"]:
             yield f"{entry['id']}: no pair has two runs that finished."
+        if entry["p"] and _hides_a_skew(finding):
+            yield (
+                f"{entry['id']}: the seeds of one side vary more than those of the other; with "
+                f"fewer than {ENOUGH} of them a skew goes unseen, and false verdicts are up to "
+                "twice as frequent as alpha says (docs/calibration.md)."
+            )
         if entry["method"].startswith("sign test"):
             yield (
                 f"{entry['id']}: the differences of all {entry['pairs']} seeds are exactly equal, "
@@ -148,6 +165,14 @@ def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
                 f"{entry['id']}: {entry['older_cells']} runs are older than the study"
                 f"{', which makes its verdict exploratory' if entry['exploratory'] else ''}."
             )
+
+
+def _hides_a_skew(finding: Finding) -> bool:
+    """Whether seeds are too few to correct for a skewness that would matter."""
+    paired = finding.paired
+    if paired is None or finding.problem or finding.claim["metric"] in UNSTABLE:
+        return False
+    return paired.uneven and len(paired.seeds) < ENOUGH
 
 
 def _of_intervals(claims: list[Entry], spending: float, look: int) -> Iterator[str]:

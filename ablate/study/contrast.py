@@ -5,17 +5,19 @@ of the contributions of every test sentence.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ablate.errors import UserError
+from ablate.study.estimate import GROUPS, Estimate, estimate
 from ablate.study.evidence import Evidence, Run
 from ablate.study.outcome import value
-from ablate.study.sentences import BLEU, contributions
+from ablate.study.sentences import BLEU, by_group, contributions
 from ablate.study.sides import Side, names, sides
+from ablate.study.skew import uneven
 
 CHANGED = "changed"  # metric of a pair of runs: share of sentences translated differently
 SAME_SCORE = 1e-6  # BLEU, between what a run recorded and what its statistics give
@@ -32,11 +34,24 @@ class Contrast:
 
     seeds: list[int]
     differences: Float[np.ndarray, " seeds"]
+    plus: Float[np.ndarray, " seeds"]  # the sum of what counts as plus in each difference
     parts: Float[np.ndarray, "seeds sentences"] | None
+    grouped: bool  # whether the sentences of a group are one column of the parts
     converged: Bool[np.ndarray, " seeds"]  # whether all runs of the pair finished
     arms: list[str]
     runs: list[Run]  # every run at its levels, failed ones too
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean difference with its errors."""
+        found = estimate(self.differences, self.parts, self.plus)
+        return replace(found, units=GROUPS) if self.grouped else found
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the seeds of one side vary more than those of the other."""
+        return uneven(self.plus, self.plus - self.differences)
 
     def among_converged(self) -> "Contrast":
         """The contrast of the seeds whose runs all finished."""
@@ -44,12 +59,22 @@ class Contrast:
         return Contrast(
             seeds=[self.seeds[i] for i in kept],
             differences=self.differences[kept],
+            plus=self.plus[kept],
             parts=None if self.parts is None else self.parts[kept],
+            grouped=self.grouped,
             converged=self.converged[kept],
             arms=self.arms,
             runs=self.runs,
             unpaired=self.unpaired,
         )
+
+
+class Pair(NamedTuple):
+    """Of one seed the difference, the sum of what counts as plus in it, and its contributions."""
+
+    difference: float
+    plus: float
+    parts: Float[np.ndarray, " sentences"] | None
 
 
 def contrast(claim: Claim, evidence: Evidence) -> Contrast:
@@ -64,10 +89,16 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     found = {seed: _difference(claim, arms, seed, evidence) for seed in sorted(every)}
     measured = {seed: pair for seed, pair in found.items() if pair is not None}
     seeds = list(measured)
+    parts = _stack([measured[seed].parts for seed in seeds])
+    groups = evidence.groups.get(claim["metric"].rpartition("/")[0])
+    if parts is not None and groups is not None:
+        parts = by_group(parts, groups)
     return Contrast(
         seeds=seeds,
-        differences=np.array([measured[seed][0] for seed in seeds], dtype=np.float64),
-        parts=_stack([measured[seed][1] for seed in seeds]),
+        differences=np.array([measured[seed].difference for seed in seeds], dtype=np.float64),
+        plus=np.array([measured[seed].plus for seed in seeds], dtype=np.float64),
+        parts=parts,
+        grouped=groups is not None,
         converged=np.array([_finished(arms, seed) for seed in seeds], dtype=bool),
         arms=names(claim),
         runs=[run for side in arms for runs in side.runs.values() for run in runs],
@@ -75,10 +106,8 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     )
 
 
-def _difference(
-    claim: Claim, sides: list[Side], seed: int, evidence: Evidence
-) -> tuple[float, Float[np.ndarray, " sentences"] | None] | None:
-    """Difference and contributions of a seed; None when a run or its metric is missing."""
+def _difference(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair | None:
+    """What a seed measured; None when a run or its metric is missing."""
     for side in sides:
         runs = side.runs.get(seed, [])
         planned = max((len(found) for found in side.runs.values()), default=0)
@@ -86,24 +115,23 @@ def _difference(
             return None
     try:
         if claim["metric"].rpartition("/")[2] == CHANGED:
-            parts = _changed(sides, seed, claim["metric"], evidence)
-            return float(parts.mean()), parts
+            return _changed(sides, seed, claim["metric"], evidence)
         return _weighted(claim, sides, seed, evidence)
     except KeyError:
         return None
 
 
-def _weighted(
-    claim: Claim, sides: list[Side], seed: int, evidence: Evidence
-) -> tuple[float, Float[np.ndarray, " sentences"] | None]:
+def _weighted(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair:
     terms = [(s.weight / len(s.runs[seed]), run) for s in sides for run in s.runs[seed]]
     log = claim["kind"] == "trend" and claim["scale"] == "log_log"
-    total = sum(w * _scaled(value(run, claim["metric"]), log) for w, run in terms)
+    scores = [w * _scaled(value(run, claim["metric"]), log) for w, run in terms]
+    plus = sum(score for (w, _), score in zip(terms, scores, strict=True) if w > 0)
     parts = [(w, _parts(run, claim["metric"], evidence, log)) for w, run in terms]
     lengths = {len(part) for _, part in parts if part is not None}
     if len(lengths) != 1 or any(part is None for _, part in parts):
-        return total, None
-    return total, np.sum([w * part for w, part in parts if part is not None], axis=0)
+        return Pair(sum(scores), plus, None)
+    shares = np.sum([w * part for w, part in parts if part is not None], axis=0)
+    return Pair(sum(scores), plus, shares)
 
 
 def _scaled(score: float, log: bool) -> float:
@@ -135,17 +163,18 @@ def _parts(
     return math.log(score) + found / score - 1 if log else found
 
 
-def _changed(
-    sides: list[Side], seed: int, metric: str, evidence: Evidence
-) -> Float[np.ndarray, " sentences"]:
+def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> Pair:
     """Signed average over the pairs of runs of what `differ` says."""
     split = metric.rpartition("/")[0]
     total: Any = 0.0
+    plus = 0.0
     for first, second in zip(sides[::2], sides[1::2], strict=True):
         pairs = list(zip(first.runs[seed], second.runs[seed], strict=False))
         for pair in pairs:
-            total = total + first.weight * differ(pair, split, evidence) / len(pairs)
-    return np.asarray(total, dtype=np.float64)
+            share = first.weight * differ(pair, split, evidence) / len(pairs)
+            total, plus = total + share, plus + max(0.0, float(share.mean()))
+    parts = np.asarray(total, dtype=np.float64)
+    return Pair(float(parts.mean()), plus, parts)
 
 
 def differ(

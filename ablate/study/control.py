@@ -8,7 +8,6 @@ from typing import Any
 
 from ablate.record.arm import say
 from ablate.study.contrast import contrast
-from ablate.study.estimate import estimate
 from ablate.study.evidence import Evidence
 
 Claim = dict[str, Any]
@@ -43,7 +42,7 @@ def control(claim: Claim, evidence: Evidence) -> Control | None:
         return None
     measure = claim["treatment"] if claim["over"] else claim["baseline"]
     paired = contrast({**claim, "treatment": measure | named, "baseline": measure}, evidence)
-    found = estimate(paired.differences, paired.parts)
+    found = paired.estimate
     if found.pairs < 2:
         return None
     low, high = found.interval(1 - claim["alpha"])

@@ -8,7 +8,8 @@ B = (MS_sentences - MS_rest) / (n m), the mean squares of the crossed design. Th
 sqrt(t(n - 1)^2 A + t(m - 1)^2 B): each part with the quantile of its own degrees of freedom.
 Source: Clark 1973, The language-as-fixed-effect fallacy, and Owen 2007, arXiv:0712.1658, for A and
 B; Howe 1974 and Zou & Donner 2008 (square-and-add) for the half-width, which with few seeds keeps
-its level where Satterthwaite's degrees of freedom do not.
+its level where Satterthwaite's degrees of freedom do not. Where one arm's seeds vary more than the
+other's, t(n - 1) is corrected for their skewness (ablate.study.skew).
 Chosen by measured coverage: docs/calibration.md.
 """
 
@@ -20,10 +21,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
+from ablate.study.skew import skewness, uneven
+
 TIED = 1e-12  # differences this close are equal but for rounding
+TWICE_JOHNSON = 2 / 3
 SMALLEST = math.log(1e-100)  # of the p-values
 Spread = Any  # a number, or an array of them
-SEEDS, BOTH = "seeds", "seeds and test sentences"
+SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Estimate:
     sentences: int  # 0: they are no part of the error
     seed_variance: float
     sentence_variance: float
+    skewness: float | None = None  # of the pairs, where it counts (ablate.study.skew)
+    units: str = SENTENCES  # of which there are `sentences`
 
     @property
     def error(self) -> float:
@@ -51,7 +57,7 @@ class Estimate:
     @property
     def levels_of_noise(self) -> str:
         """What the interval covers: other seeds, or other test sentences too."""
-        return BOTH if self.sentences else SEEDS
+        return f"{SEEDS} and {self.units}" if self.sentences else SEEDS
 
     @property
     def method(self) -> str:
@@ -60,55 +66,64 @@ class Estimate:
             return "none: a single pair has no spread"
         if self.error == 0:
             return "sign test: all differences are exactly equal, so that t does not apply"
-        if self.sentences:
-            return "t over seeds and t over test sentences, squared and added"
-        return "t over seeds"
+        seeds = "t over seeds" + ("" if self.skewness is None else ", corrected for their skewness")
+        return f"{seeds} and t over {self.units}, squared and added" if self.sentences else seeds
 
-    def half_width(self, tail: float) -> float:
-        """Distance from the effect beyond which `tail` of one side lies."""
+    def half_width(self, tail: float, sign: int) -> float:
+        """Distance from the effect, upwards (1) or down (-1), beyond which `tail` lies."""
+        skew = max(0.0, sign * (self.skewness or 0.0))
         of_seeds = self.seed_variance / self.pairs
-        found = half_width(tail, self.pairs, of_seeds, self.sentences, self.sentence_variance)
-        return float(found)
+        return float(
+            half_width(tail, self.pairs, of_seeds, self.sentences, self.sentence_variance, skew)
+        )
 
     def p_at_most(self, x: float) -> float:
         """One-sided p-value against the hypothesis that the true effect is at most x."""
-        return self._tail(self.effect - x)
+        return self._tail(self.effect - x, -1)
 
     def p_at_least(self, x: float) -> float:
         """One-sided p-value against the hypothesis that the true effect is at least x."""
-        return self._tail(x - self.effect)
+        return self._tail(x - self.effect, 1)
 
-    def _tail(self, distance: float) -> float:
+    def _tail(self, distance: float, sign: int) -> float:
         if self.pairs < 2:
             return 1.0
         if self.error == 0:
             return 0.5**self.pairs if distance > 0 else 1.0
         if distance <= 0:
-            return 1.0 - self._tail(-distance) if distance < 0 else 0.5
-        if self.half_width(math.exp(SMALLEST)) <= distance:
+            return 1.0 - self._tail(-distance, -sign) if distance < 0 else 0.5
+        if self.half_width(math.exp(SMALLEST), sign) <= distance:
             return math.exp(SMALLEST)
-        log_p = optimize.brentq(
-            lambda u: self.half_width(math.exp(u)) - distance, SMALLEST, math.log(0.5), xtol=1e-10
-        )
-        return math.exp(float(log_p))
+
+        def missing(log_p: float) -> float:
+            return self.half_width(math.exp(log_p), sign) - distance
+
+        return math.exp(float(optimize.brentq(missing, SMALLEST, math.log(0.5), xtol=1e-10)))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Two-sided interval; unbounded where the pairs are too few for any."""
         tail = (1 - level) / 2
         if self.pairs < 2 or (self.error == 0 and 0.5**self.pairs > tail):
             return -math.inf, math.inf
-        half = self.half_width(tail)
-        return self.effect - half, self.effect + half
+        return self.effect - self.half_width(tail, -1), self.effect + self.half_width(tail, 1)
 
 
 def half_width(
-    tail: float, pairs: int, of_seeds: Spread, sentences: int, of_sentences: Spread
+    tail: float,
+    pairs: int,
+    of_seeds: Spread,
+    sentences: int,
+    of_sentences: Spread,
+    skew: float = 0.0,
 ) -> Spread:
     """Half-width of an interval that leaves `tail` on each side.
 
-    `of_seeds` and `of_sentences` are the two parts of the variance of the mean.
+    `of_seeds` and `of_sentences` are the two parts of the variance of the mean, `skew` is the
+    skewness of the seeds that this end of the interval is corrected for.
     """
-    squared = special.stdtrit(pairs - 1, tail) ** 2 * of_seeds
+    quantile = special.stdtrit(pairs - 1, tail)
+    quantile = quantile - skew * TWICE_JOHNSON * quantile**2 / math.sqrt(pairs)
+    squared = quantile**2 * of_seeds
     if sentences:
         squared = squared + special.stdtrit(sentences - 1, tail) ** 2 * of_sentences
     return np.sqrt(squared)
@@ -117,8 +132,12 @@ def half_width(
 def estimate(
     differences: Float[np.ndarray, " seeds"],
     parts: Float[np.ndarray, "seeds sentences"] | None = None,
+    plus: Float[np.ndarray, " seeds"] | None = None,
 ) -> Estimate:
-    """Return the mean difference; with `parts`, its error covers the sentences too."""
+    """Return the mean difference; with `parts`, its error covers the sentences too.
+
+    `plus` is what the differences are taken from: with it, they are corrected for their skewness.
+    """
     n = len(differences)
     effect = float(differences.mean()) if n else math.nan
     if n < 2:
@@ -126,9 +145,11 @@ def estimate(
     if np.ptp(differences) <= TIED * max(1.0, abs(effect)):
         return Estimate(effect, n, 0, 0.0, 0.0)
     spread = float(differences.var(ddof=1))
+    skewed = plus is not None and uneven(plus, plus - differences)
+    skew = skewness(differences) if skewed else None
     if parts is None or parts.shape[1] < 2:
-        return Estimate(effect, n, 0, spread, 0.0)
-    return Estimate(effect, n, parts.shape[1], spread, sentence_variance(parts))
+        return Estimate(effect, n, 0, spread, 0.0, skew)
+    return Estimate(effect, n, parts.shape[1], spread, sentence_variance(parts), skew)
 
 
 def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:

@@ -33,7 +33,9 @@ from ablate.study.seal import (
 
 Run = dict[str, Any]
 Rows = Int[np.ndarray, "sentences 10"]
+Groups = Int[np.ndarray, " sentences"]
 RUNS_OF = " of runs"  # of the arrays that say whose rows they are
+GROUPS_OF = " of groups"  # of the arrays that say which sentences belong together
 WIDTH = 10  # statistics of a sentence
 
 
@@ -42,6 +44,7 @@ class Evidence:
     """What is known of one sweep over one study.
 
     `statistics` holds sacreBLEU's sufficient statistics, by identity of the run and split.
+    `groups` holds the number of every sentence's group, by split, where a corpus names them.
     `registered` is the study as it was registered, empty where only its hash is known.
     """
 
@@ -53,6 +56,7 @@ class Evidence:
     screening: list[Run] = field(default_factory=list)
     statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
     registered: dict[str, Any] = field(default_factory=dict)
+    groups: dict[str, Groups] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Write all files; study.json with its seal comes last."""
@@ -60,7 +64,7 @@ class Evidence:
         _write_lines(folder / RUNS, self.runs)
         if self.screening:
             _write_lines(folder / SCREENING, self.screening)
-        _write_statistics(folder / STATISTICS, self.statistics)
+        _write_statistics(folder / STATISTICS, self.statistics, self.groups)
         self.seal(folder)
 
     def seal(self, folder: Path) -> None:
@@ -101,7 +105,8 @@ class Evidence:
             **{part: about[part] for part in (*PARTS, "registered")},
             runs=read_runs(folder / RUNS, factors),
             screening=read_runs(screening, factors) if screening.exists() else [],
-            statistics=_read_statistics(folder / STATISTICS),
+            statistics=(statistics := _read_statistics(folder / STATISTICS)),
+            groups=_read_groups(folder / STATISTICS, statistics),
         )
 
 
@@ -110,12 +115,14 @@ def _write_lines(path: Path, lines: list[Run]) -> None:
     write_text(path, text)
 
 
-def _write_statistics(path: Path, statistics: dict[str, dict[str, Rows]]) -> None:
+def _write_statistics(
+    path: Path, statistics: dict[str, dict[str, Rows]], groups: dict[str, Groups]
+) -> None:
     """One array per split, sentences x runs x statistics, as narrow as it can be.
 
     All runs of a sentence lie together, and LZMA sees that they are alike.
     """
-    arrays: dict[str, np.ndarray] = {}
+    arrays = {f"{split}{GROUPS_OF}": groups[split] for split in groups}
     for split in sorted({split for splits in statistics.values() for split in splits}):
         runs = {one: splits[split] for one, splits in sorted(statistics.items()) if split in splits}
         stacked = np.stack(list(runs.values()), 1)
@@ -128,7 +135,7 @@ def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
     found: dict[str, dict[str, Rows]] = {}
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            for split in (name for name in arrays if not name.endswith(RUNS_OF)):
+            for split in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
                 rows = arrays[split].swapaxes(0, 1).astype(np.int64, casting="safe")
                 if rows.shape[2:] != (WIDTH,):
                     raise ValueError(f"{split} has the shape {arrays[split].shape}")
@@ -138,4 +145,16 @@ def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
     except Exception as error:  # whatever zipfile, lzma, zlib and numpy raise for damaged bytes
         raise UserError(f"{path} cannot be read: {error}") from None
+    return found
+
+
+def _read_groups(path: Path, statistics: dict[str, dict[str, Rows]]) -> dict[str, Groups]:
+    """The groups of a file whose statistics could be read."""
+    with np.load(path, allow_pickle=False) as arrays:
+        names = [name for name in arrays if name.endswith(GROUPS_OF)]
+        found = {name.removesuffix(GROUPS_OF): arrays[name] for name in names}
+    for split, groups in found.items():
+        sizes = {len(splits[split]) for splits in statistics.values() if split in splits}
+        if groups.ndim != 1 or groups.dtype.kind not in "iu" or sizes != {len(groups)}:
+            raise UserError(f"{path}: the groups of {split} are not one number per sentence")
     return found

@@ -11,7 +11,7 @@ from ablate.record.arm import say
 from ablate.record.links import read_links, swept
 from ablate.record.sealed import read_result
 from ablate.study.command import command
-from ablate.study.evidence import Evidence, Rows, Run
+from ablate.study.evidence import Evidence, Groups, Rows, Run
 from ablate.study.form import check_runs
 from ablate.study.seal import read_about, read_json
 
@@ -49,6 +49,7 @@ def gather(sweep: Path) -> Evidence:
             _run(link, study["factors"], about["name"]) for link in read_links(sweep / SCREENING)
         ],
         statistics=statistics,
+        groups={split: one for link in links for split, one in _groups(link).items()},
     )
 
 
@@ -108,6 +109,16 @@ def _statistics(link: dict[str, Any]) -> dict[str, Rows]:
     _check(Path(link["evaluation"]), link["identity"])
     paths = sorted(Path(link["evaluation"]).glob(f"*{STATISTICS}"))
     return {path.name.removesuffix(STATISTICS): _rows(path) for path in paths}
+
+
+def _groups(link: dict[str, Any]) -> dict[str, Groups]:
+    """Numbers of the groups of test sentences, by split, where a corpus names them."""
+    found = {}
+    for path in sorted(Path(link.get("evaluation", "")).glob(f"*{STATISTICS}")):
+        with np.load(path, allow_pickle=False) as arrays:
+            if "groups" in arrays:
+                found[path.name.removesuffix(STATISTICS)] = arrays["groups"]
+    return found
 
 
 def _rows(path: Path) -> Rows:

@@ -7,7 +7,6 @@ from typing import Any
 from ablate.study import wording
 from ablate.study.contrast import Contrast
 from ablate.study.control import Control, control
-from ablate.study.estimate import estimate
 from ablate.study.evidence import Evidence, Run
 from ablate.study.exact import Exact
 from ablate.study.holm import Tests
@@ -74,6 +73,7 @@ def _exact(claim: Claim, found: Exact) -> dict[str, Any]:
         "interval": None,
         "p": {},
         "p_adjusted": {},
+        "p_look": {},
         "seeds": sorted({case.seed for case in found.cases}),
         "pairs": len(found.counted),
         "differences": [case.value for case in found.counted],
@@ -101,7 +101,8 @@ def _effect(
     more = decidable and (open_ or decision.grade == THERE)
     plans = kind.seeds_needed(claim, found, looks.following * shared) if more else {}
     turns = kind.turns(found, claim["alpha"]) if decidable else []
-    alone = kind.decide(kind.scaled(finding.p), claim["alpha"])
+    scaled = kind.scaled(finding.p)
+    alone = kind.decide(scaled, claim["alpha"])
     said = wording.sentence(claim, found, decision, least, plans, held)
     if alone != decision:
         said += f" Uncorrected for the file's other claims and for earlier looks it is {alone}."
@@ -113,6 +114,7 @@ def _effect(
         "interval": _bounded(found.interval(1 - claim["alpha"])),
         "p": finding.p,
         "p_adjusted": p_adjusted,
+        "p_look": {one: min(1.0, p / looks.spending) for one, p in scaled.items()},
         "seeds": paired.seeds if paired else [],
         "pairs": found.pairs,
         "differences": paired.differences.tolist() if paired else [],
@@ -151,8 +153,7 @@ def _converged(claim: Claim, paired: Contrast | None) -> dict[str, Any] | None:
     """The same over the pairs whose runs all finished; None for claims about those that did not."""
     if paired is None or claim["metric"] in UNSTABLE:
         return None
-    kept = paired.among_converged()
-    found = estimate(kept.differences, kept.parts)
+    found = paired.among_converged().estimate
     return {
         "pairs": found.pairs,
         "effect": None if math.isnan(found.effect) else found.effect,

@@ -25,9 +25,15 @@ def known(found: Any) -> bool:
 
 
 def halves(found: Estimate, pairs: int, tail: float) -> Float[np.ndarray, " values"]:
-    """Half-widths of the interval for equally likely values of the estimated spread."""
+    """Half-widths of the interval for equally likely values of the estimated spread.
+
+    Where seeds are corrected for their skewness, those of the longer end.
+    """
     of_seeds = found.seed_variance / pairs * _chi2(pairs - 1) / (pairs - 1)
-    return np.asarray(half_width(tail, pairs, of_seeds, found.sentences, found.sentence_variance))
+    widths = half_width(
+        tail, pairs, of_seeds, found.sentences, found.sentence_variance, abs(found.skewness or 0.0)
+    )
+    return np.asarray(widths)
 
 
 @lru_cache(maxsize=64)

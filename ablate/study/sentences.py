@@ -29,6 +29,15 @@ def contributions(rows: Int[np.ndarray, "sentences 10"]) -> Float[np.ndarray, " 
     return score * (1 + influence - influence.mean())  # the mean is 0 but for smoothed orders
 
 
+def by_group(
+    parts: Float[np.ndarray, "seeds sentences"], groups: Int[np.ndarray, " sentences"]
+) -> Float[np.ndarray, "seeds groups"]:
+    """Contributions of groups of sentences, in the same units: their mean is what it was."""
+    _, number = np.unique(groups, return_inverse=True)
+    sums = np.stack([np.bincount(number, weights=row) for row in parts])
+    return sums * sums.shape[1] / parts.shape[1]
+
+
 def _gradient(sums: Float[np.ndarray, " 10"]) -> Float[np.ndarray, " 10"]:
     """Gradient of log BLEU; an order without a match is smoothed and does not move."""
     sys_len, ref_len = sums[:2]

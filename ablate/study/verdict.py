@@ -25,6 +25,13 @@ class Decision:
         return f"{self.status}{mark}{self.grade}" if self.grade else self.status
 
 
+def side(p: dict[str, float], alpha: float) -> str:
+    """The status that p-values on the scale of alpha give; of two that hold, refuted."""
+    if p[REFUTED] <= alpha:
+        return REFUTED
+    return SUPPORTED if p[SUPPORTED] <= alpha else INCONCLUSIVE
+
+
 @dataclass(frozen=True)
 class Turn:
     """What a verdict is from this margin on, until the next turn."""

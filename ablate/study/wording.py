@@ -161,4 +161,4 @@ def _over(found: Tested) -> str:
         return f"({found.first} of {found.of_first} against {found.second} of {found.of_second})"
     rungs = f"(the least of {len(found.rungs)} levels) " if isinstance(found, Ladder) else ""
     seeds = f"{rungs}over {found.pairs} seed{'s' * (found.pairs != 1)}"
-    return f"{seeds} and {found.sentences} test sentences" if found.sentences else seeds
+    return f"{seeds} and {found.sentences} {found.units}" if found.sentences else seeds

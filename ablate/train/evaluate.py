@@ -20,6 +20,7 @@ def evaluate(
         task.split = split
         with tests.phase("test"):
             trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
-        tests.keep(split, task.evaluation.hypotheses(), task.evaluation.statistics())
+        made = task.evaluation.hypotheses(), task.evaluation.statistics()
+        tests.keep(split, *made, task.data.groups(split))
     about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
     return tests.finish("finished", task.measured, **about)

@@ -104,3 +104,18 @@ def test_the_yaml_sets_every_argument_and_no_other(level):
     leaf = OmegaConf.to_container(OmegaConf.load(folder / f"{level}.yaml"), resolve=False)
     target = get_object(leaf.pop("_target_"))
     assert set(leaf) == set(inspect.signature(target).parameters)
+
+
+def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, parallel):
+    given = {name: write(tmp_path / name, PAIRS) for name in ("tr", "va", "te")}
+    corpus = parallel(given["tr"], validation=given["va"], test=given["te"])
+    plain = corpus.fingerprint()
+    assert corpus.groups("test") is None
+    names = [f"document {i // 10}" for i in range(30)]
+    (tmp_path / "te.groups").write_text("\n".join(names) + "\n")
+    assert corpus.groups("test") == names
+    assert corpus.groups("validation") is None
+    assert corpus.fingerprint() != plain
+    (tmp_path / "te.groups").write_text("one\n")
+    with pytest.raises(UserError, match="te.groups has 1 lines; it must have one per pair, 30"):
+        corpus.groups("test")

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from ablate.calibration import calibrate
-from ablate.calibration.planned import PROMISES
-from ablate.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
+from ablate.calibration.check import Row, failures
 from ablate.calibration.simulate import KINDS, Design
+from ablate.calibration.stress import stress
 from ablate.calibration.tables import document
 from ablate.calibration.trial import OURS, Trial
 from ablate.study.estimate import estimate
@@ -95,9 +96,28 @@ def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
         kind: {f"{name}{part}": 0.8 for name in PROMISES for part in ("", ": planned", ": seeds")}
         for kind in KINDS
     }
-    text = document(results, promises, 1, 1000, 2.0)
+    text = document(results, promises, stress(1, [3, 5]), 1, 1000, 2.0)
     assert "## False verdicts" in text
+    assert all(f"| {row}, 5 |" in text for row in ("skewed", "0.3", "2 BLEU apart"))
     assert all(text.count(f"| {kind}, 3 |") == 3 for kind in KINDS)
+
+
+@pytest.mark.parametrize(("wrong", "fails"), [(50, 0), (65, 0), (80, 1), (1000, 1)])
+def test_a_row_fails_where_its_lower_bound_is_above_its_level(wrong, fails):
+    rows = [Row("one", wrong / 1000, 0.05, 1000), Row("other", 0.0, 0.025, 1000)]
+    lower = binomtest(wrong, 1000, alternative="greater").proportion_ci(1 - 0.01 / 2).low
+    assert bool(failures(rows)) == (lower > 0.05) == bool(fails)
+
+
+def test_the_exit_status_says_that_a_row_failed(command, monkeypatch, tmp_path):
+    monkeypatch.setattr(calibrate, "calibrate", lambda *_: {})
+    monkeypatch.setattr(calibrate, "keep", lambda *_: {})
+    page = tmp_path / "calibration.md"
+    for share, status in ((0.05, 0), (0.5, 1)):
+        missed = {("0.1", 5): {"documents named": share, "not named": share}}
+        monkeypatch.setattr("ablate.calibration.stress.stress", lambda *_, found=missed: found)
+        assert command("calibrate", "sweeps=1000", "seeds=5", f"to={page}")[0] == status
+    assert "0.1, 5, documents named: 50.0 %, allowed is 5.0 %" in page.read_text()
 
 
 @pytest.mark.parametrize(

@@ -305,6 +305,14 @@ def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(tuned):
     assert "optimizer.lr" not in tuned("adam", "sgd", values=("adam", "sgd"))
 
 
+def test_replicates_at_an_end_of_what_was_tried_are_counted(arms, claim, evidence):
+    runs = [run | {"tuned": {"value": 0.4 if run["seed"] else 0.2}} for run in arms(*CLOSE)]
+    tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4]}
+    said = " ".join(conclude(evidence(runs, claim(), tune=tune))["caveats"])
+    of = len(runs) // 2
+    assert f"the largest for pre_ln ({of - 1} of {of} runs) and post_ln ({of - 1} of {of}" in said
+
+
 @pytest.mark.parametrize(("larger", "told"), [(1009, False), (1011, True)])
 def test_arms_that_differ_in_parameters_are_named_once(claim, arms, evidence, larger, told):
     runs = arms(*CLOSE)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from ablate.study.estimate import BOTH, SEEDS, components, estimate
+from ablate.study.estimate import SEEDS, components, estimate
 from ablate.study.signs import sign_flip
 
 PAIRS = np.random.default_rng(0).normal([3.0, 2.0], 1.0, (8, 2))
@@ -54,7 +54,7 @@ def test_shared_sentences_make_the_interval_longer_and_more_seeds_do_not_help():
     rng = np.random.default_rng(3)
     parts = crossed(40, 500, 0.2, 1.0, 0.3, rng)
     found = estimate(parts.mean(1), parts)
-    assert found.levels_of_noise == BOTH
+    assert found.levels_of_noise == "seeds and test sentences"
     assert found.error == pytest.approx(1.0, rel=0.1)
     assert estimate(parts.mean(1)).error < 0.1
 

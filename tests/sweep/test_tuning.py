@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from ablate.errors import UserError
 from ablate.sweep.cell import Cell
-from ablate.sweep.tuning import choose, screening_jobs, tuned_jobs
+from ablate.sweep.tuning import choose, screening_jobs, screening_seeds, tuned_jobs
 
 TUNE = {"key": "lr", "values": [1, 2], "seeds": [8, 9], "metric": "val/nll", "better": "lower"}
 
@@ -17,40 +17,53 @@ def cell(arm, seed):
     return Cell(0, arm, tuple(overrides), config)
 
 
-def link(arm, value, nll, status="finished"):
+def link(arm, value, nll, status="finished", seed=8):
     return {
         "levels": {"arm": arm},
+        "seed": seed,
         "tuned": {"key": "lr", "value": value},
         "metrics": {"val/nll": nll, "unigram_nll": 5.0},
         "status": status,
     }
 
 
-def test_every_arm_is_screened_once_with_every_value_and_seed():
+def test_every_arm_is_screened_with_every_value_by_every_replicate():
     jobs = screening_jobs([cell(arm, seed) for arm in "ab" for seed in (1, 2, 3)], TUNE)
-    assert len(jobs) == 8
-    assert jobs[0] == ("arm=a", "lr=1", "seed=8", "test_splits=[]")
+    assert len(jobs) == len(set(jobs)) == 2 * 3 * 2
+    assert jobs[:3] == [
+        ("arm=a", "lr=1", "seed=8", "test_splits=[]"),
+        ("arm=a", "lr=2", "seed=8", "test_splits=[]"),
+        ("arm=a", "lr=1", "seed=9", "test_splits=[]"),
+    ]
 
 
-def test_a_seed_of_the_verdict_may_not_choose():
-    with pytest.raises(UserError, match="seed 8 is one of the verdict"):
-        screening_jobs([cell("a", 8)], TUNE)
+def test_too_few_screening_seeds_are_counted_on_and_too_many_are_left():
+    cells = [cell(arm, seed) for arm in "ab" for seed in (3, 1, 2, 4)]
+    assert screening_seeds(cells, TUNE) == {1: 8, 2: 9, 3: 10, 4: 11}
+    assert screening_seeds(cells[:1], TUNE) == {3: 8}
 
 
-def test_the_best_mean_is_chosen_for_each_arm():
-    links = [link("a", 1, 3.0), link("a", 1, 1.0), link("a", 2, 1.9), link("a", 2, 1.9)]
-    links += [link("b", 1, 1.0), link("b", 2, 2.0)]
-    jobs = tuned_jobs([cell("a", 1), cell("b", 1)], links, TUNE)
-    assert jobs == [("arm=a", "seed=1", "lr=2"), ("arm=b", "seed=1", "lr=1")]
+@pytest.mark.parametrize(("seeds", "shared"), [((8,), 8), ((1, 2, 10), 10)])
+def test_a_seed_of_the_verdict_may_not_choose(seeds, shared):
+    with pytest.raises(UserError, match=f"seed {shared} is one of the verdict"):
+        screening_jobs([cell("a", seed) for seed in seeds], TUNE)
+
+
+def test_every_replicate_of_an_arm_takes_what_its_own_screening_found():
+    links = [link("a", 1, 3.0), link("a", 2, 1.9), link("a", 1, 1.0, seed=9)]
+    links += [link("a", 2, 1.9, seed=9), link("b", 1, 1.0), link("b", 2, 2.0)]
+    jobs = tuned_jobs([cell("a", 1), cell("a", 2)], links, TUNE)
+    assert jobs == [("arm=a", "seed=1", "lr=2"), ("arm=a", "seed=2", "lr=1")]
+    assert tuned_jobs([cell("b", 1)], links, TUNE) == [("arm=b", "seed=1", "lr=1")]
 
 
 def test_a_diverged_run_counts_against_its_value():
     links = [link("a", 1, 0.1, "diverged"), link("a", 2, 4.0)]
-    assert choose(links, TUNE, {"arm": "a"}) == 2
-    assert choose(links, {**TUNE, "better": "higher"}, {"arm": "a"}) == 1
+    assert choose(links, TUNE, {"arm": "a"}, 8) == 2
+    assert choose(links, {**TUNE, "better": "higher"}, {"arm": "a"}, 8) == 1
 
 
 def test_an_arm_without_any_result_ends_the_sweep():
     failed = {**link("a", 1, 1.0, "failed"), "error": "no space"}
     with pytest.raises(UserError, match="every run of .*failed.*no space"):
-        choose([failed], TUNE, {"arm": "a"})
+        choose([failed], TUNE, {"arm": "a"}, 8)

@@ -1,9 +1,11 @@
 """Measure on simulated sweeps how often verdicts are wrong, as a table per question.
 
-Takes about ten minutes of one core, on all cores.
+Takes about ten minutes of one core, on all cores. The exit status is 1 where a share of errors is
+above what is allowed by more than the simulation's own chance.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from ablate.cli.parser import PATH, Parser, several, whole
@@ -23,12 +25,17 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the tables cannot be written.
     """
     from ablate.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep
-    from ablate.calibration.tables import document
+    from ablate.calibration.check import failures
+    from ablate.calibration.stress import stress
+    from ablate.calibration.tables import checked, document
     from ablate.record.files import write_text, writing
 
     shares = calibrate(arguments.sweeps, arguments.seeds)
     kept = keep(shares, arguments.sweeps)
-    text = document(shares, kept, arguments.sweeps, SENTENCES, MARGIN)
+    weak = stress(arguments.sweeps, arguments.seeds)
+    text = document(shares, kept, weak, arguments.sweeps, SENTENCES, MARGIN)
     with writing(arguments.to):
         write_text(arguments.to, text)
     print(text)
+    if failures(checked(shares, kept, weak, arguments.sweeps)):
+        sys.exit(1)

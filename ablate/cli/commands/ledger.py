@@ -30,13 +30,14 @@ def run(arguments: argparse.Namespace) -> None:
 
     from ablate.ledger.claims import read_claims
     from ablate.ledger.entries import FILTERS, join, pick
+    from ablate.ledger.family import with_family
     from ablate.ledger.table import lines, summary
     from ablate.ledger.verdicts import collect, latest
 
     found, warnings = collect(arguments.experiments, arguments.results)
     for warning in warnings:
         print(f"ablate ledger: {warning}", file=sys.stderr)
-    entries = join(read_claims(), latest(found))
+    entries = join(read_claims(), with_family(latest(found)))
     wanted = {key: value for key, value in vars(arguments).items() if key in FILTERS and value}
     picked = pick(entries, wanted, arguments.text or "")
     console = Console()

@@ -15,7 +15,7 @@ from scipy import optimize
 
 from ablate.errors import UserError
 from ablate.study.contrast import Contrast, contrast
-from ablate.study.estimate import Estimate, estimate
+from ablate.study.estimate import Estimate
 from ablate.study.evidence import Evidence, Run
 from ablate.study.exact import Exact
 from ablate.study.floor import nothing_learned
@@ -73,7 +73,7 @@ class Kind(ABC):
             paired = contrast(claim, evidence)
         except ContrastError as problem:
             return self.without(claim, str(problem))
-        found = estimate(paired.differences, paired.parts)
+        found = paired.estimate
         if why := nothing_learned(claim, evidence):
             return self.without(claim, why, found, paired)
         return self.with_effect(claim, found, paired)

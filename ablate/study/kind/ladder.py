@@ -40,6 +40,11 @@ class Ladder:
         return self.told.sentences
 
     @property
+    def units(self) -> str:
+        """What is counted there."""
+        return self.told.units
+
+    @property
     def error(self) -> float:
         """Standard error of that difference."""
         return self.told.error

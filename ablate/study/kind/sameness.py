@@ -6,7 +6,7 @@ only mean that these runs could not have shown any.
 
 from ablate.study.holm import Tests
 from ablate.study.kind.base import Claim, Kind
-from ablate.study.verdict import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
+from ablate.study.verdict import SUPPORTED, Decision, side
 
 
 class Sameness(Kind):
@@ -17,9 +17,7 @@ class Sameness(Kind):
 
     def decide(self, p: Tests, alpha: float) -> Decision:
         """Refuted where the loss is shown, supported where it is excluded."""
-        if p[REFUTED] <= alpha:
-            return Decision(REFUTED)
-        return Decision(SUPPORTED if p[SUPPORTED] <= alpha else INCONCLUSIVE)
+        return Decision(side(p, alpha))
 
     def named(self, claim: Claim) -> dict[str, float]:
         """Arms that are truly equal, or differ by what the claim plans for."""

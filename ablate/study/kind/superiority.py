@@ -24,6 +24,7 @@ from ablate.study.verdict import (
     THERE,
     Decision,
     Turn,
+    side,
 )
 
 
@@ -43,12 +44,12 @@ class Superiority(Kind):
 
     def decide(self, p: Tests, alpha: float) -> Decision:
         """See the head of this module."""
-        there = p[SUPPORTED] <= alpha
-        if p[REFUTED] <= alpha:
-            return Decision(REFUTED, SMALLER if there else "")
-        if not there:
-            return Decision(INCONCLUSIVE)
-        return Decision(SUPPORTED, AT_LEAST if p.get(AT_LEAST, 1.0) <= alpha else THERE)
+        status = side(p, alpha)
+        if status == REFUTED:
+            return Decision(status, SMALLER if p[SUPPORTED] <= alpha else "")
+        if status == INCONCLUSIVE:
+            return Decision(status)
+        return Decision(status, AT_LEAST if p.get(AT_LEAST, 1.0) <= alpha else THERE)
 
     def turns(self, found: Any, alpha: float) -> list[Turn]:
         """At the ends of the interval."""

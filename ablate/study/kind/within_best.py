@@ -15,7 +15,7 @@ from scipy import stats
 from ablate.errors import UserError
 from ablate.record.arm import say
 from ablate.study.contrast import contrast
-from ablate.study.estimate import Estimate, estimate
+from ablate.study.estimate import Estimate
 from ablate.study.evidence import Evidence
 from ablate.study.floor import nothing_learned
 from ablate.study.holm import Tests
@@ -63,7 +63,7 @@ class WithinBest(NonInferiority):
         if not asked:
             return self.without(claim, f"no other level of {claim['over']} was run")
         paired = {name: contrast(one, evidence) for name, one in asked.items()}
-        rungs = {name: estimate(one.differences, one.parts) for name, one in paired.items()}
+        rungs = {name: one.estimate for name, one in paired.items()}
         ladder = Ladder(rungs, claim["alpha"])
         told, shown = asked[ladder.lowest], paired[ladder.lowest]
         floors = [nothing_learned(one, evidence) for one in asked.values()]

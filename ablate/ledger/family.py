@@ -1,0 +1,61 @@
+"""What the verdicts are when all that the ledger shows are one family: its errors are bounded too.
+
+A study corrects for its own claims; a hundred studies of nothing would still hold some verdicts.
+The family is every verdict that chance could make, over claims, readings, experiments and regimes:
+all that are shown but the exact ones. Its p-values are those of a claim alone, already paid for
+earlier looks. Holm's correction over them bounds the chance that any verdict is false, its two
+directions as ablate.study.holm counts them; the rate by Benjamini and Yekutieli bounds the expected
+share of false ones among those that it keeps.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ablate.ledger.verdicts import Finding
+from ablate.study.discovery import false_discovery_rates
+from ablate.study.holm import adjust
+from ablate.study.verdict import INCONCLUSIVE, side
+
+Findings = dict[str, list[Finding]]
+
+
+def with_family(claims: Findings) -> Findings:
+    """The verdicts of every claim, each with the one that the whole ledger leaves of it."""
+    tested = [one for findings in claims.values() for one in findings if one.p]
+    held = adjust([one.p for one in tested], [one.alpha for one in tested])
+    rates = false_discovery_rates([min(one.p.values()) for one in tested])
+    found = {
+        id(one): replace(one, ledger_wide=side(p, one.alpha), discovery=rate)
+        for one, p, rate in zip(tested, held, rates, strict=True)
+    }
+    return {name: [found.get(id(one), one) for one in claims[name]] for name in claims}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Verdicts that chance could make, those that decide, and how many of them are lost."""
+
+    tested: int
+    decided: int
+    by_holm: int
+    by_discovery: int
+
+    def __str__(self) -> str:
+        """As the summary of the ledger says it."""
+        return (
+            f"of {self.decided} decisive verdicts that chance could make ({self.tested} in all), "
+            f"{self.by_holm} would not stand by Holm over the ledger and {self.by_discovery} by "
+            "its false-discovery rate"
+        )
+
+
+def changes(findings: Iterable[Finding]) -> Changes:
+    """What the family takes away."""
+    tested = [one for one in findings if one.p]
+    decided = [one for one in tested if one.verdict != INCONCLUSIVE]
+    return Changes(
+        len(tested),
+        len(decided),
+        sum(one.ledger_wide != one.verdict for one in decided),
+        sum(one.discovery > one.alpha for one in decided),
+    )

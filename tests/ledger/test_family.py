@@ -1,0 +1,59 @@
+"""All verdicts of the ledger as one family: what it takes away, and what it says of that."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from ablate.study.discovery import false_discovery_rates
+
+IDS = ("pe_unique", "no_pe_bag_of_words", "preln_solves_gradient_problem")
+
+
+def set_p(folders, name, *p):
+    """Give the claims of an experiment these p-values of "supported"."""
+    path = folders / "experiments" / name / "verdict.json"
+    whole = json.loads(path.read_text())
+    for claim, one in zip(whole["claims"], p, strict=True):
+        claim |= {"alpha": 0.05, "p_look": {"supported": one, "refuted": 1.0}}
+    path.write_text(json.dumps(whole))
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 40])
+def test_false_discovery_rates_are_those_of_scipy(k):
+    p = np.random.default_rng(k).uniform(0, 0.2, k)
+    expected = stats.false_discovery_control(p, method="by") if k else []
+    assert false_discovery_rates(p.tolist()) == pytest.approx(expected)
+
+
+def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folders, command):
+    p = (0.001, 0.03, 0.04)
+    verdict("experiments/a", dict.fromkeys(IDS[:2], "supported"))
+    set_p(folders, "a", *p[:2])
+    verdict("experiments/b", {IDS[2]: "supported"}, data="multi30k")
+    set_p(folders, "b", p[2])
+    verdict("experiments/c", {"pe_range_unit": "refuted"}, kind="exact")
+    status, output, errors = command("ledger", "verdict=tested")
+    assert (status, errors) == (0, "")
+    kept = multipletests(p, 0.05, "holm")[0]
+    assert kept.tolist() == [True, False, False]
+    flat = " ".join(output.split())
+    assert flat.count("ledger-wide supported") == 1
+    assert flat.count("ledger-wide inconclusive") == 2
+    assert flat.endswith(
+        "of 3 decisive verdicts that chance could make (3 in all), 2 would not stand by Holm over "
+        "the ledger and 2 by its false-discovery rate"
+    )
+    assert command("ledger", "page=ledger.html")[0] == 0
+    page = (folders / "ledger.html").read_text()
+    assert "ledger-wide: inconclusive, false-discovery rate 0.073" in page
+    assert "2 would not stand by Holm over the ledger" in page
+
+
+def test_what_is_shown_does_not_change_the_family(verdict, folders, command):
+    verdict("experiments/a", dict.fromkeys(IDS[:2], "supported"))
+    set_p(folders, "a", 0.03, 0.2)
+    for filters in ((), (f"text={IDS[0]}",)):
+        assert "ledger-wide inconclusive" in " ".join(command("ledger", *filters)[1].split())

@@ -1,0 +1,85 @@
+"""Test sentences that come in groups: the interval covers other groups, and says so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ablate.calibration.stress import of_groups
+from ablate.errors import UserError
+from ablate.record.files import write_arrays
+from ablate.study.conclude import conclude
+from ablate.study.evidence import Evidence
+from ablate.study.gather import _groups
+from ablate.study.sentences import by_group
+
+SWEEPS = 400
+DOCUMENTS = np.repeat(np.arange(20), 10)
+
+
+@pytest.mark.parametrize("correlation", [0.1, 0.3])
+def test_intervals_over_documents_miss_as_rarely_as_alpha(correlation):
+    found = of_groups(correlation, 10, SWEEPS, np.random.default_rng(0))
+    assert found["documents named"] <= 0.05 + 2.6 * (0.05 * 0.95 / SWEEPS) ** 0.5
+    assert found["not named"] > 0.12
+
+
+def test_contributions_of_groups_have_the_mean_of_those_of_sentences():
+    parts = np.random.default_rng(1).normal(size=(3, 60))
+    names = np.random.default_rng(2).integers(0, 7, 60) * 5
+    found = by_group(parts, names)
+    assert found.shape == (3, 7)
+    assert found.mean(1) == pytest.approx(parts.mean(1))
+    alone = by_group(parts, np.arange(60))
+    assert alone == pytest.approx(parts)
+
+
+@pytest.fixture
+def judge(evidence, claim, translated):
+    """The verdict on two arms whose test sentences come in these groups."""
+
+    def conclusion(groups):
+        runs, statistics = translated(5)
+        found = evidence(runs, claim(metric="test/bleu"), statistics=statistics)
+        return conclude(replace(found, groups=groups))["claims"][0]
+
+    return conclusion
+
+
+def test_a_verdict_counts_groups_and_says_so(judge):
+    alone, grouped = judge({}), judge({"test": DOCUMENTS})
+    assert grouped["effect"] == alone["effect"]
+    assert grouped["differences"] == alone["differences"]
+    assert grouped["interval"] != alone["interval"]
+    assert alone["levels_of_noise"] == "seeds and test sentences"
+    assert grouped["levels_of_noise"] == "seeds and groups of test sentences"
+    assert "over 5 seeds and 20 groups of test sentences" in grouped["sentence"]
+    assert judge({"test": np.arange(200)})["interval"] == pytest.approx(alone["interval"])
+
+
+def test_groups_survive_being_written_and_must_fit(saved, translated, tmp_path):
+    runs, statistics = translated(3)
+    for run in runs:
+        run["metrics"]["test/nll"] = 2.0
+    first = Evidence.load(saved(runs, statistics=statistics))
+    assert first.groups == {}
+    replace(first, groups={"test": DOCUMENTS}).save(tmp_path / "grouped")
+    found = Evidence.load(tmp_path / "grouped")
+    np.testing.assert_array_equal(found.groups["test"], DOCUMENTS)
+    assert found.statistics.keys() == first.statistics.keys()
+    path = tmp_path / "grouped" / "statistics.npz"
+    with np.load(path) as arrays:
+        short = {**arrays, "test of groups": DOCUMENTS[:-1]}
+    write_arrays(path, short)
+    with pytest.raises(UserError, match="groups of test are not one number per sentence"):
+        Evidence.read(tmp_path / "grouped")
+
+
+def test_the_groups_that_a_test_kept_are_gathered(tmp_path):
+    rows = np.zeros((200, 10), dtype=np.int64)
+    write_arrays(tmp_path / "test.stats.npz", {"bleu": rows, "groups": DOCUMENTS})
+    write_arrays(tmp_path / "test_long.stats.npz", {"bleu": rows})
+    found = _groups({"evaluation": str(tmp_path)})
+    assert list(found) == ["test"]
+    np.testing.assert_array_equal(found["test"], DOCUMENTS)
+    assert _groups({}) == {}
