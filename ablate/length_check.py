@@ -25,9 +25,11 @@ def check_lengths(
         parts: `search` and `validation_search`, as `ablate.run.make_parts` returns them.
     """
     sources, targets = zip(*_needs(config, data, parts), strict=True)
+    pairs = zip(sources, targets, strict=True)
+    both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}") for src, tgt in pairs]
     longest = model.limits()
-    for side, needs in (("source", sources), ("target", targets)):
-        limit, (tokens, what) = longest[side], max(needs)
+    for side, needs in (("source", sources), ("target", targets), ("both", both)):
+        limit, (tokens, what) = longest.get(side), max(needs)
         if limit is not None and tokens > limit:
             raise UserError(
                 f"model.position.max_length={limit} is too short for {what}, which may have "
@@ -39,7 +41,7 @@ def _needs(
     config: DictConfig, data: TextData, parts: Mapping[str, Any]
 ) -> Iterator[tuple[Need, Need]]:
     """Yield what training, validation and each test need of encoder and decoder."""
-    src, tgt = data.longest("train")
+    src, tgt = parts["task"].longest(*data.longest("train"))
     yield (src, "the sources of train"), (tgt, "the targets of train")
     if not parts["task"].generates:
         return

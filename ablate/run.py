@@ -29,6 +29,7 @@ from ablate.progress_bar import StepBar
 from ablate.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.seeding import seed_dropout, seed_of
 from ablate.summary import announce, conclude
+from ablate.task.base import Task
 from ablate.tracking.files import check_name
 from ablate.tracking.record import Record
 from ablate.tracking.tracking import Tracking
@@ -123,15 +124,17 @@ def hush_lightning() -> None:
 def prepare_data(config: DictConfig) -> TextData:
     """Read the corpus and build its vocabulary and token ids, or find them in the cache."""
     batch: Any = OmegaConf.to_object(config.batch)
+    task: Task = construct(config.task)
     data = TextData(
         corpus=construct(config.data),
         scheme=construct(config.tokenizer),
-        collate=construct(config.task).batch,
+        collate=task.batch,
         batch=batch,
         cache_dir=config.paths.cache,
         seed=seed_of(config),
     )
     data.prepare()
+    task.begin(data.tokenizers)
     return data
 
 

@@ -45,6 +45,7 @@ MEASURES = {
     "bleu_tokenised": Measure("BLEU, lower-cased tokens", "points"),
     "chrf": Measure("chrF", "points"),
     "nll": Measure("nll", "nats per token", 3),
+    "perplexity": Measure("perplexity", "per token"),
     "length_ratio": Measure("length ratio", "translation / reference tokens", 3),
     "calibration_error": Measure("expected calibration error", "probability", 3),
     "accuracy": Measure("accuracy of the likeliest token", "share", 3),

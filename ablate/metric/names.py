@@ -1,20 +1,15 @@
 """The metrics that a run has: the one list by which the metric of a claim is checked."""
 
 import difflib
+from typing import Any
 
+from hydra.utils import get_class
 from omegaconf import DictConfig
 
 from ablate.construct import construct
 from ablate.errors import UserError
 from ablate.study.outcome import UNSTABLE
 
-VALIDATED = ("nll", "bleu")
-# `changed` is one of a pair of runs, of their sentences in this split
-TESTED = (
-    *(*VALIDATED, "bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy"),
-    "changed",
-)
-STACKS = ("encoder", "decoder")
 TRAINED = ("unigram_nll", "parameters", "steps")
 HEADS = ("heads/encoder_self", "heads/decoder_self", "heads/decoder_cross")
 
@@ -23,12 +18,14 @@ def metric_names(config: DictConfig) -> set[str]:
     """Keys of all metrics that a run with this config can have."""
     if config.probe is not None:
         return {"parameters", *(f"probe/{name}" for name in construct(config.probe).measures)}
-    layers = zip(STACKS, (config.model.n_layers, config.model.n_decoder_layers), strict=True)
-    parts = [f"{stack}.{i}" for stack, number in layers for i in range(number)]
-    parts += [f"{stack}_ratio" for stack in STACKS]
+    model: Any = get_class(config.model["_target_"])
+    task: Any = get_class(config.task["_target_"])
+    layers = {stack: config.model[key] for stack, key in model.stacks.items()}
+    parts = [f"{stack}.{i}" for stack, number in layers.items() for i in range(number)]
+    parts += [f"{stack}_ratio" for stack in layers]
     gradients = {f"gradient/{when}/{part}" for when in ("first", "last") for part in parts}
-    scores = {f"{split}/{name}" for split in config.test_splits for name in TESTED}
-    validated = {f"val/{name}" for name in VALIDATED}
+    scores = {f"{split}/{name}" for split in config.test_splits for name in task.tested}
+    validated = {f"val/{name}" for name in task.validated}
     return {*TRAINED, *HEADS, *UNSTABLE, *gradients, *scores, *validated}
 
 

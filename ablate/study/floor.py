@@ -16,7 +16,7 @@ from ablate.words import measure
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
 # The metric, on the same sentences, that tells whether anything was learned.
 TOLD_BY = {
-    **dict.fromkeys(("nll", "accuracy", "calibration_error"), "nll"),
+    **dict.fromkeys(("nll", "perplexity", "accuracy", "calibration_error"), "nll"),
     **dict.fromkeys(("bleu", "bleu_tokenised", "chrf", "length_ratio", "changed"), "bleu"),
 }
 UNLEARNED = ("probe", "gradient", "parameters", "steps", "unigram_nll")  # they have no floor

@@ -2,7 +2,7 @@
 
 results/runs/<training identity>/tests/<identity>/
     config.yaml         the keys that act only in testing     identity.json
-    test.hyp            translations, one line per sentence   test.stats.npz  BLEU statistics
+    test.hyp            translations, one line per sentence   test.stats.npz  of each of them
     result.json         status and scores; exists only when the evaluation has ended
 """
 
@@ -32,8 +32,9 @@ class EvaluationRecord(Part):
             self.clear()
             self.describe(self.parts["config"])
 
-    def keep(self, split: str, lines: list[str], statistics: np.ndarray) -> None:
-        """Keep the translations of a split and their BLEU statistics, one row per sentence."""
-        if self.writes:
+    def keep(self, split: str, lines: list[str], statistics: dict[str, np.ndarray]) -> None:
+        """Keep the translations of a split, if any, and its statistics, one row per sentence."""
+        if self.writes and lines:
             write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
-            write_arrays(self.folder / f"{split}.stats.npz", {"bleu": statistics})
+        if self.writes:
+            write_arrays(self.folder / f"{split}.stats.npz", statistics)

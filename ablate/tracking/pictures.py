@@ -55,9 +55,7 @@ def draw_attention(task: Training, one: Batch) -> Iterator[tuple[str, Image.Imag
     for name, weights in attention_weights(task.model, inputs).items():
         side, number, kind = name.split(".")
         last[side, kind] = int(number) + 1, weights
-    tokenizers = task.data.tokenizers
-    source = _tokens("source token", tokenizers.src.pieces(one.inputs[0][0].tolist()))
-    target = _tokens("reference token", tokenizers.tgt.pieces(one.inputs[-1][0].tolist()))
+    axes = {stack: _axis(task, one, stack) for stack in task.model.reads}
     for (side, kind), (layer, weights) in last.items():
         heads = weights[0, :HEADS].float().cpu().numpy()
         yield (
@@ -65,8 +63,8 @@ def draw_attention(task: Training, one: Batch) -> Iterator[tuple[str, Image.Imag
             heatmaps(
                 f"{side}, layer {layer}, {kind}-attention: row reads from column",
                 {f"head {number}": values for number, values in enumerate(heads, start=1)},
-                x=source if side == "encoder" or kind == "cross" else target,
-                y=source if side == "encoder" else target,
+                x=axes["encoder" if kind == "cross" else side],
+                y=axes[side],
                 scale=Scale("attention weight", 0.0, float(heads.max()), "viridis"),
             ),
         )
@@ -96,6 +94,16 @@ def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
         y=_numbers("position (tokens from the start)", length),
         scale=Scale("added to the embedding", -top, top, "cividis"),
     )
+
+
+def _axis(task: Training, one: Batch, stack: str) -> Axis:
+    """The tokens that a stack reads of one example."""
+    tokenizers = task.data.tokenizers
+    sides = [tokenizers.src] * (len(one.inputs) - 1) + [tokenizers.tgt]
+    names = [*["source"] * (len(one.inputs) - 1), "reference"]
+    read = list(zip(one.inputs, sides, names, strict=True))[task.model.reads[stack]]
+    pieces = [piece for ids, side, _ in read for piece in side.pieces(ids[0].tolist())]
+    return _tokens(f"{' and '.join(name for *_, name in read)} token", pieces)
 
 
 def _tokens(name: str, tokens: list[str]) -> Axis:

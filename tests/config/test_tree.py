@@ -19,7 +19,13 @@ LEAVES = sorted(
 )
 EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # Corpora and tokenizers that need something from the user.
-NEEDS = {"data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"]}
+NEEDS = {
+    "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
+    "data=language": [
+        *(f"data.{split}=x" for split in ("train", "validation", "test")),
+        "data.language=aa",
+    ],
+}
 
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=str)
