@@ -64,6 +64,7 @@ lint: $(READY) ## style, types, spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell ablate bench conf docs experiments hydra_plugins README.md CHANGELOG.md
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 type: $(READY) ## types alone
 	$(BIN)/mypy

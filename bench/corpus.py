@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
+from ablate.config.schema import Batching
 from ablate.data.cache import open_cache
 from ablate.data.module import TextData
 from ablate.data.parallel import Parallel
 from ablate.data.scheme.bpe import Bpe
 from ablate.errors import UserError
-from ablate.schema import Batching
 from bench.command import environment, finish, start, told
 
 DEFAULTS = {"pairs": 5_000_000, "small": 10_000, "seed": 1, "folder": None, "out": None}

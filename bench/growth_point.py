@@ -14,12 +14,12 @@ import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig
 
-from ablate.allocator import keep_memory
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import BOS, EOS
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
-from ablate.run import build_model, hush_lightning, prepare_data
+from ablate.train.allocator import keep_memory
+from ablate.train.run import build_model, hush_lightning, prepare_data
 from bench.ours import Stopwatch, compose, fit, peak_mib
 
 TOKENS = 4096  # of every batch: one sentence of the longest, 64 of the shortest

@@ -22,15 +22,15 @@ import torch
 from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
 
-from ablate.allocator import keep_memory
-from ablate.construct import construct
+from ablate.config.construct import construct
+from ablate.config.precision import settle
+from ablate.config.schema import CONF
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model
-from ablate.precision import settle
-from ablate.run import hush_lightning, make_model, make_parts, prepare_data
-from ablate.schema import CONF
+from ablate.train.allocator import keep_memory
 from ablate.train.module import Training
+from ablate.train.run import hush_lightning, make_model, make_parts, prepare_data
 
 DECODING_BATCH = 100
 

@@ -22,16 +22,16 @@ import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.allocator import keep_memory
 from ablate.data.loader import TrainingLoader
-from ablate.interruption import Interruption
-from ablate.resume import StateKeeper
-from ablate.run import hush_lightning, make_model, make_parts, make_trainer, prepare_data
+from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
-from ablate.tracking.record import Record
-from ablate.tracking.tracking import Tracking
+from ablate.train.allocator import keep_memory
+from ablate.train.interruption import Interruption
 from ablate.train.module import Training
-from ablate.weights import WeightKeeper
+from ablate.train.resume import StateKeeper
+from ablate.train.run import hush_lightning, make_model, make_parts, make_trainer, prepare_data
+from ablate.train.tracking import Tracking
+from ablate.train.weights import WeightKeeper
 from bench.ours import compose
 
 REST = "overhead"

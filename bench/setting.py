@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ablate.config.precision import fastest
 from ablate.errors import UserError
-from ablate.precision import fastest
-from ablate.run import prepare_data
-from ablate.tracking.record import Record
+from ablate.record.training import Record
+from ablate.train.run import prepare_data
 from bench.command import environment, finish, run, start
 from bench.export import export_text, export_weights
 from bench.ours import compose

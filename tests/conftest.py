@@ -38,7 +38,7 @@ def compose():
     import hydra
     from omegaconf import open_dict
 
-    from ablate.schema import CONF
+    from ablate.config.schema import CONF
 
     def composed(*overrides, hydra_node=False):
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):

@@ -1,0 +1,1 @@
+"""Which weights train, and what is added to them."""

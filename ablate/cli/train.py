@@ -9,15 +9,15 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config_check import explain, explain_bare
+from ablate.config.check import explain, explain_bare
+from ablate.config.schema import CONF
 from ablate.errors import UserError
-from ablate.schema import CONF
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def job(config: DictConfig) -> None:
     """Run one cell. Torch is imported here, not for Hydra's help."""
-    from ablate.run import run
+    from ablate.train.run import run
 
     if config.study is not None:
         _say_what_is_not_run(config)

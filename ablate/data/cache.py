@@ -33,8 +33,8 @@ from ablate.data.progress import progress
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import SIDES, Tokenizer, Tokenizers
 from ablate.errors import UserError
-from ablate.tracking.files import clear_unfinished, digest_of, seal, unfinished
-from ablate.tracking.sealed import read_sealed
+from ablate.record.files import clear_unfinished, digest_of, seal, unfinished
+from ablate.record.sealed import read_sealed
 
 FORMAT = 2
 CHUNK = 2_000  # lines encoded at a time, so that memory does not grow with the corpus

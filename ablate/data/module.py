@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytorch_lightning as pl
 
+from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Collate
 from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingBatches, numbered
 from ablate.data.cache import TokenCache, TokenIds, open_cache
@@ -18,7 +19,6 @@ from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.schema import Batching
 
 TOO_LONG = ("skip", "truncate")
 CHUNK = 4096  # sentences counted at a time

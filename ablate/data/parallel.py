@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ablate.config.limits import Seed
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.text import Chosen, read_pair, read_tsv
 from ablate.errors import UserError
-from ablate.limits import Seed
 
 ENDINGS = ("", ".gz", ".txt", ".txt.gz")
 SPLITS = ("train", "validation", "test")

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.claims import KINDS, read_documents
 from ablate.ledger.entries import FILTERS, STATES, Entry, count, titles
-from ablate.tracking.files import write_text
+from ablate.record.files import write_text
 
 
 def write(entries: list[Entry], page: Path) -> None:

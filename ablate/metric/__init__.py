@@ -1,0 +1,1 @@
+"""What is measured on a split, and the one table of all metrics."""

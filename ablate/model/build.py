@@ -3,7 +3,7 @@
 import torch
 from omegaconf import DictConfig
 
-from ablate.construct import construct
+from ablate.config.construct import construct
 from ablate.model.base import Model
 
 

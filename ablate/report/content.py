@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from ablate.metric.table import metric_of
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
 from ablate.study.evidence import Evidence
 from ablate.study.kind import KINDS
-from ablate.words import listed, measure, probability
+from ablate.study.words import listed, probability
 
 Verdict = dict[str, Any]
 READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
@@ -89,7 +90,7 @@ def _tested(sentences: Any) -> str:
 
 def asked(claim: dict[str, Any]) -> list[str]:
     """How a claim is tested, and where it comes from, as sentences."""
-    metric = measure(claim["metric"])
+    metric = metric_of(claim["metric"])
     said = [f"{claim['kind'].capitalize().replace('_', '-')}, by {metric.axis}; {_better(claim)}."]
     if claim.get("margin"):
         reason = f", because {claim['margin_reason']}" if claim.get("margin_reason") else ""
@@ -116,10 +117,10 @@ def analysis(claim: dict[str, Any]) -> list[str]:
         said.append(
             f"{'smallest margin' if KINDS[claim['kind']].needs_margin else 'smallest true effect'} "
             "that this design sees with power .8: "
-            f"{measure(claim['metric']).say(least)}"
+            f"{metric_of(claim['metric']).say(least)}"
         )
     for side, plan in (claim.get("seeds_needed") or {}).items():
-        effect = measure(claim["metric"]).say(plan["effect"])
+        effect = metric_of(claim["metric"]).say(plan["effect"])
         seeds = plan["seeds"] or "no number"
         said.append(f"seeds for {side} with power .8 at a true effect of {effect}: {seeds}")
     if older := claim.get("older_cells"):

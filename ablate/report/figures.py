@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ablate.metric.table import metric_of
 from ablate.report.selection import bound, claims, has_effect, measured, shown
 from ablate.study.evidence import Evidence
 from ablate.study.table import Run, by_arm
-from ablate.words import listed, measure
+from ablate.study.words import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -80,7 +81,7 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         if not points:
             continue
         caption = (
-            f"{measure(metric).named} against {factor}. One dot per run; the line has the slope "
+            f"{metric_of(metric).named} against {factor}. One dot per run; the line has the slope "
             "of the verdict."
         )
         yield Figure(f"trend-{number}", "effects", caption, draw_trend(claim, points))
@@ -103,7 +104,7 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
             for arm in verdict["arms"]
             if metric in arm["metrics"]
         }
-        caption = f"{measure(metric).named} of every run.{_how(points)}"
+        caption = f"{metric_of(metric).named} of every run.{_how(points)}"
         picture = draw_runs(metric, points, means)
         yield Figure(f"runs-{FOREIGN.sub('-', metric)}", "runs", caption, picture)
 

@@ -6,8 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ablate.errors import UserError
+from ablate.metric.table import NOTHING, metric_of
 from ablate.report.tables import Table, graded
-from ablate.words import NOTHING, interval, measure, text
+from ablate.study.words import interval, text
 
 HEAD = ["experiment", "claim", "verdict", "effect", "interval", "margin", "pairs"]
 TITLE = "# Verdicts\n\nOne row per claim; the report of an experiment says how it was tested.\n\n"
@@ -44,7 +45,7 @@ def _numbers(claim: dict[str, Any]) -> list[str]:
     verdict = graded(claim) + exploratory
     if claim["kind"] == "exact":
         return [verdict, "exact", NOTHING, NOTHING, text(claim.get("pairs") or NOTHING)]
-    metric = measure(claim["metric"])
+    metric = metric_of(claim["metric"])
     effect = f"{metric.say(claim['effect'], sign=True)} {text(metric.name)}"
     margin = f"{claim['margin']:g}" if claim["margin"] else NOTHING
     return [verdict, effect, interval(metric, claim["interval"]), margin, text(claim["pairs"])]

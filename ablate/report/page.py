@@ -11,7 +11,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from ablate.words import code, text
+from ablate.study.words import code, text
 
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
 TEMPLATES = Environment(

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from ablate.metric.table import metric_of
+from ablate.record.arm import say
 from ablate.study.evidence import Evidence, Run
 from ablate.study.outcome import STATUSES, UNSTABLE, value
 from ablate.study.table import by_arm
-from ablate.tracking.arm import say
-from ablate.words import measure
 
 Verdict = dict[str, Any]
 Claim = dict[str, Any]
@@ -53,7 +53,7 @@ def bound(claim: Claim) -> tuple[str, float]:
 
 def effect_axis(claim: Claim) -> str:
     """Label of an axis of effects, with the unit."""
-    metric = measure(claim["metric"])
+    metric = metric_of(claim["metric"])
     if claim["kind"] == "trend":
         turned = "" if claim["better"] == "higher" else ", sign turned"
         per = PER[claim["scale"]]

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ablate.metric.table import NOTHING, metric_of
 from ablate.report.selection import bound, measured, outcomes
 from ablate.study.evidence import Evidence
 from ablate.study.table import by_arm
 from ablate.study.verdict import Decision
-from ablate.words import NOTHING, interval, listed, measure, probability, text
+from ablate.study.words import interval, listed, probability, text
 
 Verdict = dict[str, Any]
 Claim = dict[str, Any]
@@ -34,7 +35,7 @@ def arms(evidence: Evidence, verdict: Verdict) -> Table:
     """One row per arm: mean and standard deviation of its metrics, and what became of its runs."""
     metrics = _metrics(verdict)
     counts, runs = outcomes(evidence.runs), by_arm(evidence.runs)
-    head = ["arm", "seeds", *(text(measure(metric).axis) for metric in metrics)]
+    head = ["arm", "seeds", *(text(metric_of(metric).axis) for metric in metrics)]
     rows = [
         [
             text(arm["arm"]),
@@ -59,7 +60,9 @@ def _metrics(verdict: Verdict) -> list[str]:
 def _spread(found: dict[str, Any] | None, metric: str) -> str:
     if found is None:
         return NOTHING
-    return measure(metric).spread(found["mean"], found["sd"] if len(found["values"]) > 1 else None)
+    return metric_of(metric).spread(
+        found["mean"], found["sd"] if len(found["values"]) > 1 else None
+    )
 
 
 def _sizes(runs: list[dict[str, Any]]) -> str:
@@ -72,7 +75,7 @@ def effects(claims: list[Claim]) -> Table:
     columns = {
         "claim": [text(claim["id"]) for claim in claims],
         "verdict": [graded(claim) for claim in claims],
-        "metric": [text(measure(claim["metric"]).name) for claim in claims],
+        "metric": [text(metric_of(claim["metric"]).name) for claim in claims],
         "effect": [_effect(claim) for claim in claims],
         "interval": [_interval(claim, "interval") for claim in claims],
         "for equivalence": [_interval(claim, "interval_equivalence") for claim in claims],
@@ -92,7 +95,7 @@ def graded(claim: Claim) -> str:
 
 
 def _effect(claim: Claim) -> str:
-    return measure(claim["metric"]).say(claim.get("effect"), sign=claim["kind"] != "exact")
+    return metric_of(claim["metric"]).say(claim.get("effect"), sign=claim["kind"] != "exact")
 
 
 def _bound(claim: Claim) -> str:
@@ -103,7 +106,7 @@ def _bound(claim: Claim) -> str:
 
 
 def _interval(claim: Claim, which: str) -> str:
-    return interval(measure(claim["metric"]), claim.get(which))
+    return interval(metric_of(claim["metric"]), claim.get(which))
 
 
 def _adjusted(claim: Claim, side: str) -> str:
@@ -114,7 +117,7 @@ def _among(claim: Claim) -> str:
     among = claim.get("among_converged_pairs")
     if not among or not among["pairs"] or among["pairs"] == claim.get("pairs"):
         return NOTHING
-    measured = measure(claim["metric"])
+    measured = metric_of(claim["metric"])
     ends = interval(measured, among["interval"])
     return f"{measured.say(among['effect'], sign=True)} {ends}, {among['pairs']} pairs"
 
@@ -161,7 +164,7 @@ def _tried(run: dict[str, Any] | None, metric: str) -> str:
         return NOTHING
     if run["status"] == "failed":
         return "failed"
-    said = measure(metric).say(measured(run, metric))
+    said = metric_of(metric).say(measured(run, metric))
     return said if run["status"] == "finished" else f"{said} ({text(run['status'])})"
 
 
@@ -170,10 +173,10 @@ def published(evidence: Evidence, verdict: Verdict) -> Table | None:
     rows = [
         [
             text(number["arm"]),
-            text(measure(number["metric"]).axis),
+            text(metric_of(number["metric"]).axis),
             text(number["source"]),
             text(number["regime"]),
-            measure(number["metric"]).say(number["value"]),
+            metric_of(number["metric"]).say(number["value"]),
             listed(_ours(verdict, number)) or NOTHING,
         ]
         for number in evidence.study.get("published", [])

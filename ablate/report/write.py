@@ -6,12 +6,12 @@ The same evidence gives the same bytes, so a committed report can be checked by 
 from pathlib import Path
 from typing import Any
 
+from ablate.record.files import clear_unfinished, finite, write_json, write_text
 from ablate.report.content import content
 from ablate.report.figures import figures
 from ablate.report.page import markdown, page
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
-from ablate.tracking.files import clear_unfinished, finite, write_json, write_text
 
 DIGITS = 10
 

@@ -1,0 +1,1 @@
+"""The engine alone: from evidence to estimate to verdict."""

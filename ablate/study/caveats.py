@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ablate.metric.table import metric_of
 from ablate.study.estimate import SEEDS
 from ablate.study.evidence import Evidence, Run
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
 from ablate.study.outcome import WENT_WRONG
 from ablate.study.sides import sides
-from ablate.words import listed, measure
+from ablate.study.words import listed
 
 Entry = dict[str, Any]
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
@@ -158,7 +159,7 @@ def _of_intervals(claims: list[Entry], spending: float, look: int) -> Iterator[s
         )
     metrics = [e["metric"] for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]
     if metrics:
-        said = listed([measure(metric).name for metric in dict.fromkeys(metrics)])
+        said = listed([metric_of(metric).name for metric in dict.fromkeys(metrics)])
         yield f"Intervals of {said} cover other seeds, but no other test sentences."
     if spending < 1:
         yield (

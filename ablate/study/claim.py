@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.study.kind import KINDS, kind_of
-from ablate.words import listed
+from ablate.study.words import listed
 
 ALLOWED = {
     "kind": tuple(KINDS),

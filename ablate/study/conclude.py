@@ -18,7 +18,7 @@ from ablate.study.outcome import STATUSES
 from ablate.study.registration import departures
 from ablate.study.table import by_arm, values
 from ablate.study.verdict import INCONCLUSIVE
-from ablate.words import listed
+from ablate.study.words import listed
 
 # What a regime calls a config key that may be a factor; the steps stay the number that they are.
 REGIME = {

@@ -6,10 +6,10 @@ Where such an arm stands beside it, the runs could have shown the loss that the 
 from dataclasses import dataclass
 from typing import Any
 
+from ablate.record.arm import say
 from ablate.study.contrast import contrast
 from ablate.study.estimate import estimate
 from ablate.study.evidence import Evidence
-from ablate.tracking.arm import say
 
 Claim = dict[str, Any]
 

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ablate.errors import UserError
+from ablate.record.files import finite, write_arrays, write_text
 from ablate.study.form import check_about, read_runs
 from ablate.study.seal import (
     ABOUT,
@@ -29,7 +30,6 @@ from ablate.study.seal import (
     verify,
     write_about,
 )
-from ablate.tracking.files import finite, write_arrays, write_text
 
 Run = dict[str, Any]
 Rows = Int[np.ndarray, "sentences 10"]

@@ -8,17 +8,12 @@ go wrong, and what is measured without any learning.
 import statistics
 from typing import Any
 
+from ablate.metric.table import METRICS, metric_of
 from ablate.study.evidence import Evidence, Run
 from ablate.study.outcome import WENT_WRONG, value
 from ablate.study.sides import Side, sides
-from ablate.words import measure
 
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
-# The metric, on the same sentences, that tells whether anything was learned.
-TOLD_BY = {
-    **dict.fromkeys(("nll", "perplexity", "accuracy", "calibration_error"), "nll"),
-    **dict.fromkeys(("bleu", "bleu_tokenised", "chrf", "length_ratio", "changed"), "bleu"),
-}
 UNLEARNED = ("probe", "gradient", "parameters", "steps", "unigram_nll")  # they have no floor
 Claim = dict[str, Any]
 
@@ -30,20 +25,28 @@ def nothing_learned(claim: Claim, evidence: Evidence) -> str:
     arms = sides(claim, evidence)
     if not arms or not all(_at_floor(arm, claim["metric"]) for arm in arms):
         return ""
-    told = TOLD_BY.get(claim["metric"].rpartition("/")[2], "")
+    told = _told_by(claim["metric"])
     which = {"nll": "the unigram model", "bleu": "an untrained model"}.get(told, "")
     better = f"better than {which}" if which else "that neither diverged nor collapsed"
-    return f"nothing was learned: by {measure(claim['metric']).name} no arm is {better}"
+    return f"nothing was learned: by {metric_of(claim['metric']).name} no arm is {better}"
+
+
+def _told_by(metric: str) -> str:
+    known = METRICS.get(metric.rpartition("/")[2])
+    return known.told_by if known else ""
 
 
 def _at_floor(arm: Side, metric: str) -> bool:
     """Whether the runs of an arm are, on average, no better than without learning."""
     runs = [run for found in arm.runs.values() for run in found if run["status"] != "failed"]
-    place, _, name = metric.rpartition("/")
-    told = TOLD_BY.get(name)
-    if told is None:
+    told = _told_by(metric)
+    if not told:
         return bool(runs) and all(run["status"] in WENT_WRONG for run in runs)
-    above = [found for run in runs if (found := _above(run, f"{place}/{told}")) is not None]
+    above = [
+        found
+        for run in runs
+        if (found := _above(run, f"{metric.rpartition('/')[0]}/{told}")) is not None
+    ]
     return bool(above) and statistics.fmean(above) <= 0
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ablate.errors import UserError
+from ablate.record.arm import say
+from ablate.record.links import read_links, swept
+from ablate.record.sealed import read_result
 from ablate.study.command import command
 from ablate.study.evidence import Evidence, Rows, Run
 from ablate.study.form import check_runs
 from ablate.study.seal import read_about, read_json
-from ablate.sweep.cell import read_links, swept
-from ablate.tracking.arm import say
-from ablate.tracking.sealed import read_result
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from ablate.metric.table import METRICS
+
 STATUSES = ("finished", "diverged", "collapsed", "failed")
 WENT_WRONG = ("diverged", "collapsed")
-WORST = ("bleu", "bleu_tokenised", "chrf")  # scores whose worst value is 0
 # Metrics of a stability claim, and the statuses that they count.
 UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": WENT_WRONG}
 
@@ -20,11 +21,10 @@ def value(run: dict[str, Any], metric: str) -> float:
     """
     if metric in UNSTABLE:
         return float(run["status"] in UNSTABLE[metric])
-    name = metric.rpartition("/")[2]
-    if run["status"] in WENT_WRONG and name in WORST:
-        return 0.0
-    if run["status"] in WENT_WRONG and name == "nll":
-        return float(run["metrics"]["unigram_nll"])
+    known = METRICS.get(metric.rpartition("/")[2])
+    if run["status"] in WENT_WRONG and known and known.wrong is not None:
+        wrong = known.wrong
+        return float(run["metrics"][wrong]) if isinstance(wrong, str) else wrong
     found = run["metrics"][metric]
     if found is None:  # what a file holds in place of a number that is not finite
         raise KeyError(metric)

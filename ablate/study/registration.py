@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ablate.words import listed
+from ablate.study.words import listed
 
 # What a reader is told, and what no verdict depends on.
 TOLD = ("literature", "published", "fixed")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
+from ablate.record.files import finite, write_json, write_text
 from ablate.study.registration import decisive, digest, study_hash
-from ablate.tracking.files import finite, write_json, write_text
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
 RUNS, SCREENING = "runs.jsonl", "screening.jsonl"

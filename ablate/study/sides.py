@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ablate.errors import UserError
+from ablate.record.arm import say
 from ablate.study.evidence import Evidence, Run
-from ablate.tracking.arm import say
 
 Claim = dict[str, Any]
 Levels = dict[str, Any]

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from ablate.metric.table import Metric, metric_of
+from ablate.record.arm import say
 from ablate.study.control import Control
 from ablate.study.exact import Exact
 from ablate.study.kind import kind_of
@@ -11,8 +13,7 @@ from ablate.study.kind.ladder import Ladder
 from ablate.study.rates import Rates
 from ablate.study.sides import names
 from ablate.study.verdict import INCONCLUSIVE, SUPPORTED, Decision, Turn
-from ablate.tracking.arm import say
-from ablate.words import Measure, listed, measure
+from ablate.study.words import listed
 
 Claim = dict[str, Any]
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
@@ -129,12 +130,12 @@ def sentence(
     return f"{said} {outlook(claim, detectable, plans)}"
 
 
-def _unit(claim: Claim) -> Measure:
-    known = measure(claim["metric"])
+def _unit(claim: Claim) -> Metric:
+    known = metric_of(claim["metric"])
     if claim["kind"] == "trend" and claim["scale"] == "log_log":
-        return Measure("(exponent)", "", 3)
+        return Metric("(exponent)", "", 3)
     name = known.name if known.unit in ("", "points", "share", "count") else known.axis
-    return Measure(name, known.unit, known.digits)
+    return Metric(name, known.unit, known.digits)
 
 
 def _what(claim: Claim) -> str:
@@ -145,11 +146,11 @@ def _what(claim: Claim) -> str:
         what = f"slope {PER[claim['scale']]} {claim['over']}"
         what += "" if claim["better"] == "higher" else ", sign turned as lower is better"
     elif not arms:
-        what = measure(claim["metric"]).name
+        what = metric_of(claim["metric"]).name
     else:
         turned = claim["better"] == "lower" and claim["kind"] != "exact"
         what = " - ".join(reversed(arms) if turned else arms)
-        what += f" in {measure(claim['metric']).name}" if claim["kind"] == "exact" else ""
+        what += f" in {metric_of(claim['metric']).name}" if claim["kind"] == "exact" else ""
     if claim["minus"]:
         what = f"({what}) minus the same with {say(claim['minus'])}"
     return where + what

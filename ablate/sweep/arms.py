@@ -18,12 +18,12 @@ from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
-from ablate.metric.names import check_metric, metric_names
-from ablate.run import make_model, make_parts
 from ablate.seeding import seed_dropout, seed_of
 from ablate.study.sides import ContrastError, slope
 from ablate.sweep.cell import SEEDS, Cell
+from ablate.sweep.metrics import check_metric, metric_names
 from ablate.task.base import Task
+from ablate.train.run import make_model, make_parts
 
 # What two steps on a fixed batch can show; of the rest, each is a difference by itself.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")

@@ -5,14 +5,14 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.precision import AUTO, settle
 from ablate.errors import UserError
-from ablate.precision import AUTO, settle
+from ablate.record.files import check_name
 from ablate.study.claim import check_study
 from ablate.study.command import command
 from ablate.study.registration import register
 from ablate.study.seal import write_about
 from ablate.sweep.cell import plain_study
-from ablate.tracking.files import check_name
 
 LAUNCHER = "ablate_launcher"
 AT_LEAST_ONE = ("budget.seeds", "n_jobs")
@@ -67,7 +67,7 @@ def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:
 
 def regime(config: DictConfig) -> dict[str, Any]:
     """What a verdict holds for: the data, the size and the budget of its runs."""
-    from ablate.tracking.identity import device_kind  # torch
+    from ablate.record.identity import device_kind  # torch
 
     choices = config.hydra.runtime.choices
     model = config.model

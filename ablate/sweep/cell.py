@@ -1,7 +1,6 @@
 """A cell of a sweep: one arm and one seed, composed and checked."""
 
 import copy
-import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -15,11 +14,11 @@ from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from ablate.precision import settle
+from ablate.config.precision import settle
+from ablate.record.arm import level
+from ablate.record.files import seal, write_json
+from ablate.record.links import link_path
 from ablate.study.registration import study_hash
-from ablate.tracking.arm import level
-from ablate.tracking.files import seal, write_json
-from ablate.tracking.sealed import read_sealed
 
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")
@@ -67,7 +66,7 @@ class Cell:
     @cached_property
     def training(self) -> str:
         """Names what is trained: cells that share it differ in testing alone."""
-        from ablate.tracking.identity import digest, parts  # torch, which --help does without
+        from ablate.record.identity import digest, parts  # torch, which --help does without
 
         return digest(parts(self.task_config(), ""))
 
@@ -149,11 +148,6 @@ def used(study: dict[str, Any]) -> dict[str, Any]:
     return {**study, "claims": claims if len(claims) == len(study["claims"]) else study["claims"]}
 
 
-def link_path(sweep: Path, number: int) -> Path:
-    """The file by which a sweep remembers the run of one of its cells."""
-    return sweep / "cells" / f"{number:04d}.json"
-
-
 def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
     """Remember what became of a cell; `config` holds Hydra's node."""
     overrides = list(config.hydra.overrides.task)
@@ -169,18 +163,3 @@ def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
     if tune:
         about["tuned"] = {"key": tune.key, "value": OmegaConf.select(config, tune.key)}
     write_json(link_path(sweep, about["cell"]), seal({**about, **found}))
-
-
-def read_links(sweep: Path) -> list[dict[str, Any]]:
-    """All cells of a sweep, in order.
-
-    Raises:
-        UserError: what was written of a cell was changed since.
-    """
-    return [read_sealed(path) for path in sorted((sweep / "cells").glob("*.json"))]
-
-
-def swept(runs: list[dict[str, Any]]) -> list[str]:
-    """Factors whose level differs between runs."""
-    keys = dict.fromkeys(itertools.chain.from_iterable(run["levels"] for run in runs))
-    return [k for k in keys if len({str(run["levels"].get(k)) for run in runs}) > 1]

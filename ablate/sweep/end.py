@@ -8,11 +8,11 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.markup import escape
 
+from ablate.record.files import write_text
 from ablate.study.evidence import Evidence
 from ablate.study.gather import gather
 from ablate.study.registration import look
 from ablate.study.table import as_markdown, as_rich, rows
-from ablate.tracking.files import write_text
 
 OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
 FILE_WIDTH = 140  # of a table that goes to a file or a pipe
@@ -54,7 +54,7 @@ def _counted(config: DictConfig, evidence: Evidence) -> Evidence:
 def _judge(config: DictConfig, evidence: Evidence, console: Console) -> None:
     from ablate.report.content import slice_warning
     from ablate.report.write import write_report  # matplotlib
-    from ablate.tracking.analysis import log_analysis  # W&B
+    from ablate.wandb.analysis import log_analysis  # W&B
 
     sweep = Path(config.hydra.sweep.dir)
     evidence.save(sweep)

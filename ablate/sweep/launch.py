@@ -10,13 +10,14 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
+from ablate.record.links import link_path
+from ablate.record.sealed import read_sealed
 from ablate.study.gather import SCREENING
-from ablate.sweep.cell import Cell, compose, link_path, plain_study, write_link
+from ablate.sweep.cell import Cell, compose, plain_study, write_link
 from ablate.sweep.pool import Pool
 from ablate.sweep.tuning import screening_jobs, tuned_jobs
 from ablate.sweep.view import View
 from ablate.sweep.without import leave_out
-from ablate.tracking.sealed import read_sealed
 
 PRELOADED = "ablate.sweep.preloaded"  # by name, as this process can do without
 

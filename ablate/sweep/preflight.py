@@ -9,15 +9,15 @@ from pathlib import Path
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config_check import check
+from ablate.config.check import check
+from ablate.config.parts import check_parts
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.length_check import check_lengths
 from ablate.model.base import Model
-from ablate.parts_check import check_parts
-from ablate.run import PARTS, build_model, check_splits, make_parts, prepare_data
 from ablate.sweep.arms import check_arms, check_twice
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
+from ablate.train.lengths import check_lengths
+from ablate.train.run import PARTS, build_model, check_splits, make_parts, prepare_data
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
 STATES_WHILE_TRAINING = 3

@@ -8,12 +8,12 @@ import gc
 import pandas  # type: ignore[import-untyped]  # noqa: F401  # W&B's tables import it
 import wandb.sdk.launch  # noqa: F401  # wandb.init imports it: a second of a core
 
-import ablate.run
+import ablate.observe.pictures
 import ablate.sweep.worker
-import ablate.tracking.pictures
-import ablate.tracking.wandb  # noqa: F401
-from ablate.tracking.identity import ENTRY_MODULES, source_hashes
-from ablate.tracking.record import packages
+import ablate.train.run
+import ablate.wandb.logger  # noqa: F401
+from ablate.record.identity import ENTRY_MODULES, source_hashes
+from ablate.record.training import packages
 
 source_hashes([*ENTRY_MODULES])  # to read the source of a run takes a third of a second
 packages()

@@ -21,7 +21,7 @@ def work(context: HydraContext, cell: Cell, argv: list[str], log: str) -> None:
     # DDP starts its other processes with this command line.
     sys.argv = [sys.argv[0], *argv]
     sys.modules["__main__"].__spec__ = importlib.util.find_spec("ablate.__main__")
-    from ablate.run import run
+    from ablate.train.run import run
 
     done = run_job(
         task_function=run,

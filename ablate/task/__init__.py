@@ -1,0 +1,1 @@
+"""What a model reads and predicts, and how that is measured."""

@@ -55,13 +55,12 @@ class Task(ABC):
     """What is learned from a corpus; a level of `task`.
 
     `inputs` is the type that `Batch.inputs` has, which the model must be able to take; `generates`
-    says whether evaluations search. `validated` and `tested` name the scores of its evaluations.
+    says whether evaluations search. `scores` names those of its evaluations.
     """
 
     inputs: ClassVar[type]
     generates: ClassVar[bool] = False
-    validated: ClassVar[tuple[str, ...]] = ("nll",)
-    tested: ClassVar[tuple[str, ...]] = ("nll",)
+    scores: ClassVar[frozenset[str]] = frozenset({"nll"})
 
     def begin(self, tokenizers: Tokenizers) -> None:  # noqa: B027
         """Take note of the vocabularies, before the first batch.

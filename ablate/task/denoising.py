@@ -16,14 +16,14 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Int
 
+from ablate.config.limits import Range
 from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.errors import UserError
-from ablate.limits import Range
 from ablate.model.base import Seq2Seq
 from ablate.task.base import Task, shifted, tensors
-from ablate.task.likelihood import Likelihood
+from ablate.task.likelihood import LIKELIHOOD, Likelihood
 from ablate.task.masked_language_model import MASK, Share
 
 
@@ -36,8 +36,7 @@ class Denoising(Task):
     """
 
     inputs = Seq2Seq
-    validated = ("nll", "perplexity")
-    tested = (*validated, "calibration_error", "accuracy")
+    scores = LIKELIHOOD
 
     def __init__(self, *, share: Share, span: Annotated[float, Range(0)]) -> None:
         self.share, self.span = share, span

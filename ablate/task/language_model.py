@@ -15,15 +15,14 @@ from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.model.base import Causal
 from ablate.task.base import Task, shifted, tensors
-from ablate.task.likelihood import Likelihood
+from ablate.task.likelihood import LIKELIHOOD, Likelihood
 
 
 class LanguageModel(Task):
     """A text in, the same text one token later out."""
 
     inputs = Causal
-    validated = ("nll", "perplexity")
-    tested = (*validated, "calibration_error", "accuracy")
+    scores = LIKELIHOOD
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
         """Return the texts, which are the targets of the corpus."""

@@ -15,6 +15,8 @@ from ablate.model.base import Model
 from ablate.search.base import Search
 from ablate.task.base import Evaluation, Text
 
+LIKELIHOOD = frozenset({"nll", "perplexity", "calibration_error", "accuracy"})
+
 
 class Likelihood(Evaluation):
     """The nll of the targets, and exp(nll) as `perplexity`.

@@ -16,14 +16,14 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Bool, Int
 
+from ablate.config.limits import Range
 from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from ablate.errors import UserError
-from ablate.limits import Range
 from ablate.model.base import Bidirectional
 from ablate.task.base import Task, tensors
-from ablate.task.likelihood import Likelihood
+from ablate.task.likelihood import LIKELIHOOD, Likelihood
 
 MASK = UNK
 Share = Annotated[float, Range(0, 1)]
@@ -42,8 +42,7 @@ class MaskedLanguageModel(Task):
     """
 
     inputs = Bidirectional
-    validated = ("nll", "perplexity")
-    tested = (*validated, "calibration_error", "accuracy")
+    scores = LIKELIHOOD
 
     def __init__(self, *, share: Share, masked: Share, random: Share) -> None:
         if masked + random > 1:

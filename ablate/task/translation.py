@@ -27,10 +27,12 @@ class Translation(Task):
 
     inputs = Seq2Seq
     generates = True
-    validated = ("nll", "bleu")
-    tested = (
-        *(*validated, "bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy"),
-        "changed",  # one of a pair of runs, of their sentences in this split
+    scores = frozenset(
+        {
+            *("nll", "calibration_error", "accuracy", "length_ratio"),
+            *("bleu", "bleu_tokenised", "chrf"),
+            "changed",  # one of a pair of runs, of their sentences in this split
+        }
     )
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:

@@ -13,8 +13,8 @@ from ablate.data.batch import Batch
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.loss.base import Loss
-from ablate.measure.gradients import LayerGradients
 from ablate.model.base import Model
+from ablate.observe.gradients import LayerGradients
 from ablate.schedule.base import Schedule
 from ablate.search.base import Search
 from ablate.task.base import Evaluation, Task, Text

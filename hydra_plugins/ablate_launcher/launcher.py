@@ -29,7 +29,7 @@ class AblateLauncher(Launcher):
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Take what Hydra gives; the task function is always `ablate.run.run`."""
+        """Take what Hydra gives; the task function is always `ablate.train.run.run`."""
         self.context = hydra_context
         self.config = config
 

@@ -5,7 +5,7 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config_check import check, explain, explain_bare
+from ablate.config.check import check, explain, explain_bare
 from ablate.errors import UserError
 
 

@@ -3,7 +3,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.config_check import check
+from ablate.config.check import check
 from ablate.errors import UserError
 
 
@@ -12,7 +12,7 @@ def default():
     """The default config with W&B, composed once."""
     import hydra
 
-    from ablate.schema import CONF
+    from ablate.config.schema import CONF
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         return hydra.compose("config")

@@ -3,9 +3,9 @@
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.construct import construct
+from ablate.config.construct import construct
+from ablate.config.parts import check_parts
 from ablate.errors import UserError
-from ablate.parts_check import check_parts
 
 
 @pytest.mark.parametrize(

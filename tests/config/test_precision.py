@@ -7,8 +7,8 @@ import pytest
 import torch
 import yaml
 
+from ablate.config.precision import fastest, settle
 from ablate.errors import UserError
-from ablate.precision import fastest, settle
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_torch_names_the_capabilities_as_linux_does():
 
 @pytest.mark.parametrize("able", ["amx_bf16", "avx512_vnni"])
 def test_the_identity_has_what_auto_became(compose, processor, able):
-    from ablate.tracking.identity import digest, parts
+    from ablate.record.identity import digest, parts
 
     processor(able)
     config = compose("trainer.precision=auto", "logger=none")
@@ -104,7 +104,7 @@ def test_which_and_why_is_said_once(compose, gpu, capsys):
 
 
 def test_a_run_keeps_what_auto_became(small, compose, processor, tmp_path):
-    from ablate.run import run
+    from ablate.train.run import run
 
     processor()
     run(compose(*small, "trainer.precision=auto"))

@@ -8,8 +8,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from ablate.config_check import check
-from ablate.schema import CONF
+from ablate.config.check import check
+from ablate.config.schema import CONF
 from ablate.study.claim import check_study
 
 LEAVES = sorted(

@@ -179,7 +179,7 @@ def test_the_files_of_a_cache_are_read_once_to_check_them(tmp_path, corpus, monk
 
 
 def test_what_a_killed_builder_has_left_goes_when_another_builds(tmp_path, corpus):
-    from ablate.tracking.files import _place
+    from ablate.record.files import _place
 
     left = tmp_path / "tokens" / f".half.{2**22 + 1}@{_place()}"  # beyond all process numbers
     left.mkdir(parents=True)

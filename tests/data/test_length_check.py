@@ -5,8 +5,8 @@ import torch
 
 from ablate.data.vocabulary import EOS
 from ablate.errors import UserError
-from ablate.length_check import check_lengths
-from ablate.run import build_model, make_model, make_parts, prepare_data
+from ablate.train.lengths import check_lengths
+from ablate.train.run import build_model, make_model, make_parts, prepare_data
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from ablate.config.schema import Batching
 from ablate.data.module import Counts, TextData
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.schema import Batching
 from ablate.task.translation import Translation
 
 PAIRS = [(f"a b{i}", f"A B{i} C" + " D" * (i % 4)) for i in range(40)]

@@ -153,9 +153,9 @@ def test_a_character_is_a_token(pairs):
 
 
 def test_every_level_builds(compose):
-    from ablate.construct import construct
+    from ablate.config.construct import construct
+    from ablate.config.schema import CONF
     from ablate.data.scheme.base import Scheme
-    from ablate.schema import CONF
 
     levels = sorted(path.stem for path in (CONF / "tokenizer").glob("*.yaml"))
     assert levels

@@ -22,7 +22,7 @@ class Killed(BaseException):
 @pytest.fixture
 def go(small, compose, tmp_path):
     """Run with extra overrides in a results folder of this name."""
-    from ablate.run import run
+    from ablate.train.run import run
 
     def went(results, *overrides):
         return run(compose(*small, *TINY, *overrides, f"paths.results={tmp_path / results}"))

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.restore import restore
+from ablate.record.files import seal, unfinished, write_json
 from ablate.study.gather import gather
 from ablate.task import Translation
-from ablate.tracking.files import seal, unfinished, write_json
+from ablate.train.restore import restore
 
 SLOW = pytest.mark.slow
 # Files of a finished run, below its folder, and whether it has to be trained again.

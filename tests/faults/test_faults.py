@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.tracking import record
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def test_damaged_weights_are_named_and_trained_again(go, finished, capfd):
 
 
 def test_a_lost_checkpoint_of_the_best_weights_is_trained_again(go, kill, tmp_path):
-    from ablate.run import Training
+    from ablate.train.run import Training
 
     best = "checkpoint.tested=best"
     kill("lost", Training, "training_step", 12, best)

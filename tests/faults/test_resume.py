@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 
-from ablate.tracking import files
+from ablate.record import files
 from ablate.train.module import Training
 
 MODES = {

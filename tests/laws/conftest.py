@@ -18,7 +18,7 @@ def model_config(size="micro", small=True, **levels):
     """Return the node `model` with the base levels but for those given."""
     import hydra
 
-    from ablate.schema import CONF
+    from ablate.config.schema import CONF
 
     chosen = [f"model/{factor}={level}" for factor, level in levels.items()]
     sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []

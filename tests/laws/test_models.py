@@ -6,10 +6,10 @@ from hydra.utils import get_class
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
+from ablate.config.schema import CONF
 from ablate.initial.seeded import initialise
 from ablate.model.base import Causal, Seq2Seq
 from ablate.model.build import build
-from ablate.schema import CONF
 
 PAD, VOCAB = 0, 20
 # a size is a config that names another model in its defaults

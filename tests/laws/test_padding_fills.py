@@ -50,7 +50,7 @@ def test_the_fill_matters_only_where_rows_are_empty(filled, batch, padding):
 
 
 def test_training_on_nan_ends_as_diverged(compose, small):
-    from ablate.run import run
+    from ablate.train.run import run
 
     found = run(
         compose(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ablate.run import run
+from ablate.train.run import run
 
 WORDS = ["ba", "de", "gi", "ko", "lu", "ma", "ne", "pi"]
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ablate.measure.gradients import LayerGradients, layer_norms
+from ablate.observe.gradients import LayerGradients, layer_norms
 
 # Lightning's advice and its own use of torch
 pytestmark = [

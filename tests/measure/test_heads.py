@@ -5,7 +5,7 @@ import torch
 from scipy.spatial.distance import jensenshannon
 from torch.nn.functional import pad
 
-from ablate.measure.heads import distance, head_distances
+from ablate.observe.heads import distance, head_distances
 
 KINDS = {"heads/encoder_self", "heads/decoder_self", "heads/decoder_cross"}
 
@@ -40,7 +40,7 @@ def test_as_in_scipy_over_real_queries_only():
 
 @pytest.fixture
 def measured(compose, small):
-    from ablate.run import make_model, prepare_data
+    from ablate.train.run import make_model, prepare_data
 
     def found(*overrides):
         config = compose(*small, "model.n_layers=2", *overrides)
@@ -64,7 +64,7 @@ def test_several_heads_differ(measured, attention):
 
 def test_padding_changes_nothing(compose, small):
     from ablate.model.base import Seq2Seq
-    from ablate.run import make_model, prepare_data
+    from ablate.train.run import make_model, prepare_data
 
     config = compose(*small)
     data = prepare_data(config)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ablate.run import run
+from ablate.train.run import run
 
 
 def test_a_run_measures_gradients_heads_and_calibration(small, compose):

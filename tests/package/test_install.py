@@ -102,7 +102,7 @@ def test_a_wheel_carries_its_configs(tmp_path, small):
     elsewhere.mkdir()
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     options = {"executable": str(home / "bin" / "python"), "cwd": elsewhere, "env": environment}
-    where = python("-c", "from ablate.schema import CONF; print(CONF)", **options)
+    where = python("-c", "from ablate.config.schema import CONF; print(CONF)", **options)
     assert where.stdout.strip() == str(packages / "ablate" / "conf"), where.stderr
     done = python("-m", "ablate", *small, "seed=0,1", "-m", **options)
     assert done.returncode == 0, done.stderr

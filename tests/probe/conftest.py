@@ -8,8 +8,8 @@ import pytest
 @pytest.fixture
 def measure(compose):
     """Run a probe as the command line would; keys are the probe's own arguments."""
-    from ablate.config_check import check
-    from ablate.construct import construct
+    from ablate.config.check import check
+    from ablate.config.construct import construct
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
 

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
+from ablate.record.files import finite
 from ablate.report.draw.curves import table
 from ablate.report.draw.effects import draw_effects
 from ablate.report.draw.style import ARMS, folded, looks, panels, style, svg
@@ -12,7 +13,6 @@ from ablate.report.draw.trend import line
 from ablate.report.figures import figures
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
-from ablate.tracking.files import finite
 
 
 def drawn(evidence):

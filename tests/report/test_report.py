@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from ablate.record.files import finite
 from ablate.report.page import page
 from ablate.report.write import write_report
 from ablate.study.evidence import Evidence
-from ablate.tracking.files import finite
 
 ALWAYS = (
     "What was asked",

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ablate.words import interval, listed, measure, probability, text
+from ablate.metric.table import metric_of
+from ablate.study.words import interval, listed, probability, text
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ from ablate.words import interval, listed, measure, probability, text
     ],
 )
 def test_metrics_have_names_and_units(metric, axis):
-    assert measure(metric).axis.startswith(axis)
+    assert metric_of(metric).axis.startswith(axis)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +35,13 @@ def test_metrics_have_names_and_units(metric, axis):
     ],
 )
 def test_numbers_have_the_digits_that_are_worth_printing(metric, value, said):
-    assert measure(metric).say(value) == said
+    assert metric_of(metric).say(value) == said
 
 
 def test_differences_have_a_sign():
-    assert measure("test/bleu").say(2.5, sign=True) == "+2.50"
-    assert interval(measure("test/bleu"), [-1.0, 2.0]) == "[-1.00, +2.00]"
-    assert interval(measure("test/bleu"), None) == "-"
+    assert metric_of("test/bleu").say(2.5, sign=True) == "+2.50"
+    assert interval(metric_of("test/bleu"), [-1.0, 2.0]) == "[-1.00, +2.00]"
+    assert interval(metric_of("test/bleu"), None) == "-"
 
 
 def test_probabilities():

@@ -6,18 +6,18 @@ import sys
 
 import pytest
 
-from ablate.run import run
+from ablate.train.run import run
 
 NAME = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 PROGRAMS = f"""
 import os
-from ablate.allocator import keep_memory
+from ablate.train.allocator import keep_memory
 keep_memory()
 print(os.environ[{NAME!r}])
 """
 FAULTS = """
 import resource, sys, torch
-from ablate.allocator import keep_memory
+from ablate.train.allocator import keep_memory
 if sys.argv[1:]:
     keep_memory()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -52,7 +52,9 @@ def test_a_run_keeps_its_memory_before_it_does_anything_large(small, compose, mo
     def kept():
         raise KeptError
 
-    monkeypatch.setattr("ablate.run.keep_memory", kept)
-    monkeypatch.setattr("ablate.run.prepare_data", lambda config: pytest.fail("data came first"))
+    monkeypatch.setattr("ablate.train.run.keep_memory", kept)
+    monkeypatch.setattr(
+        "ablate.train.run.prepare_data", lambda config: pytest.fail("data came first")
+    )
     with pytest.raises(KeptError):
         run(compose(*small))

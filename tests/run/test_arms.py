@@ -5,8 +5,8 @@ import pytest
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from ablate.run import make_model, prepare_data
-from ablate.schema import CONF
+from ablate.config.schema import CONF
+from ablate.train.run import make_model, prepare_data
 
 # The arms of aa_null differ in their random numbers alone.
 EXPERIMENTS = sorted({path.stem for path in (CONF / "experiment").glob("*.yaml")} - {"aa_null"})

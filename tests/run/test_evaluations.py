@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.tracking.files import seal, write_json
-from ablate.tracking.identity import digest, evaluation_parts, parts
-from ablate.tracking.sealed import read_sealed
+from ablate.record.files import seal, write_json
+from ablate.record.identity import digest, evaluation_parts, parts
+from ablate.record.sealed import read_sealed
 from ablate.train.module import Training
 
 TESTING = ("search=greedy", "search.size=2", "test_splits=[test,test_long]", "batch.test_padding=3")
@@ -43,7 +43,7 @@ def test_the_modules_of_a_search_count_where_it_runs(compose):
 
 @pytest.fixture
 def go(small, compose):
-    from ablate.run import run
+    from ablate.train.run import run
 
     return lambda *overrides: run(compose(*small, *overrides))
 

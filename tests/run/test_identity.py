@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from ablate.tracking.identity import closure, digest, parts, source_hash
+from ablate.record.identity import closure, digest, parts, source_hash
 
 
 @pytest.fixture
@@ -61,12 +61,12 @@ def test_only_the_modules_that_a_run_executes_count(compose):
     assert "ablate.model.position.learned" in modules
     assert "ablate.model.position.sinusoidal" not in modules
     assert "ablate.train.module" in modules
-    watching = ("ablate.study", "ablate.tracking", "ablate.summary", "ablate.progress_bar")
+    watching = ("ablate.study", "ablate.tracking", "ablate.train.summary", "ablate.train.progress")
     assert not any(name.startswith(watching) for name in modules)
 
 
 def test_imports_are_followed():
-    assert {"ablate.train.module", "ablate.data.batching"} <= closure(["ablate.run"])
+    assert {"ablate.train.module", "ablate.data.batching"} <= closure(["ablate.train.run"])
 
 
 SOURCE = '''"""A module."""

@@ -2,7 +2,7 @@
 
 import sys
 
-from ablate.run import run
+from ablate.train.run import run
 
 
 def test_the_bar_counts_steps_and_shows_values(small, compose, capfd, monkeypatch):

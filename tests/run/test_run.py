@@ -10,9 +10,9 @@ import torch
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.metric.names import metric_names
-from ablate.run import run
 from ablate.study.outcome import UNSTABLE
+from ablate.sweep.metrics import metric_names
+from ablate.train.run import run
 
 LOGGED = ("train/objective", "train/nll", "train/gradient_norm")
 VOLATILE = ("seconds", "wall_seconds", "ended", "reused", "trained", "folder")
@@ -111,7 +111,7 @@ def test_which_weights_are_tested_is_a_choice(go, tested):
 
 
 def test_the_average_is_the_mean_of_the_last_weights():
-    from ablate.weights import average
+    from ablate.train.weights import average
 
     weights = [{"w": torch.tensor([1.0, 3.0]), "n": torch.tensor(1)}]
     weights += [{"w": torch.tensor([2.0, 5.0]), "n": torch.tensor(2)}]
@@ -134,13 +134,13 @@ def test_a_run_that_is_not_better_than_unigrams_is_collapsed(go):
 
 
 def test_a_failing_run_says_so_in_its_record_and_is_tried_again(go, monkeypatch):
-    import ablate.run
+    import ablate.train.run
 
     def broken(*args, **kwargs):
         raise RuntimeError("no luck")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ablate.run, "train", broken)
+        patch.setattr(ablate.train.run, "train", broken)
         with pytest.raises(RuntimeError):
             go()
     found, folder = go()

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from ablate.config.parts import check_parts
 from ablate.errors import UserError
-from ablate.parts_check import check_parts
-from ablate.run import run
 from ablate.train.module import Training
+from ablate.train.run import run
 
 SYSTEMS = [
     ("decoder_only", "language_model"),

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from ablate.study import calibrate
-from ablate.study.calibration_tables import document
+from ablate.calibration import calibrate
+from ablate.calibration.planned import PROMISES
+from ablate.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
+from ablate.calibration.simulate import KINDS, Design
+from ablate.calibration.tables import document
+from ablate.calibration.trial import OURS, Trial
 from ablate.study.estimate import estimate
-from ablate.study.planned import PROMISES
-from ablate.study.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
 from ablate.study.sentences import bleu, contributions
-from ablate.study.simulate import KINDS, Design
-from ablate.study.trial import OURS, Trial
 
 SWEEPS = 150
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ablate.calibration.noise import noise
+from ablate.calibration.simulate import MEASURED
 from ablate.study.evidence import Evidence
-from ablate.study.noise import noise
 from ablate.study.registration import TOLD, study_hash
-from ablate.study.simulate import MEASURED
 
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address

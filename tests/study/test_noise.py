@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from ablate.calibration import aa
+from ablate.calibration.noise import noise
 from ablate.errors import UserError
-from ablate.study import aa
-from ablate.study.noise import noise
 
 
 def test_every_arm_and_every_difference_is_told(translated, evidence):

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
+from ablate.calibration.planned import PROMISES, promised
 from ablate.study.estimate import Estimate, estimate
 from ablate.study.kind import KINDS
-from ablate.study.planned import PROMISES, promised
 from ablate.study.rates import Rates
 from ablate.study.verdict import AT_LEAST
 

@@ -21,10 +21,10 @@ STUDY = {"factors": ["model/residual", "model/padding"], "claims": [CLAIM]}
 @pytest.fixture
 def checked(small, compose):
     """Check a sweep over some arms, each given by its overrides."""
-    from ablate.run import prepare_data
-    from ablate.schema import Study
+    from ablate.config.schema import Study
     from ablate.sweep.arms import check_arms
     from ablate.sweep.cell import plain_study
+    from ablate.train.run import prepare_data
 
     def go(*arms, **more):
         cells = []

@@ -5,7 +5,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
-from ablate.tracking.arm import arm, choices, levels
+from ablate.record.arm import arm, choices, levels
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from ablate.errors import UserError
-from ablate.tracking import connection
-from ablate.tracking.connection import forget_other_runs, reachable, settle
+from ablate.wandb import connection
+from ablate.wandb.connection import forget_other_runs, reachable, settle
 
 
 class Refuses(BaseHTTPRequestHandler):

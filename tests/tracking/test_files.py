@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from ablate.errors import UserError
-from ablate.tracking import files
-from ablate.tracking.files import check_seal, clear_unfinished, read_tensors, seal, write_json
-from ablate.tracking.sealed import read_sealed
+from ablate.record import files
+from ablate.record.files import check_seal, clear_unfinished, read_tensors, seal, write_json
+from ablate.record.sealed import read_sealed
 
 RECORD = {
     "status": "finished",

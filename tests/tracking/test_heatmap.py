@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ablate.tracking.heatmap import Axis, Scale, heatmaps
+from ablate.observe.heatmap import Axis, Scale, heatmaps
 
 SCALE = Scale("share", 0.0, 1.0, "viridis")
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import ablate.run
+import ablate.train.run
 from ablate.errors import UserError
-from ablate.run import run
 from ablate.train.module import Training
+from ablate.train.run import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ("attention/encoder_self", "attention/decoder_self", "attention/decoder_cross")
@@ -187,7 +187,7 @@ def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path, erro
     def broken(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(ablate.run, "train", broken)
+    monkeypatch.setattr(ablate.train.run, "train", broken)
     with pytest.raises(type(error)):
         go()
     (folder,) = (tmp_path / "results" / "runs").iterdir()
@@ -199,7 +199,7 @@ def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path, erro
 def test_online_that_is_not_reached_goes_on_offline_if_it_may(go, monkeypatch, capsys, summed_up):
     import wandb
 
-    monkeypatch.setattr("ablate.tracking.start.settle", lambda wanted: "online")
+    monkeypatch.setattr("ablate.wandb.start.settle", lambda wanted: "online")
     real = wandb.init
 
     def init(**kwargs):

@@ -15,13 +15,13 @@ def finished(tmp_path_factory):
     import yaml
     from omegaconf import OmegaConf
 
-    from ablate.construct import construct
+    from ablate.config.construct import construct
+    from ablate.config.schema import CONF
     from ablate.data.pairs import Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
-    from ablate.schema import CONF
-    from ablate.tracking.files import write_tensors
+    from ablate.record.files import write_tensors
 
     sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]
     vocabulary = ["tokenizer=char", "tokenizer.vocab_size=null", "tokenizer.joint=true"]
@@ -44,8 +44,8 @@ def finished(tmp_path_factory):
 
 def _seal(folder):
     """Give a run the record that it would have if its files had always been these."""
-    from ablate.tracking.files import read_tensors, seal, write_json
-    from ablate.tracking.sealed import digests
+    from ablate.record.files import read_tensors, seal, write_json
+    from ablate.record.sealed import digests
 
     files = digests(folder, ("config.yaml", "tokenizer/*.json"))
     try:

@@ -7,7 +7,7 @@ import torch
 import yaml
 
 from ablate.cli.main import main
-from ablate.tracking.files import write_tensors
+from ablate.record.files import write_tensors
 
 HARM = "harm"  # what foreign code would leave in the folder of a run
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from ablate.config.trust import check_targets
 from ablate.errors import UserError
-from ablate.trust import check_targets
 
 GREEDY = "ablate.search.greedy.Greedy"
 STARTS_OR_WRITES = [
@@ -67,7 +67,7 @@ def test_what_a_run_of_the_installed_version_writes_passes(compose, levels):
         *STARTS_OR_WRITES,
         *("os.system", "subprocess.Popen", "functools.partial", "builtins.eval"),
         *("torch.load", "torch.hub.load", "torch.os.system", "torch.nn.LayerNorm"),
-        *("ablate.config_check.difflib.Differ", "ablate.restore.Path"),
+        *("ablate.config.check.difflib.Differ", "ablate.train.restore.Path"),
         *("ablate.search.largest.Largest", "ablate.sweep.hooks.SweepHooks", f"{GREEDY}.__init__"),
         *("ablate.model.norm.layer_norm.LayerNorm", "pytorch_lightning.Trainer"),
         *("", "ablate", None, 7, [GREEDY]),

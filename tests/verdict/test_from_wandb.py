@@ -7,7 +7,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
-from ablate.tracking.fetch import connect, fetch
+from ablate.wandb.fetch import connect, fetch
 
 PROJECT, GROUP = "team/ablate", "sinusoidal_vs_learned_multi30k"
 
@@ -21,7 +21,7 @@ def ask(command, monkeypatch, uploaded):
         assert status == 0, errors
         return printed
 
-    monkeypatch.setattr("ablate.tracking.fetch.connect", lambda: uploaded)
+    monkeypatch.setattr("ablate.wandb.fetch.connect", lambda: uploaded)
     return asked
 
 
@@ -137,7 +137,7 @@ def test_an_analysis_names_runs_of_its_own_project_only(uploaded, analysis, swep
 def test_without_key_or_network_nothing_waits(monkeypatch):
     with pytest.raises(UserError, match="key"):
         connect()
-    monkeypatch.setattr("ablate.tracking.fetch.has_key", lambda: True)
-    monkeypatch.setattr("ablate.tracking.fetch.reachable", lambda url: False)
+    monkeypatch.setattr("ablate.wandb.fetch.has_key", lambda: True)
+    monkeypatch.setattr("ablate.wandb.fetch.reachable", lambda url: False)
     with pytest.raises(UserError, match="not reached at http"):
         connect()

@@ -26,8 +26,8 @@ def run(arguments: argparse.Namespace) -> None:
     """
     import json
 
-    from ablate.study.aa import judge_splits, ten_runs
-    from ablate.study.noise import evidence_of
+    from ablate.calibration.aa import judge_splits, ten_runs
+    from ablate.calibration.noise import evidence_of
 
     evidence = evidence_of(arguments.source.expanduser())
     arm, parts = ten_runs(evidence, arguments.split)

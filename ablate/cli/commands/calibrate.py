@@ -22,9 +22,9 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the tables cannot be written.
     """
-    from ablate.study.calibrate import MARGIN, SENTENCES, calibrate, keep
-    from ablate.study.calibration_tables import document
-    from ablate.tracking.files import write_text, writing
+    from ablate.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep
+    from ablate.calibration.tables import document
+    from ablate.record.files import write_text, writing
 
     shares = calibrate(arguments.sweeps, arguments.seeds)
     kept = keep(shares, arguments.sweeps)

@@ -24,8 +24,8 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: no experiment in the folder has a verdict, or the table cannot be written.
     """
+    from ablate.record.files import write_text, writing
     from ablate.report.index import index
-    from ablate.tracking.files import write_text, writing
 
     path = arguments.folder.expanduser() / "README.md"
     text = index(path.parent)

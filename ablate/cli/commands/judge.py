@@ -38,11 +38,11 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from rich.console import Console
 
+    from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
     from ablate.report.write import write_files
     from ablate.study.conclude import conclude
     from ablate.sweep.end import announce
-    from ablate.tracking.files import check_links, writing
 
     evidence, target = _evidence(arguments)
     verdict = conclude(evidence)
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     """The evidence, and the folder of its report, if there is to be one."""
-    from ablate.verdict import from_folder, from_wandb
+    from ablate.sweep.evidence import from_folder, from_wandb
 
     source = arguments.source
     for key in ("project", "group"):

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     import json
 
-    from ablate.study.noise import evidence_of, noise
+    from ablate.calibration.noise import evidence_of, noise
 
     evidence = evidence_of(arguments.source.expanduser())
     print(json.dumps(noise(evidence, arguments.split), indent=2))

@@ -51,8 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the run cannot be used, or a line is not UTF-8.
     """
     logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log what the error says
-    from ablate.restore import restore  # only now: it imports torch
-    from ablate.translate import translate
+    from ablate.train.restore import restore  # only now: it imports torch
+    from ablate.train.translate import translate
 
     settings = (arguments.search, arguments.trust, arguments.device, arguments.threads)
     translator = restore(arguments.checkpoint, *settings)

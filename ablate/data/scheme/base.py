@@ -16,10 +16,10 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import Model
 from tokenizers.trainers import Trainer
 
+from ablate.config.limits import Range
 from ablate.data.progress import progress
 from ablate.data.vocabulary import SPECIALS
 from ablate.errors import UserError
-from ablate.limits import Range
 
 MARK = "\n"
 RESERVED = [f"{name}{MARK}" for name in SPECIALS]  # MARK only begins a piece, so none is like these

@@ -7,12 +7,12 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
+from ablate.config.limits import Seed
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.toy import mirel, sodak
 from ablate.data.toy.speaker import Habits, Speaker
 from ablate.data.toy.text import text
 from ablate.errors import UserError
-from ablate.limits import Seed
 
 USUAL = Habits()
 LONG = Habits(depth=4, second_clause=0.5, content=0.3, relative=0.4)  # for test_long

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.limits import Range
+from ablate.config.limits import Range
 from ablate.model.norm.base import Norm
 
 

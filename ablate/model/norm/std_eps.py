@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ablate.limits import Range
+from ablate.config.limits import Range
 from ablate.model.norm.base import Norm
 
 

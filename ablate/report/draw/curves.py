@@ -7,8 +7,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ablate.metric.table import metric_of
 from ablate.report.draw.style import Look, legend_height, log_y, looks, panels, rows, share_legend
-from ablate.words import measure
 
 METRICS = ("val/nll", "val/bleu")
 HEIGHT = 2.2  # inches of one row of panels
@@ -35,7 +35,7 @@ def _draw_panel(axes: Axes, metric: str, arms: list[str], curves: dict[str, list
         if len(steps):
             _draw_arm(axes, arm, look, steps, values)
     axes.set_xlabel("optimiser steps")
-    axes.set_ylabel(measure(metric).axis.replace(" (", "\n("))
+    axes.set_ylabel(metric_of(metric).axis.replace(" (", "\n("))
     if len(arms) and metric.endswith("nll") and _wide(axes):
         log_y(axes)
 

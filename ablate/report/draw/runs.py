@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, folded, looks, panels, stack
-from ablate.words import measure
 
 ROW = 0.46  # inches of one arm
 AROUND = 0.6
@@ -27,7 +27,7 @@ def draw_runs(
         if panel is not axes[0]:
             panel.sharex(axes[0])
         _draw_panel(panel, arms, points, means)
-        panel.set_xlabel(measure(metric).axis)
+        panel.set_xlabel(metric_of(metric).axis)
     return figure
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from ablate.metric.table import metric_of
 from ablate.report.draw.style import COLOURS, INK, log_y, stack
-from ablate.words import measure
 
 HEIGHT = 3.0  # inches
 
@@ -29,7 +29,7 @@ def draw_trend(claim: dict[str, Any], points: list[tuple[float, float]]) -> Figu
     if scale == "log_log":
         log_y(axes)
     axes.set_xlabel(f"{claim['over']} ({'linear' if scale == 'linear' else 'logarithmic'} axis)")
-    axes.set_ylabel(measure(claim["metric"]).axis)
+    axes.set_ylabel(metric_of(claim["metric"]).axis)
     axes.legend()
     return figure
 

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from ablate.errors import UserError
+from ablate.record.arm import say
 from ablate.study.contrast import contrast
 from ablate.study.estimate import Estimate, estimate
 from ablate.study.evidence import Evidence
@@ -24,7 +25,6 @@ from ablate.study.kind.non_inferiority import NonInferiority, losses
 from ablate.study.power import halves, known
 from ablate.study.sides import has
 from ablate.study.verdict import REFUTED, SUPPORTED, Turn
-from ablate.tracking.arm import say
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 SHARED = 0.5  # correlation of differences that share an arm, all arms being equally noisy

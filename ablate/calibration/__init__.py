@@ -1,0 +1,1 @@
+"""How often the study engine errs, measured on simulated sweeps."""

@@ -1,0 +1,72 @@
+"""How often the engine is wrong: simulated sweeps, judged by the rules that judge real ones."""
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+
+import numpy as np
+from rich.progress import track
+
+from ablate.calibration.planned import of_translations, promised
+from ablate.calibration.rivals import Weights
+from ablate.calibration.simulate import KINDS, Design
+from ablate.calibration.tables import Promises, Results, noise_of
+from ablate.calibration.trial import Marks, Trial
+from ablate.study.estimate import Estimate
+
+SENTENCES = 3000
+MARGIN = 2.0  # BLEU
+CHUNK = 50  # sweeps of one step of the progress bar
+SEED = 0
+
+
+def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: bool = True) -> Marks:
+    """Sum of what happened in that many sweeps; `number` tells chunks of one row apart."""
+    rng = np.random.default_rng([SEED, list(KINDS).index(kind), seeds, number])
+    # one set of weights for all sweeps and chunks
+    weights = Weights.draw(seeds, SENTENCES, np.random.default_rng(SEED)) if rivals else None
+    design = Design.with_effects(KINDS[kind], (0.0, 0.0, MARGIN))
+    trial = Trial(design, seeds, SENTENCES, MARGIN, weights)
+    return total(trial.run(rng) for _ in range(sweeps))
+
+
+def total(marks: Iterable[Marks]) -> Marks:
+    """Sums by name."""
+    found: Marks = {}
+    for one in marks:
+        for name, mark in one.items():
+            found[name] = found.get(name, 0.0) + mark
+    return found
+
+
+def calibrate(sweeps: int, seeds: list[int]) -> Results:
+    """Share of sweeps in which each thing happened, for every kind of noise and number of seeds.
+
+    The same for any number of cores: every chunk of sweeps has a generator of its own.
+    """
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that are started now
+    rows = [(kind, n) for kind in KINDS for n in seeds]
+    starts = list(enumerate(range(0, sweeps, CHUNK)))
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        chunks = {
+            row: [pool.submit(simulate, *row, min(CHUNK, sweeps - at), k) for k, at in starts]
+            for row in rows
+        }
+        waiting = [chunk for row in rows for chunk in chunks[row]]
+        for _ in track(as_completed(waiting), "simulated sweeps", total=len(waiting)):
+            pass
+    sums = {row: total(chunk.result() for chunk in chunks[row]) for row in rows}
+    return {row: {name: mark / sweeps for name, mark in sums[row].items()} for row in rows}
+
+
+def keep(results: Results, sweeps: int) -> Promises:
+    """Power of the seeds that are said to be needed, for every kind of noise."""
+    noises = [(kind, noise_of(results, kind, SENTENCES), sweeps) for kind in KINDS]
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        return dict(zip(KINDS, pool.map(_keep, *zip(*noises, strict=True)), strict=True))
+
+
+def _keep(kind: str, noise: Estimate, sweeps: int) -> Marks:
+    rng = np.random.default_rng([SEED, len(KINDS), list(KINDS).index(kind)])
+    return promised(noise, MARGIN, of_translations(kind, SENTENCES, rng), sweeps)

@@ -1,0 +1,71 @@
+"""Whether as many seeds as `seeds_needed` names have the power that it promises.
+
+Sweeps of that size are simulated at the effect that the plan names, with the noise it was made for.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ablate.calibration.simulate import KINDS as NOISES
+from ablate.calibration.simulate import Design
+from ablate.study.estimate import Estimate, estimate
+from ablate.study.kind import KINDS
+from ablate.study.kind.ladder import Ladder
+from ablate.study.sentences import contributions
+from ablate.study.verdict import AT_LEAST, SUPPORTED
+
+ALPHA = 0.05
+Marks = dict[str, float]
+Draw = Callable[[float, int, int], list[Estimate]]  # effect, seeds, arms beside the named one
+# What is promised: the kind of claim, the decision, the true effect in margins, the arms beside it.
+PROMISES = {
+    "there": ("superiority", SUPPORTED, 1.0, 1),
+    AT_LEAST: ("superiority", AT_LEAST, 2.0, 1),
+    "equivalence": ("equivalence", SUPPORTED, 0.0, 1),
+    "non-inferiority": ("non_inferiority", SUPPORTED, 0.0, 1),
+    "within_best": ("within_best", SUPPORTED, 0.0, 3),
+}
+
+
+def promised(noise: Estimate, margin: float, draw: Draw, sweeps: int) -> Marks:
+    """Share of sweeps in which each decision was reached, the plan's power, and its seeds."""
+    found: Marks = {}
+    for name, (kind, side, effects, others) in PROMISES.items():
+        rule, claim = KINDS[kind], {"kind": kind, "margin": margin}
+        known = _one([noise] * others)
+        plan = rule.seeds_needed(claim, known, ALPHA)[side]
+        assert plan.seeds is not None
+        reached = 0
+        for _ in range(sweeps):
+            drawn = draw(effects * margin, plan.seeds, others)
+            one = (
+                Ladder({str(i): e for i, e in enumerate(drawn)}, ALPHA) if others > 1 else drawn[0]
+            )
+            decision = rule.alone(one, margin, ALPHA)
+            reached += side in (decision.status, decision.grade)
+        power = rule.power(side, known, margin, plan.effect, plan.seeds, ALPHA)
+        found |= {name: reached / sweeps, f"{name}: seeds": plan.seeds, f"{name}: planned": power}
+    return found
+
+
+def _one(found: list[Estimate]) -> Estimate | Ladder:
+    return Ladder({str(i): one for i, one in enumerate(found)}, ALPHA) if found[1:] else found[0]
+
+
+def of_translations(kind: str, sentences: int, rng: np.random.Generator) -> Draw:
+    """Sweeps of made-up translations: the first arm against the others."""
+    designs: dict[tuple[float, int], Design] = {}
+
+    def draw(effect: float, seeds: int, others: int) -> list[Estimate]:
+        levels = (0.0,) * (others - 1) + (effect,)
+        if (effect, others) not in designs:
+            noise = NOISES[kind]
+            noise = replace(noise, seeds=noise.seeds[: others + 1])
+            designs[effect, others] = Design.with_effects(noise, levels)
+        rows = designs[effect, others].draw(seeds, sentences, rng)
+        arms = np.array([[contributions(run) for run in arm] for arm in rows])
+        return [estimate(parts.mean(1), parts) for parts in arms[1:] - arms[0]]
+
+    return draw

@@ -1,0 +1,220 @@
+"""The calibration as Markdown: one table per question."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import stats
+
+from ablate.calibration.planned import PROMISES
+from ablate.calibration.simulate import MEASURED
+from ablate.calibration.trial import ALPHA, OURS, RIVALS, Marks
+from ablate.study.estimate import Estimate, estimate
+from ablate.study.kind import KINDS
+from ablate.study.rates import p_values
+from ablate.study.verdict import AT_LEAST, SUPPORTED
+
+Row = tuple[str, int]  # kind of noise, number of seeds
+Results = dict[Row, Marks]
+Promises = dict[str, Marks]  # by kind of noise
+Cells = list[str]
+
+FALSE = {
+    "superiority supported at effect 0": "superiority at effect 0: supported",
+    "refuted at effect 0": "superiority at effect 0: refuted",
+    "refuted at the margin": "superiority at the margin: refuted",
+    "at least the margin, at the margin": f"superiority at the margin: {AT_LEAST}",
+    "equivalence supported at +margin": "equivalence at +margin: supported",
+    "at -margin": "equivalence at -margin: supported",
+    "equivalence refuted at +margin": "equivalence at +margin: refuted",
+    "refuted at -margin": "equivalence at -margin: refuted",
+    "non-inferiority supported at -margin": "non-inferiority at -margin: supported",
+    "non-inferiority refuted at -margin": "non-inferiority at -margin: refuted",
+    "within_best supported at -margin": "within_best at -margin: supported",
+    "within_best refuted at -margin": "within_best at -margin: refuted",
+    "trend supported at slope 0": "trend at slope 0: supported",
+    "refuted at slope 0": "trend at slope 0: refuted",
+    "any of three claims": "family",
+}
+SHARES = np.arange(0, 101) / 100  # rates at which runs go wrong
+DIVERGING = (0.1, 55.0)  # chance that a run of the treatment diverges, and what it then loses
+
+
+def document(
+    results: Results, promises: Promises, sweeps: int, sentences: int, margin: float
+) -> str:
+    """All tables, with what they say and how they were made."""
+    error = 100 * (0.05 * 0.95 / sweeps) ** 0.5
+    seeds = sorted({n for _, n in results})
+    parts = [
+        "# How often the verdicts are wrong",
+        "",
+        "Written by `ablate calibrate`. Every row has "
+        f"{sweeps:,} simulated sweeps: whole numbers of matching n-grams for every sentence, "
+        f"judged by the code that judges real sweeps, at alpha = {ALPHA}, on {sentences} test "
+        "sentences. "
+        f"A share of 5 % is known to ± {error:.1f} % (one standard error); among as many shares as "
+        "here some lie two to three of these away from their true value.",
+        "",
+        *_section("Noise", NOISE, _noise_table(results)),
+        *_section("Intervals", INTERVALS, _coverage_table(results)),
+        *_section("False verdicts", VERDICTS.format(margin=margin), _false_table(results)),
+        *_section("Power", POWER.format(margin=margin), _power_table(results, sentences, margin)),
+        *_section("Seeds needed", PROMISED.format(margin=margin), _promise_table(promises)),
+        *_section("Stability", STABILITY, _stability_table(seeds)),
+        *_section("What no interval of means can know", DIVERGED, _diverged_table(seeds, sweeps)),
+    ]
+    return "\n".join(parts)
+
+
+NOISE = (
+    "Standard deviations in BLEU of the paired difference of two runs, as simulated, and of the "
+    "sweep that it imitates (`ablate noise experiments/preln_vs_postln`, for six "
+    "layers `experiments/preln_vs_postln_depth`). Similar arms differ little in which sentences "
+    "they get right; distinct arms do (one of them fails), and that part does not average out "
+    "over seeds. With unequal variances the treatment's seeds vary three and a half times as much "
+    "as the baseline's."
+)
+INTERVALS = (
+    "How often the two-sided 95 % interval misses the true mean over new seeds and new sentences; "
+    "it should be 5 %. Ours is at or below that in every row, within the error of the simulation; "
+    "the bootstraps are too short with few seeds, t over seeds alone wherever the arms differ on "
+    "the sentences, and Satterthwaite's degrees of freedom are too many with few seeds."
+)
+VERDICTS = (
+    "Share of false verdicts in %, each at its worst case; margin {margin:g} BLEU. At most 2.5 % "
+    "for one end of a two-sided interval, 5 % for equivalence supported and for a file of three "
+    "claims (two without an effect, one with, sharing their baseline)."
+)
+POWER = (
+    "Share of true verdicts in %, measured / as the power formula plans it: superiority with a "
+    "true effect of {margin:g} BLEU and margin 0; equivalence of equal arms with margin {margin:g}."
+)
+PROMISED = (
+    "The seeds that `seeds_needed` names, planned with the noise of the widest rows above, and the "
+    "share of sweeps with that many in which the verdict was reached, in %; 80 is promised, within "
+    "3. Margin {margin:g} BLEU; *there* is planned at a true effect of the margin, *at least the "
+    "margin* at twice that, the others at 0; within_best has three other levels. Where the "
+    "smallest number that is enough is small, the share lies above 80."
+)
+STABILITY = (
+    "Exact, not simulated: the worst share of false verdicts in % over all rates at which both "
+    "arms could go wrong alike; and the power when 10 % and 80 % of the runs go wrong."
+)
+DIVERGED = (
+    "A run of the treatment diverges with a chance of 10 % and then loses 55 BLEU; the others are "
+    "better by 1 BLEU. Where no run of a sweep happens to diverge, no method can know the mean. "
+    "Verdicts therefore say how many runs of each arm went wrong, and stability is a claim of its "
+    "own. Share of 95 % intervals that miss the mean, in %."
+)
+
+
+def _section(title: str, text: str, table: list[Cells]) -> list[str]:
+    head, *body = table
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, rule, *body)]
+    return [f"## {title}", "", text, "", *lines, ""]
+
+
+def _noise_table(results: Results) -> list[Cells]:
+    table = [["noise", "seed", "sentence", "rest"]]
+    for kind in dict.fromkeys(kind for kind, _ in results):
+        most = max(n for known, n in results if known == kind)
+        found = results[kind, most]
+        sizes = [
+            max(0.0, found[f"noise: {level}"]) ** 0.5 for level in ("seed", "sentence", "rest")
+        ]
+        table.append([f"simulated: {kind}", *(f"{size:.2f}" for size in sizes)])
+    for kind, measured in MEASURED.items():
+        table.append([f"measured: {kind}", *(f"{size:.2f}" for size in measured)])
+    return table
+
+
+def _coverage_table(results: Results) -> list[Cells]:
+    methods = [name for name in (OURS, *RIVALS) if all(name in marks for marks in results.values())]
+    table = [["noise, seeds", *methods]]
+    for row, marks in results.items():
+        table.append([_name(row), *(_percent(marks[method]) for method in methods)])
+    return table
+
+
+def _false_table(results: Results) -> list[Cells]:
+    table = [["noise, seeds", *FALSE]]
+    for row, marks in results.items():
+        table.append([_name(row), *(_percent(marks[mark]) for mark in FALSE.values())])
+    return table
+
+
+def _power_table(results: Results, sentences: int, margin: float) -> list[Cells]:
+    table = [["noise, seeds", "superiority", "equivalence"]]
+    for (kind, seeds), marks in results.items():
+        noise = replace(noise_of(results, kind, sentences), pairs=seeds)
+        planned = (
+            KINDS["superiority"].power(SUPPORTED, noise, 0.0, margin, seeds, ALPHA),
+            KINDS["equivalence"].power(SUPPORTED, noise, margin, 0.0, seeds, ALPHA),
+        )
+        measured = (marks[f"{kind} planted: supported"] for kind in ("superiority", "equivalence"))
+        both = [f"{_percent(m)} / {_percent(p)}" for m, p in zip(measured, planned, strict=True)]
+        table.append([_name((kind, seeds)), *both])
+    return table
+
+
+def noise_of(results: Results, kind: str, sentences: int) -> Estimate:
+    """Noise of a difference: that of the most seeds, as a row of few knows it badly."""
+    most = max(n for known, n in results if known == kind)
+    best = results[kind, most]
+    seed = best["noise: seed"] + best["noise: rest"]
+    return Estimate(0.0, most, sentences, seed, max(0.0, best["noise: sentence"]))
+
+
+def _promise_table(promises: Promises) -> list[Cells]:
+    table = [["noise", *PROMISES]]
+    for kind, found in promises.items():
+        cells = [
+            f"{_percent(found[name])}, planned {_percent(found[f'{name}: planned'])}, "
+            f"{found[f'{name}: seeds']:g} seeds"
+            for name in PROMISES
+        ]
+        table.append([kind, *cells])
+    return table
+
+
+def _stability_table(seeds: list[int]) -> list[Cells]:
+    table = [["runs per arm", "supported at equal rates", "refuted at a margin of .2", "power"]]
+    for n in seeds:
+        above = p_values(n, n, 0.0) <= ALPHA / 2
+        below = p_values(n, n, -0.2).T <= ALPHA / 2
+        false = max(_chance(above, share, share) for share in SHARES)
+        at_margin = max(_chance(below, share, share - 0.2) for share in SHARES if share >= 0.2)
+        power = _chance(above, 0.8, 0.1)
+        table.append([str(n), _percent(false), _percent(at_margin), _percent(power)])
+    return table
+
+
+def _chance(decided: np.ndarray, first: float, second: float) -> float:
+    events = np.arange(len(decided))
+    ones = np.asarray(stats.binom.pmf(events, len(decided) - 1, first))
+    twos = np.asarray(stats.binom.pmf(events, len(decided) - 1, second))
+    return float((ones[:, None] * twos * decided).sum())
+
+
+def _diverged_table(seeds: list[int], sweeps: int) -> list[Cells]:
+    chance, loss = DIVERGING
+    rng = np.random.default_rng(0)
+    table = [["seeds", "all sweeps", "sweeps in which a run diverged"]]
+    for n in seeds:
+        diverged = rng.random((sweeps, n)) < chance
+        differences = np.where(diverged, -loss, rng.normal(1.0, 1.7, (sweeps, n)))
+        mean = (1 - chance) * 1.0 - chance * loss
+        ends = np.array([estimate(row).interval(1 - ALPHA) for row in differences])
+        missed = (mean < ends[:, 0]) | (mean > ends[:, 1])
+        seen = diverged.any(1)
+        table.append([str(n), _percent(missed.mean()), _percent(missed[seen].mean())])
+    return table
+
+
+def _name(row: Row) -> str:
+    return f"{row[0]}, {row[1]}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"

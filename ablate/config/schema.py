@@ -1,0 +1,178 @@
+"""The typed part of the config: every key that is not a component's own.
+
+Hydra merges all YAML files into these classes, so a key that stands nowhere here is an error
+before any work. Component nodes (`dict[str, Any]`) are checked against the signature of their
+`_target_` by `ablate.config.check`.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import II, MISSING
+
+from ablate.config.limits import Count, NotEmpty, OneOf, Range, Seed
+
+PACKAGE = Path(__file__).resolve().parents[1]
+# A wheel carries the configs inside the package; a checkout has them beside it.
+CONF = PACKAGE / "conf" if (PACKAGE / "conf").is_dir() else PACKAGE.parent / "conf"
+
+Component = dict[str, Any]
+
+
+@dataclass
+class Batching:
+    """How sentence pairs become batches."""
+
+    tokens: int = 4096  # target tokens of a training batch, padding counted, per device
+    eval_tokens: int = 8192
+    bucket: bool = True  # batches of similar lengths; false: random ones, with more padding
+    test_bucket: bool = True  # the same for testing alone; it trains nothing
+    test_padding: int = 0  # columns of padding added to every source batch, in testing alone
+    max_length: int = 256  # longest sentence in tokens, EOS counted
+    too_long: Annotated[str, OneOf(("skip", "truncate"))] = "skip"
+
+
+@dataclass
+class Checkpoint:
+    """Which weights are tested, and how many are averaged."""
+
+    tested: Annotated[str, OneOf(("last", "best", "average"))] = "last"
+    average: Count = 5
+    every: Count = 100  # optimiser steps between the checkpoints that are averaged
+    # steps between states to resume from; null: every validation
+    save_every: Annotated[int | None, Range(1)] = None
+
+
+@dataclass
+class Budget:
+    """How long a run trains, and on what it is tested; what every arm of an experiment shares."""
+
+    steps: Count = 2000  # optimiser steps
+    warmup: Annotated[int, Range(0)] = 400  # steps to the peak rate, and from which it decays
+    validate_every: Count = 500  # training batches between two validations
+    seeds: int = 5  # replicates of an experiment
+    test_sentences: Count = 1000  # of a generated corpus; more of them narrow the intervals of BLEU
+
+
+@dataclass
+class Claim:
+    """One sentence of a document in its testable form, written before the runs.
+
+    `where`, `treatment` and `baseline` give levels of the study's factors. Factors that a contrast
+    leaves open are averaged over, seed by seed: that is a main effect. With `minus`, the same
+    contrast at other levels is subtracted: that is an interaction.
+    """
+
+    id: str = MISSING  # of the ledger, where it has the claim
+    statement: str = MISSING  # in our words
+    source: str = MISSING  # document and section, paper
+    # exact | superiority | equivalence | non_inferiority | within_best | stability | trend
+    kind: str = MISSING
+    metric: str = MISSING  # a key of the run's metrics
+    where: dict[str, Any] = field(default_factory=dict)  # levels that all its runs have
+    treatment: dict[str, Any] = field(default_factory=dict)  # levels of the one arm ...
+    baseline: dict[str, Any] = field(default_factory=dict)  # ... and of the other
+    minus: dict[str, Any] = field(default_factory=dict)  # levels in place of those of `where`
+    # of a trend: the factor whose levels are numbers; of within_best: the one that treatment names
+    over: str = ""
+    scale: str = "log"  # of a trend: linear | log (of the level) | log_log (of the metric too)
+    better: str = "higher"  # higher | lower
+    # smallest difference worth naming, in units of the metric; of an exact claim: what every case
+    # must differ from 0 by, at least
+    margin: float = 0.0
+    margin_reason: str = ""
+    alpha: float = 0.05
+    tolerance: float = 0.0  # of an exact claim: largest absolute value, or difference of the arms
+    control: str = ""  # of an exact claim: a metric that must exceed 0.001 for a case to count
+    # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
+    loses: dict[str, Any] = field(default_factory=dict)
+    # true effect for which seeds are planned; null: the margin, or 0 where nothing is to be lost
+    plan_for: float | None = None
+    reading: str = ""  # which reading of the sentence this is, where the ledger's claim has several
+
+
+@dataclass
+class Published:
+    """A number of the literature that a report puts beside ours."""
+
+    arm: str = MISSING
+    metric: str = MISSING
+    value: float = MISSING
+    regime: str = MISSING  # data, size, budget
+    source: str = MISSING  # paper and table
+
+
+@dataclass
+class Tune:
+    """A nuisance that is chosen for every arm, on validation and with seeds of its own."""
+
+    key: str = MISSING
+    values: list[Any] = MISSING
+    seeds: list[int] = MISSING  # not those of the verdict
+    metric: str = "val/nll"
+    better: str = "lower"  # higher | lower
+
+
+@dataclass
+class Study:
+    """What an experiment compares and what would count as an answer."""
+
+    factors: list[str] = MISSING  # config groups or keys that differ between arms
+    seeds: int = II("budget.seeds")  # planned replicates
+    claims: list[Claim] = MISSING  # the first is the primary one
+    nuisance: list[str] = field(default_factory=list)  # keys that may differ between arms as well
+    tune: Tune | None = None
+    expect: str = "different"  # different | identical: whether two arms may train alike
+    fixed: list[str] = field(default_factory=list)  # = the caveats of the verdict
+    literature: str = ""  # what others found, and in which regime
+    published: list[Published] = field(default_factory=list)
+
+
+@dataclass
+class Paths:
+    """Folders, none of which is part of a run's identity."""
+
+    results: Annotated[str, NotEmpty()] = "results"
+    cache: Annotated[str, NotEmpty()] = "cache"
+
+
+@dataclass
+class Config:
+    """The whole config."""
+
+    name: str = "run"  # W&B group and folder of a sweep
+    seed: Seed = 1
+    replicate: Seed = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
+    threads: Annotated[int, Range(1, 1024)] = 1  # of one run; part of its identity
+    n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
+    without: list[dict[str, Any]] = field(default_factory=list)  # arms of a sweep that do not run
+    fresh: bool = False  # run again even when the same run has finished before
+    data: Component = MISSING
+    tokenizer: Component = MISSING
+    batch: Batching = field(default_factory=Batching)
+    budget: Budget = field(default_factory=Budget)
+    task: Component = MISSING
+    model: Component = MISSING
+    initial: Component = MISSING
+    adapt: Component = MISSING
+    loss: Component = MISSING
+    optimizer: Component = MISSING
+    schedule: Component = MISSING
+    validation_search: Component = MISSING
+    search: Component = MISSING  # for testing alone
+    test_splits: Annotated[list[str], NotEmpty()] = field(default_factory=lambda: ["test"])
+    trainer: Component = MISSING
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    # validations without a better nll before stopping; null: never
+    patience: Annotated[int | None, Range(1)] = None
+    logger: Component | None = None
+    probe: Component | None = None
+    study: Study | None = None
+    paths: Paths = field(default_factory=Paths)
+    trust: list[str] = field(default_factory=list)
+
+
+# under the name that config.yaml lists first
+ConfigStore.instance().store(name="schema", node=Config)

@@ -1,0 +1,135 @@
+"""What a config that came with a run may build: what the config tree builds there, and no more.
+
+Hydra calls whatever a `_target_` names, so the config of a run from elsewhere could start any
+program. A node of it must be built as a level of the installed config tree builds the node under
+the same key. Anything else must be trusted by name: a class by its full name, or a package, whose
+classes must then be of the seam that belongs there. All names are checked before any is imported.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import yaml
+from hydra.utils import get_object
+
+from ablate.config.check import INSTANTIATE_KEYS
+from ablate.config.schema import CONF
+from ablate.errors import UserError
+
+Words = dict[str, Any]  # what Hydra's instantiate reads itself: _target_, _partial_, ...
+
+
+def check_targets(config: dict[str, Any], trust: Sequence[str]) -> None:
+    """Refuse plain config (dicts and lists) that would build or read anything not trusted.
+
+    Args:
+        config: nodes of a run's config under their keys.
+        trust: full names of classes, and packages.
+
+    Raises:
+        UserError: a node is built by something else, or a value is still to be looked up elsewhere.
+    """
+    _check_resolved(config, "")
+    foreign = [(k, words) for k, words in _nodes(config, "") if not _among(words, _levels(k))]
+    for key, words in foreign:
+        if not _lies_in(words.get("_target_"), trust):
+            raise _refusal(key, words, "which is not trusted")
+    for key, words in foreign:  # only now, as importing a package runs its code
+        if words["_target_"] not in trust:
+            _check_kind(key, words, trust)
+
+
+def _check_resolved(node: Any, key: str) -> None:
+    """A run writes its config with everything resolved; OmegaConf would run what is not."""
+    if isinstance(node, str) and ("${" in node or node == "???"):
+        raise UserError(f"{key} is {node!r}: the config of a finished run holds values only")
+    for name, child in _children(node):
+        _check_resolved(child, _join(key, name))
+
+
+def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
+    """Whether a class of a trusted package belongs to the seam of the levels under this key."""
+    target = words["_target_"]
+    levels = [level for level in _levels(key) if _among(level | {"_target_": target}, [words])]
+    try:
+        found = get_object(target)
+    except Exception as error:  # importing a module can raise anything
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise UserError(f"{key}._target_ is {target!r}, which cannot be loaded: {reason}") from None
+    if not isinstance(found, type) or not _lies_in(found.__module__, trust):
+        raise _refusal(key, words, "which is not a class of a trusted package")
+    if not any(_seams(found) & _seams(get_object(level["_target_"])) for level in levels):
+        raise _refusal(key, words, "which is of another kind than what belongs there")
+
+
+def _levels(key: str) -> list[Words]:
+    return _tree().get(key, [])
+
+
+@functools.cache
+def _tree() -> dict[str, list[Words]]:
+    """How the levels of the config tree, and the schema, build the node under each key."""
+    found: dict[str, list[Words]] = {}
+    elsewhere: dict[str, str] = {}  # where a group is used under another key
+    for path in sorted(CONF.rglob("*.yaml")):
+        group = ".".join(path.relative_to(CONF).parent.parts)
+        plain = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        elsewhere |= _moved(plain.get("defaults", []), group)
+        for key, words in _nodes(plain, group):
+            if "_target_" in words:
+                found.setdefault(key, []).append(words)
+    for key, group in elsewhere.items():
+        found.setdefault(key, []).extend(found.get(group, []))
+    return found
+
+
+def _moved(defaults: list[Any], group: str) -> dict[str, str]:
+    """Return the keys that a defaults list fills from groups elsewhere, with these groups."""
+    names = (name for entry in defaults if isinstance(entry, dict) for name in entry)
+    pairs = (name.split("@") for name in names if "@" in name and "_global_" not in name)
+    return {_join(group, package): _join(group, source) for source, package in pairs}
+
+
+def _nodes(node: Any, key: str) -> Iterator[tuple[str, Words]]:
+    """Every mapping that Hydra would act on, at any depth: its key and Hydra's words in it."""
+    if isinstance(node, dict):
+        words = {name: value for name, value in node.items() if name in INSTANTIATE_KEYS}
+        if words:
+            yield key, words
+    for name, child in _children(node):
+        yield from _nodes(child, _join(key, name))
+
+
+def _children(node: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(node, dict):
+        yield from node.items()
+    if isinstance(node, list):
+        yield from enumerate(node)
+
+
+def _join(key: str, name: Any) -> str:
+    return f"{key}.{name}" if key else str(name)
+
+
+def _among(words: Words, levels: list[Words]) -> bool:
+    return repr(sorted(words.items())) in [repr(sorted(level.items())) for level in levels]
+
+
+def _seams(kind: type) -> set[type]:
+    """The base classes of seams that a class has: those of the modules named `base`."""
+    ours = (base for base in kind.__mro__ if base.__module__.startswith("ablate."))
+    return {base for base in ours if base.__module__.endswith(".base")}
+
+
+def _lies_in(name: Any, trust: Sequence[str]) -> bool:
+    return isinstance(name, str) and any(f"{name}.".startswith(f"{one}.") for one in trust)
+
+
+def _refusal(key: str, words: Words, why: str) -> UserError:
+    said = " and ".join(f"{name}={value!r}" for name, value in words.items())
+    allowed = dict.fromkeys(level["_target_"] for level in _levels(key))
+    return UserError(
+        f"{key} has {said}, {why}: the config tree has {', '.join(allowed) or 'no class'} there; "
+        "name another class or package that you trust with trust=[...]"
+    )

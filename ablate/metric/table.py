@@ -1,0 +1,117 @@
+"""The one table of metrics: what they are called, where they are measured, what is good and bad."""
+
+from dataclasses import dataclass
+
+NOTHING = "-"
+UNIGRAM = "unigram_nll"  # the metric of a run that says what a model without context would have
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by the last part of its key; the part before it says on which sentences, or when.
+
+    Args:
+        name: what it is called.
+        unit: of its values.
+        digits: decimals that are worth printing.
+        better: higher | lower, where one of them is.
+        split: "val" if validation and tests measure it, "test" if tests alone do.
+        wrong: what counts for a run that diverged or collapsed: a value, or the key of the metric
+            of the same run that stands for it; None: such a run has no value.
+        told_by: the metric on the same sentences that tells whether anything was learned.
+    """
+
+    name: str
+    unit: str
+    digits: int = 2
+    better: str = ""
+    split: str = ""
+    wrong: float | str | None = None
+    told_by: str = ""
+
+    @property
+    def axis(self) -> str:
+        """Label of an axis of values."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
+    def named(self) -> str:
+        """The name at the beginning of a sentence."""
+        return self.name[:1].upper() + self.name[1:]
+
+    def say(self, value: float | None, *, sign: bool = False) -> str:
+        """A value with as many decimals as are worth printing."""
+        if value is None:
+            return NOTHING
+        plus = "+" if sign else ""
+        if value and (abs(value) < 10**-self.digits or (self.digits and abs(value) >= 1e6)):
+            return format(value, f"{plus}.3g")
+        return format(value, f"{plus},.{self.digits}f")
+
+    def spread(self, mean: float | None, sd: float | None) -> str:
+        """Mean and standard deviation; the mean alone where there is no spread to show."""
+        return self.say(mean) if sd is None else f"{self.say(mean)} ± {self.say(sd)}"
+
+
+def _score(name: str, split: str) -> Metric:
+    return Metric(name, "points", 2, "higher", split, 0.0, "bleu")
+
+
+METRICS = {
+    "nll": Metric("nll", "nats per token", 3, "lower", "val", UNIGRAM, "nll"),
+    "perplexity": Metric("perplexity", "per token", 2, "lower", "val", told_by="nll"),
+    "bleu": _score("BLEU", "val"),
+    "bleu_tokenised": _score("BLEU, lower-cased tokens", "test"),
+    "chrf": _score("chrF", "test"),
+    "length_ratio": Metric(
+        "length ratio", "translation / reference tokens", 3, split="test", told_by="bleu"
+    ),
+    "calibration_error": Metric(
+        "expected calibration error", "probability", 3, "lower", "test", told_by="nll"
+    ),
+    "accuracy": Metric(
+        "accuracy of the likeliest token", "share", 3, "higher", "test", told_by="nll"
+    ),
+    # of a pair of runs, of their sentences in this split
+    "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
+    "objective": Metric("objective", "nats per token", 3, "lower"),
+    UNIGRAM: Metric("nll of the unigram model", "nats per token", 3),
+    "parameters": Metric("parameters", "count", 0),
+    "steps": Metric("optimiser steps", "count", 0),
+    "diverged": Metric("diverged runs", "share"),
+    "collapsed": Metric("collapsed runs", "share"),
+    "unstable": Metric("diverged or collapsed runs", "share"),
+    "encoder_ratio": Metric("ratio of gradient norms in the encoder", "largest / smallest layer"),
+    "decoder_ratio": Metric("ratio of gradient norms in the decoder", "largest / smallest layer"),
+    "encoder_self": Metric("divergence between heads, encoder self-attention", "bits", 3),
+    "decoder_self": Metric("divergence between heads, decoder self-attention", "bits", 3),
+    "decoder_cross": Metric("divergence between heads, cross-attention", "bits", 3),
+    "attention_block": Metric("parameters of an attention block", "count", 0),
+    "attention_all": Metric("parameters of all attention blocks", "count", 0),
+    "model": Metric("parameters of the model", "count", 0),
+    "block_excess": Metric("parameters of a block above 4 d_model² + 4 d_model", "count", 0),
+}
+PLACES = {
+    "val": "validation",
+    "test_long": "long test",
+    "gradient/first": "first-step",
+    "gradient/last": "last-step",
+    "heads": "",
+    "probe": "",
+}
+
+
+def measured(split: str) -> list[str]:
+    """Metrics of one kind of split: "val" those of validation, "test" those of a test."""
+    kinds = ("val",) if split == "val" else ("val", "test")
+    return [key for key, metric in METRICS.items() if metric.split in kinds]
+
+
+def metric_of(key: str) -> Metric:
+    """The metric of a key; one that is not known has its key for a name."""
+    place, _, last = key.rpartition("/")
+    known = METRICS.get(last)
+    if known is None:
+        return Metric(key.replace("_", " "), "", 3)
+    name = f"{PLACES.get(place, place)} {known.name}".strip()
+    return Metric(name, known.unit, known.digits)

@@ -1,0 +1,119 @@
+"""Pictures of a trained model: the attention of one sentence, and the positions.
+
+The colour maps are ordered by lightness (viridis, cividis), so that they survive a grey print and
+every kind of colour vision.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from lightning_fabric.utilities import move_data_to_device
+from PIL import Image
+from torch import Tensor
+
+from ablate.data.batch import Batch
+from ablate.data.module import TextData
+from ablate.data.tokenizer import Tokenizers
+from ablate.data.vocabulary import PAD
+from ablate.model.base import Model
+from ablate.model.inspect import attention_weights
+from ablate.model.stack import Stack
+from ablate.observe.heatmap import Axis, Scale, heatmaps
+
+HEADS = 4  # shown of each attention
+TOKENS = 12  # the sentence that is shown is about so long ...
+LINES = 100  # ... and the nearest to it among so many lines of validation
+LONGEST_LABEL = 10
+SHOWN = 32  # positions
+TOKEN_CELL = 24  # pixels
+PANEL = 480  # pixels of a side of the positions, about
+
+
+def pictures(
+    model: Model, data: TextData, device: torch.device
+) -> Iterator[tuple[str, Image.Image]]:
+    """Yield names and pictures: attention in the last layers, and positions if there are any."""
+    lines = data.first_lines("validation", LINES)
+    yield from draw_attention(model, data.tokenizers, shown_line(lines), device)
+    tables = position_tables(model, device)
+    if any(table.any() for table in tables.values()):
+        yield "position", draw_positions(tables)
+
+
+def shown_line(lines: Batch) -> Batch:
+    """The example whose target is nearest to TOKENS tokens, without padding."""
+    line = int(((lines.targets != PAD).sum(1) - TOKENS).abs().argmin())
+    inputs = type(lines.inputs)(*(ids[line][ids[line] != PAD][None] for ids in lines.inputs))
+    targets = lines.targets[line]
+    return Batch(inputs, targets[targets != PAD][None], lines.lines[line, None])
+
+
+def draw_attention(
+    model: Model, tokenizers: Tokenizers, one: Batch, device: torch.device
+) -> Iterator[tuple[str, Image.Image]]:
+    """Yield the attentions of the last layers; a decoder reads the reference."""
+    if not any(True for _ in model.attentions()):
+        return
+    inputs = move_data_to_device(one.inputs, device)
+    last = {}  # of each kind of attention, the last layer
+    for name, weights in attention_weights(model, inputs).items():
+        side, number, kind = name.split(".")
+        last[side, kind] = int(number) + 1, weights
+    axes = {stack: _axis(tokenizers, one, read) for stack, read in model.reads.items()}
+    for (side, kind), (layer, weights) in last.items():
+        heads = weights[0, :HEADS].float().cpu().numpy()
+        yield (
+            f"attention/{side}_{kind}",
+            heatmaps(
+                f"{side}, layer {layer}, {kind}-attention: row reads from column",
+                {f"head {number}": values for number, values in enumerate(heads, start=1)},
+                x=axes["encoder" if kind == "cross" else side],
+                y=axes[side],
+                scale=Scale("attention weight", 0.0, float(heads.max()), "viridis"),
+            ),
+        )
+
+
+@torch.no_grad()
+def position_tables(model: Model, device: torch.device) -> dict[str, Float[Tensor, "L D"]]:
+    """What each stack adds to the embeddings of its first positions."""
+    found = {}
+    for name, stack in model.named_modules():
+        if isinstance(stack, Stack):
+            length = min(SHOWN, stack.position.longest or SHOWN)
+            nothing = torch.zeros(1, length, stack.d_model, device=device)
+            positions = torch.arange(length, device=device)[None]
+            found[name] = stack.position.embed(nothing, positions)[0].float().cpu()
+    return found
+
+
+def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
+    """Draw what is added to the embeddings, one panel per stack."""
+    length, d_model = next(iter(tables.values())).shape
+    top = max(float(table.abs().max()) for table in tables.values())
+    return heatmaps(
+        "positions",
+        {side: table.numpy() for side, table in tables.items()},
+        x=_numbers("channel of d_model", d_model),
+        y=_numbers("position (tokens from the start)", length),
+        scale=Scale("added to the embedding", -top, top, "cividis"),
+    )
+
+
+def _axis(tokenizers: Tokenizers, one: Batch, read: slice) -> Axis:
+    """The tokens that a stack reads of one example."""
+    sides = [*[("source", tokenizers.src)] * (len(one.inputs) - 1), ("reference", tokenizers.tgt)]
+    fields = list(zip(one.inputs, sides, strict=True))[read]
+    pieces = [p for ids, (_, side) in fields for p in side.pieces(ids[0].tolist())]
+    return _tokens(f"{' and '.join(name for _, (name, _) in fields)} token", pieces)
+
+
+def _tokens(name: str, tokens: list[str]) -> Axis:
+    shown = [t if len(t) <= LONGEST_LABEL else f"{t[: LONGEST_LABEL - 1]}…" for t in tokens]
+    return Axis(name, dict(enumerate(shown)), TOKEN_CELL)
+
+
+def _numbers(name: str, count: int) -> Axis:
+    step = -(-count // 8)
+    return Axis(name, {i: str(i) for i in range(0, count, step)}, max(1, PANEL // count))

@@ -1,0 +1,40 @@
+"""The record of one evaluation of a trained run.
+
+results/runs/<training identity>/tests/<identity>/
+    config.yaml         the keys that act only in testing     identity.json
+    test.hyp            translations, one line per sentence   test.stats.npz  of each of them
+    result.json         status and scores; exists only when the evaluation has ended
+"""
+
+import time
+
+import numpy as np
+from omegaconf import DictConfig
+
+from ablate.record import identity
+from ablate.record.files import write_arrays, write_text
+from ablate.record.part import Part
+
+
+class EvaluationRecord(Part):
+    """The folder of one evaluation, inside that of its training."""
+
+    kept = (*Part.kept, "*.hyp", "*.stats.npz")
+
+    def __init__(self, config: DictConfig, training: Part) -> None:
+        parts = identity.evaluation_parts(config, training.identity)
+        super().__init__(training.folder / "tests", parts)
+
+    def begin(self) -> None:
+        """Start with an empty folder."""
+        self._started = time.time()
+        if self.writes:
+            self.clear()
+            self.describe(self.parts["config"])
+
+    def keep(self, split: str, lines: list[str], statistics: dict[str, np.ndarray]) -> None:
+        """Keep the translations of a split, if any, and its statistics, one row per sentence."""
+        if self.writes and lines:
+            write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
+        if self.writes:
+            write_arrays(self.folder / f"{split}.stats.npz", statistics)

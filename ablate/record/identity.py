@@ -1,0 +1,179 @@
+"""Which runs are the same run: a hash of everything that can change a run's numbers.
+
+In it: the resolved config of the run, the content of the data, the versions of the libraries that
+compute, and what the modules that this run executes say: their syntax trees, without comments,
+docstrings and layout. Not in it: paths, logger, names, the number of jobs, the study. So a change
+of the README, of a comment or of another variant re-runs nothing.
+
+Keys that act only in testing are left out of the identity of training. They make, together with
+that identity, the identity of an evaluation: another search tests the same weights.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+# Keys that cannot change a number; the data node is replaced by the hash of the text.
+OUTSIDE = ("name", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust", "data")
+OUTSIDE_OF = {
+    "budget": ("seeds",),
+    "trainer": ("enable_progress_bar", "log_every_n_steps"),
+    "checkpoint": ("save_every",),
+}
+IN_TESTING = ("search", "test_splits")
+IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
+LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
+ENTRY_MODULES = ("ablate.train.run",)
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+# Watching a run does not change it, and what only accepts or refuses a config cannot either: the
+# config itself is in the identity. `evaluate` belongs to evaluations.
+UNEXECUTED = (
+    *("ablate.record", "ablate.wandb", "ablate.study", "ablate.errors"),
+    *(f"ablate.config.{name}" for name in ("schema", "check", "limits", "parts", "precision")),
+    *(f"ablate.train.{name}" for name in ("evaluate", "lengths", "progress", "summary")),
+    *(f"ablate.train.{name}" for name in ("tracking", "record_logger", "tensorboard")),
+)
+
+
+def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
+    """What the identity of training is made of, as plain data that a person can compare."""
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    tree = {k: v for k, v in plain.items() if k not in (*OUTSIDE, *IN_TESTING)}
+    for node, keys in (*OUTSIDE_OF.items(), *IN_TESTING_OF.items()):
+        tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
+    trained = {k: v for k, v in plain.items() if k not in IN_TESTING}
+    return {
+        "config": tree,
+        "data": data_fingerprint,
+        "device": device_kind(config),
+        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "modules": source_hashes([*ENTRY_MODULES, *_target_modules(trained)]),
+    }
+
+
+def evaluation_parts(config: DictConfig, training: str) -> dict[str, Any]:
+    """What the identity of an evaluation is made of; `training` is the identity of the weights."""
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    tree = {key: plain[key] for key in IN_TESTING}
+    for node, keys in IN_TESTING_OF.items():
+        tree[node] = {key: plain[node][key] for key in keys}
+    hashes = source_hashes([*_target_modules(tree)])
+    evaluate = {"ablate.train.evaluate": _read("ablate.train.evaluate").hash}
+    return {"training": training, "config": tree, "modules": hashes | evaluate}
+
+
+def digest(identity_parts: dict[str, Any]) -> str:
+    """16 hexadecimal digits; equal exactly when the parts are."""
+    text = json.dumps(identity_parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def device_kind(config: DictConfig) -> str:
+    """Kind of the device that will train: its name for a GPU, else the accelerator's."""
+    wanted = config.trainer.get("accelerator", "auto")
+    on_gpu = wanted in ("gpu", "cuda") or (wanted == "auto" and torch.cuda.is_available())
+    return torch.cuda.get_device_name() if on_gpu and torch.cuda.is_available() else "cpu"
+
+
+def source_hashes(names: list[str]) -> dict[str, str]:
+    """Return what stands for the source of `names` and of all that importing them brings in."""
+    return {name: _read(name).hash for name in sorted(closure(names))}
+
+
+def closure(names: list[str]) -> set[str]:
+    """Modules of this package, and of the user's own, that importing `names` brings in."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found or name.startswith(UNEXECUTED):
+            continue
+        found.add(name)
+        waiting.extend(_read(name).imports)
+    return found
+
+
+def _target_modules(tree: Any) -> Iterator[str]:
+    if isinstance(tree, dict):
+        target = tree.get("_target_")
+        module = _module_of(target) if isinstance(target, str) else None
+        if module and not _is_library(module):
+            yield module
+        for key, value in tree.items():
+            if key not in ("logger", "study"):
+                yield from _target_modules(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _target_modules(value)
+
+
+def _module_of(target: str) -> str | None:
+    """The longest prefix of a dotted path that is a module."""
+    name = target
+    while "." in name:
+        name = name.rpartition(".")[0]
+        if _spec_origin(name):
+            return name
+    return None
+
+
+def _is_library(name: str) -> bool:
+    """Installed packages are known by their version; everything else by its source."""
+    return "site-packages" in str(_spec_origin(name)) and not name.startswith("ablate.")
+
+
+@functools.cache
+def _spec_origin(name: str) -> str | None:
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    return spec.origin if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+class Source(NamedTuple):
+    """What is known of a module: a hash of what it says, and the modules of ours it imports."""
+
+    hash: str
+    imports: tuple[str, ...]
+
+
+@functools.cache
+def _read(name: str) -> Source:
+    origin = _spec_origin(name)
+    if origin is None:
+        return Source("", ())
+    tree = ast.parse(Path(origin).read_text())
+    return Source(source_hash(tree), _imports(tree))
+
+
+def _imports(tree: ast.Module) -> tuple[str, ...]:
+    """Modules of the `ablate` package that source imports, wherever the statement stands."""
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return tuple(n for n in names if n.startswith("ablate.") and _spec_origin(n))
+
+
+def source_hash(tree: ast.Module) -> str:
+    """16 hexadecimal digits that comments, docstrings and layout do not change.
+
+    The tree loses its docstrings. Versions of Python write trees differently, so each has hashes of
+    its own.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]

@@ -1,0 +1,27 @@
+"""What a sweep remembers of its cells: a file each, that says which run it became."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+from ablate.record.sealed import read_sealed
+
+
+def link_path(sweep: Path, number: int) -> Path:
+    """The file by which a sweep remembers the run of one of its cells."""
+    return sweep / "cells" / f"{number:04d}.json"
+
+
+def read_links(sweep: Path) -> list[dict[str, Any]]:
+    """All cells of a sweep, in order.
+
+    Raises:
+        UserError: what was written of a cell was changed since.
+    """
+    return [read_sealed(path) for path in sorted((sweep / "cells").glob("*.json"))]
+
+
+def swept(runs: list[dict[str, Any]]) -> list[str]:
+    """Factors whose level differs between runs."""
+    keys = dict.fromkeys(itertools.chain.from_iterable(run["levels"] for run in runs))
+    return [k for k in keys if len({str(run["levels"].get(k)) for run in runs}) > 1]

@@ -1,0 +1,63 @@
+"""Whether every sequence that a run will meet has positions, found out before any work."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from omegaconf import DictConfig
+
+from ablate.data.module import TextData
+from ablate.errors import UserError
+from ablate.model.base import Model
+from ablate.search.base import Search
+
+Need = tuple[int, str]  # tokens, and of what
+
+
+def check_lengths(
+    config: DictConfig, model: Model, data: TextData, parts: Mapping[str, Any]
+) -> None:
+    """Raise UserError when a table of positions is too short for training, validation or a test.
+
+    Args:
+        config: of the run.
+        model: as built; under the meta device, too.
+        data: prepared.
+        parts: `search` and `validation_search`, as `ablate.train.run.make_parts` returns them.
+    """
+    sources, targets = zip(*_needs(config, data, parts), strict=True)
+    pairs = zip(sources, targets, strict=True)
+    both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}") for src, tgt in pairs]
+    longest = model.limits()
+    for side, needs in (("source", sources), ("target", targets), ("both", both)):
+        limit, (tokens, what) = longest.get(side), max(needs)
+        if limit is not None and tokens > limit:
+            raise UserError(
+                f"model.position.max_length={limit} is too short for {what}, which may have "
+                f"{tokens} tokens: set it to at least {tokens}, or use model/position=sinusoidal"
+            )
+
+
+def _needs(
+    config: DictConfig, data: TextData, parts: Mapping[str, Any]
+) -> Iterator[tuple[Need, Need]]:
+    """Yield what training, validation and each test need of encoder and decoder."""
+    src, tgt = parts["task"].longest(*data.longest("train"))
+    yield (src, "the sources of train"), (tgt, "the targets of train")
+    if not parts["task"].generates:
+        return
+    yield _searched(data, "validation", parts["validation_search"], 0, "validation_search")
+    for split in config.test_splits:
+        yield _searched(data, split, parts["search"], config.batch.test_padding, "search")
+
+
+def _searched(
+    data: TextData, split: str, search: Search, padding: int, key: str
+) -> tuple[Need, Need]:
+    src, tgt = data.longest(split)
+    added = f" with batch.test_padding={padding}" if padding else ""
+    # neither side of the limit counts EOS, but a search reads one more step to see it
+    hypothesis = int(search.max_ratio * (src - 1) + search.max_extra) + 1
+    limits = f"{key}.max_ratio={search.max_ratio} and {key}.max_extra={search.max_extra}"
+    return (src + padding, f"the sources of {split}{added}"), max(
+        (tgt, f"the targets of {split}"), (hypothesis, f"translations of {split} ({limits})")
+    )

@@ -1,0 +1,141 @@
+"""From the folder of a finished run back to something that translates."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from torch.nn.utils.rnn import pad_sequence
+
+from ablate.config.check import unknown
+from ablate.config.construct import BuildError, construct
+from ablate.config.schema import Batching
+from ablate.config.trust import check_targets
+from ablate.data.tokenizer import Tokenizers
+from ablate.data.vocabulary import EOS, PAD
+from ablate.errors import UserError
+from ablate.model.base import Model
+from ablate.model.build import build
+from ablate.record.files import check_links
+from ablate.record.sealed import read_result
+from ablate.search.base import Search
+from ablate.train.allocator import keep_memory
+from ablate.train.weights import load_weights
+
+
+@dataclass(frozen=True)
+class Translator:
+    """A trained model, its vocabularies and its search."""
+
+    model: Model
+    tokenizers: Tokenizers
+    search: Search
+    max_length: int
+    device: str
+
+    def __call__(self, lines: list[str]) -> list[str]:
+        """Return a translation of each line; a blank line stays blank.
+
+        A sentence of more than `max_length` tokens, EOS counted, is cut as in tests.
+        """
+        real = [i for i, line in enumerate(lines) if line.strip()]
+        if not real:
+            return [""] * len(lines)
+        ids = self.tokenizers.src.encode_batch([lines[i] for i in real])
+        rows = [torch.tensor([*row[: self.max_length - 1], EOS]) for row in ids]
+        src = pad_sequence(rows, batch_first=True, padding_value=PAD).to(self.device)
+        found = self.tokenizers.tgt.decode_batch(self.search(self.model, src))
+        by_line = dict(zip(real, found, strict=True))
+        return [by_line.get(i, "") for i in range(len(lines))]
+
+
+def restore(
+    folder: Path, settings: dict[str, Any], trust: list[str], device: str, threads: int
+) -> Translator:
+    """Return the translator that a run has left; `settings` replace some of its search's.
+
+    Raises:
+        UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
+    """
+    if not folder.is_dir():
+        raise UserError(f"checkpoint is {str(folder)!r}, which is not a folder")
+    check_links(folder, folder)
+    record = read_result(folder)  # its files are whole, the config too
+    config = read_config(folder, settings, trust)
+    if record is None:
+        raise UserError(f"checkpoint is {str(folder)!r}, which holds no result.json of a training")
+    torch.set_num_threads(threads)
+    keep_memory()
+    tokenizers = read_tokenizers(folder / "tokenizer")
+    try:
+        if not construct(config.task).generates:
+            raise UserError(f"checkpoint is {str(folder)!r}, whose task translates nothing")
+        search = construct(config.search)
+        model = build(
+            config.model,
+            src_vocab=tokenizers.src.size,
+            tgt_vocab=tokenizers.tgt.size,
+            joint_vocab=tokenizers.joint,
+        )
+        construct(config.adapt)(model, 0)
+    except BuildError as error:
+        raise UserError(f"{folder / 'config.yaml'} cannot be built: {error}") from None
+    load_weights(model, folder / "weights.pt", record["weights"])
+    try:
+        model.to(device)
+    except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
+        first = str(error).splitlines()[0]
+        raise UserError(f"device is {device!r}, which cannot be used: {first}") from None
+    return Translator(model.eval(), tokenizers, search, config.batch.max_length, device)
+
+
+def read_config(folder: Path, settings: dict[str, Any], trust: list[str]) -> DictConfig:
+    """Return the nodes model, adapt, search, batch and task of a run's config, checked."""
+    path = folder / "config.yaml"
+    if not path.is_file():
+        raise UserError(f"checkpoint is {str(folder)!r}, which holds no config.yaml")
+    parts = _read_parts(path)
+    for key, value in settings.items():
+        if key not in parts["search"]:
+            raise UserError(unknown(f"search.{key}", parts["search"]))
+        parts["search"][key] = value
+    check_targets(parts, trust)  # nothing else of the config is ever built
+    schema = {"batch": OmegaConf.structured(Batching)}
+    try:
+        merged = OmegaConf.merge(schema, parts)
+    except OmegaConfBaseException as error:
+        raise _no_config(path, error) from None
+    assert isinstance(merged, DictConfig)
+    if missing := OmegaConf.missing_keys(merged):
+        raise UserError(f"{path} has no {min(missing)}")
+    return merged
+
+
+def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
+    """Return what is restored of a run's config, as it stands there: no value is resolved."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            # a few lines of them make millions of values
+            raise ValueError("it has aliases, which a run never writes")
+        plain: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+        return {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch", "task")}
+    except Exception as error:  # YAML can have any shape
+        raise _no_config(path, error) from None
+
+
+def _no_config(path: Path, error: Exception) -> UserError:
+    first = next(iter(str(error).splitlines()), "")
+    return UserError(f"{path} is not a run's config ({type(error).__name__}: {first})")
+
+
+def read_tokenizers(folder: Path) -> Tokenizers:
+    """Return the vocabularies that a run has saved."""
+    try:
+        return Tokenizers.load(folder)
+    except Exception as error:  # the library raises bare ones
+        first = str(error).splitlines()[0]
+        raise UserError(f"{folder} does not hold the vocabularies of a run: {first}") from None

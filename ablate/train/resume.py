@@ -1,0 +1,201 @@
+"""Going on with a half-finished run, to the numbers of one that was never interrupted.
+
+Lightning saves and restores model, optimiser, schedule, callbacks and its counters. What it does
+not know is added here: the random state, where metrics.jsonl ends, what has been measured, and
+whether training was to stop. States are saved at two points only, because at these nothing is
+pending: after a validation, and before a batch that follows an optimiser step.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytorch_lightning as pl
+import torch
+import torch.distributed
+from lightning_fabric.plugins import TorchCheckpointIO
+from pytorch_lightning.callbacks import Checkpoint
+from pytorch_lightning.trainer.states import TrainerFn
+
+from ablate.record.files import read_tensors, write_tensors
+from ablate.record.training import Record
+from ablate.train.interruption import Interruption
+
+OWN = "ablate"  # the key of what is added to Lightning's checkpoint
+
+
+class Saved(NamedTuple):
+    """A state to go on from."""
+
+    path: Path
+    step: int
+    metrics_bytes: int
+    wall_seconds: float
+
+
+def last_saved(record: Record) -> Saved | None:
+    """The state that an interrupted run has left; None without one. A useless one is named."""
+    path = state_path(record)
+    if not path.exists():
+        return None
+    try:
+        checkpoint, _ = read_tensors(path)
+        own = checkpoint[OWN]
+        found = Saved(path, checkpoint["global_step"], own["metrics_bytes"], own["wall_seconds"])
+        problem = _problem(record, own)
+    except Exception:  # damage shows in many ways
+        problem = "it is damaged"
+    if not problem:
+        return found
+    if record.writes:
+        print(f"{path} is of no use, {problem}: the run starts anew", flush=True)
+        path.unlink()
+    return None
+
+
+def _problem(record: Record, own: dict[str, Any]) -> str:
+    if own["identity"] != record.identity:
+        return "it belongs to another run"
+    if record.metrics_bytes() < own["metrics_bytes"]:
+        return f"{record.metrics.name} has lost lines"
+    if record.metrics_digest(own["metrics_bytes"]) != own["metrics"]:
+        return f"{record.metrics.name} is damaged"
+    return ""
+
+
+def state_path(record: Record) -> Path:
+    """Where a run saves its state."""
+    return record.checkpoints / "last.ckpt"
+
+
+class StateKeeper(Checkpoint):
+    """Saves the state of a run, restores it, and lets an interruption wait for it.
+
+    A state is saved after every validation, after every `every` steps as well if it is a number,
+    and before an interrupted run leaves. (Lightning calls a `Checkpoint` after other callbacks.)
+    """
+
+    def __init__(self, record: Record, every: int | None, interruption: Interruption) -> None:
+        self.record = record
+        self.every = every
+        self.interruption = interruption
+        self._saved_step = 0
+        self._next_batch: int | None = None  # index of the batch that a state is saved before
+        self._random: list[dict[str, torch.Tensor]] | None = None  # of every rank
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Let signals wait; Lightning has just taken them."""
+        self._saved_step = trainer.global_step
+        self.interruption.defer()
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Let signals act at once."""
+        self.interruption.undefer()
+
+    def on_exception(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
+    ) -> None:
+        """Let signals act at once: no batch will end any more."""
+        self.interruption.deferred = False
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Restore the random state after a resumption; save when it is time, and leave."""
+        if self._random is not None:
+            restore_random(self._random[trainer.global_rank])
+            self._random = None
+        if batch_idx % trainer.accumulate_grad_batches:
+            return  # gradients are pending, which no checkpoint holds
+        received = self.interruption.received is not None
+        leaves = trainer.strategy.reduce_boolean_decision(received, all=False)
+        since = trainer.global_step - self._saved_step
+        if since and (leaves or (self.every and since >= self.every)):
+            self._next_batch = batch_idx
+            self._save(trainer)
+            self._next_batch = None
+        if leaves:
+            self.interruption.leave()
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Save, unless gradients are pending."""
+        done = trainer.fit_loop.batch_idx + 1
+        stepped = trainer.is_last_batch or done % trainer.accumulate_grad_batches == 0
+        if trainer.state.fn == TrainerFn.FITTING and stepped:
+            self._save(trainer)
+
+    def _save(self, trainer: pl.Trainer) -> None:
+        trainer.save_checkpoint(state_path(self.record), weights_only=False)
+        self._saved_step = trainer.global_step
+
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Add what Lightning does not know."""
+        if self._next_batch is not None:
+            _before(self._next_batch, checkpoint["loops"]["fit_loop"])
+        metrics_bytes = self.record.metrics_bytes()
+        checkpoint[OWN] = {
+            "identity": self.record.identity,
+            "metrics_bytes": metrics_bytes,
+            "metrics": self.record.metrics_digest(metrics_bytes),
+            "wall_seconds": self.record.wall_seconds,
+            "random": random_of_all_ranks(trainer),
+            "should_stop": trainer.should_stop,
+            "diverged": pl_module.diverged,
+            "measured": pl_module.measured,
+        }
+
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Take back what `on_save_checkpoint` added."""
+        own = checkpoint[OWN]
+        self._random = own["random"]
+        trainer.should_stop = own["should_stop"]
+        pl_module.diverged = own["diverged"]
+        pl_module.measured = own["measured"]
+
+
+def _before(batch_idx: int, loop: dict[str, Any]) -> None:
+    """Let Lightning's counters say that a batch, already fetched, is still to come."""
+    progress = loop["epoch_loop.batch_progress"]
+    progress["is_last_batch"] = False
+    for counts in (progress["total"], progress["current"]):
+        counts["ready"] -= 1
+    for loader in loop["state_dict"]["combined_loader"]:
+        loader["position"] = batch_idx
+
+
+def random_of_all_ranks(trainer: pl.Trainer) -> list[dict[str, torch.Tensor]]:
+    """The states of torch's global generators, of every process; all must call this."""
+    mine = {"cpu": torch.get_rng_state()}
+    if trainer.strategy.root_device.type == "cuda":
+        mine["cuda"] = torch.cuda.get_rng_state()
+    states: list[Any] = [mine]
+    if trainer.world_size > 1:
+        states = [None] * trainer.world_size
+        torch.distributed.all_gather_object(states, mine)
+    return states
+
+
+def restore_random(state: dict[str, torch.Tensor]) -> None:
+    """Set torch's global generators."""
+    torch.set_rng_state(state["cpu"])
+    if "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"])
+
+
+class WholeFiles(TorchCheckpointIO):
+    """Writes checkpoints atomically, in their own folder; nothing in them is executed."""
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
+    ) -> None:
+        """Write a checkpoint."""
+        write_tensors(Path(path), checkpoint)
+
+    def load_checkpoint(
+        self, path: Any, map_location: Any = "cpu", weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        """Read a checkpoint."""
+        return read_tensors(Path(path), map_location)[0]

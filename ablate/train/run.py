@@ -1,0 +1,268 @@
+"""One run, from config to record: seed, data, model, task, fit, test, record."""
+
+import logging
+import sys
+import warnings
+from typing import Any, NamedTuple
+
+import pytorch_lightning as pl
+import torch
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning.callbacks import Callback, EarlyStopping
+
+from ablate.config.check import check
+from ablate.config.construct import construct
+from ablate.config.parts import check_parts
+from ablate.config.precision import settle
+from ablate.data.module import TextData
+from ablate.errors import UserError
+from ablate.model.base import Model
+from ablate.model.build import build
+from ablate.observe.heads import SENTENCES, head_distances
+from ablate.probe.base import Probe
+from ablate.record.files import check_name
+from ablate.record.training import Record
+from ablate.seeding import seed_dropout, seed_of
+from ablate.task.base import Task
+from ablate.train.allocator import keep_memory
+from ablate.train.evaluate import evaluate
+from ablate.train.interruption import Interruption
+from ablate.train.lengths import check_lengths
+from ablate.train.module import Training
+from ablate.train.progress import StepBar
+from ablate.train.resume import Saved, StateKeeper, WholeFiles, last_saved
+from ablate.train.summary import announce, conclude
+from ablate.train.tracking import Tracking
+from ablate.train.weights import WeightKeeper, load_weights
+
+PARTS = ("task", "loss", "optimizer", "schedule", "validation_search", "search")
+
+
+def run(config: DictConfig) -> dict[str, Any]:
+    """Run one cell, as far as its record does not hold it yet, and return what that says then.
+
+    A half-finished run goes on where it was interrupted; a trained one is only tested.
+
+    Raises:
+        UserError: the config, the data or their combination cannot work; a file cannot be written.
+        SystemExit: the process was asked to end; the next call goes on.
+    """
+    settle(config)
+    check(config)
+    for key, name in (("name", config.name), *(("test_splits", s) for s in config.test_splits)):
+        check_name(key, name)
+    hush_lightning()
+    check_parts(config)
+    torch.set_num_threads(config.threads)
+    keep_memory()
+    data = prepare_data(config)
+    check_splits(list(config.test_splits), data)
+    record = Record(config, data.fingerprint)
+    with Interruption() as interruption, record.locked():
+        if not config.fresh and (earlier := record.found()):
+            return conclude(record, earlier, reused=True, trained=False)
+        model = make_model(config, data)
+        check_lengths(config, model, data, make_parts(config))
+        measure: Probe | None = construct(config.probe)
+        with record:
+            start = begin(record, model)
+            with Tracking(config, record) as tracking:
+                if measure is None:
+                    found = train_and_test(config, data, model, tracking, start, interruption)
+                else:
+                    found = probe(measure, model, record)
+    return conclude(record, found, reused=False, trained=start.trained is None)
+
+
+class Start(NamedTuple):
+    """What a run finds of itself: its training, done before, or the state that it was left in."""
+
+    trained: dict[str, Any] | None
+    saved: Saved | None
+
+
+def begin(record: Record, model: Model) -> Start:
+    """Open the record; `model` has the trained weights if there are any."""
+    fresh = record.config.fresh
+    trained = None if fresh else trained_before(record, model)
+    saved = None if fresh or trained else last_saved(record)
+    record.resumed = bool(trained or saved)
+    if trained:
+        record.current = record.evaluation
+        record.drop_checkpoints()
+    elif saved:
+        record.resume(saved.metrics_bytes, saved.wall_seconds)
+    else:
+        record.begin()
+    return Start(trained, saved)
+
+
+def trained_before(record: Record, model: Model) -> dict[str, Any] | None:
+    """Load the weights of an earlier training and return its result; None if there are none."""
+    trained = record.result()
+    if trained is None:
+        return None
+    try:
+        load_weights(model, record.weights, trained["weights"])
+    except UserError as error:
+        if record.writes:
+            print(f"{error}: the run trains anew", flush=True)
+        return None
+    record.weights_digest = trained["weights"]
+    return trained
+
+
+def hush_lightning() -> None:
+    """Keep the log to what a reader can act on; our own table says what runs where."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
+    for advice in ("does not have many workers", "smaller than the logging interval"):
+        warnings.filterwarnings("ignore", message=f".*{advice}.*")
+
+
+def prepare_data(config: DictConfig) -> TextData:
+    """Read the corpus and build its vocabulary and token ids, or find them in the cache."""
+    batch: Any = OmegaConf.to_object(config.batch)
+    task: Task = construct(config.task)
+    data = TextData(
+        corpus=construct(config.data),
+        scheme=construct(config.tokenizer),
+        collate=task.batch,
+        batch=batch,
+        cache_dir=config.paths.cache,
+        seed=seed_of(config),
+    )
+    data.prepare()
+    task.begin(data.tokenizers)
+    return data
+
+
+def check_splits(splits: list[str], data: TextData) -> None:
+    """Raise UserError for a split that the corpus does not have."""
+    for split in splits:
+        if split not in data.counts:
+            raise UserError(
+                f"test_splits has {split}, which this corpus does not have; "
+                f"allowed is {', '.join(data.counts)}"
+            )
+
+
+def make_model(config: DictConfig, data: TextData) -> Model:
+    """Build the model for the vocabularies of the data, with the initial weights of the seed."""
+    model, seed = build_model(config, data), seed_of(config)
+    construct(config.initial)(model, data.tokenizers, seed)
+    construct(config.adapt)(model, seed)
+    return model
+
+
+def build_model(config: DictConfig, data: TextData) -> Model:
+    """Build the model for the vocabularies of the data; under the meta device it has no values."""
+    return build(
+        config.model,
+        src_vocab=data.src_vocab,
+        tgt_vocab=data.tgt_vocab,
+        joint_vocab=data.joint_vocab,
+    )
+
+
+def make_parts(config: DictConfig) -> dict[str, Any]:
+    """Loss, optimiser, schedule and searches, as the config names them."""
+    return {part: construct(config[part]) for part in PARTS}
+
+
+def parameters(model: Model) -> int:
+    """Number of trained parameters; shared ones count once."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def probe(measure: Probe, model: Model, record: Record) -> dict[str, Any]:
+    """Measure without training."""
+    with record.phase("probe"):
+        values = measure(model)
+    metrics = {f"probe/{name}": value for name, value in values.items()}
+    found = record.finish("finished", metrics | {"parameters": parameters(model)})
+    return record.whole(found, None)
+
+
+def train_and_test(
+    config: DictConfig,
+    data: TextData,
+    model: Model,
+    tracking: Tracking,
+    start: Start,
+    interruption: Interruption,
+) -> dict[str, Any]:
+    """Train, unless that was done before, and test."""
+    record = tracking.record
+    task = Training(model=model, data=data, **make_parts(config))
+    checkpoint: Any = OmegaConf.to_object(config.checkpoint)
+    weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
+    states = StateKeeper(record, checkpoint.save_every, interruption)
+    trainer = make_trainer(config, tracking, [weights, states])
+    trained = start.trained or train(task, trainer, weights, tracking, start.saved)
+    tested = evaluate(config, trainer, task, record) if record.evaluates(trained) else None
+    return record.whole(trained, tested)
+
+
+def train(
+    task: Training,
+    trainer: pl.Trainer,
+    weights: WeightKeeper,
+    tracking: Tracking,
+    saved: Saved | None,
+) -> dict[str, Any]:
+    """Fit, choose the weights, validate and keep them, and write the result."""
+    record, data, model = tracking.record, task.data, task.model
+    announce(record.config, data, model, record, step=saved.step if saved else 0)
+    seed_dropout(seed_of(record.config), trainer.global_rank)
+    with record.phase("training"):
+        trainer.fit(task, datamodule=data, ckpt_path=saved.path if saved else None)
+    known = {
+        "unigram_nll": data.unigram_nll,
+        "parameters": parameters(model),
+        "steps": trainer.global_step,
+        **task.gradients.metrics(),
+    }
+    if task.diverged:
+        return record.finish("diverged", known)
+    trainer.strategy.barrier()  # the first process has written what all load
+    try:
+        weights.load_tested(task, trainer.global_step)
+    except UserError:
+        record.drop_checkpoints()  # the next call must train them again
+        raise
+    with record.phase("validation"):
+        trainer.validate(task, datamodule=data, verbose=False)
+        known |= head_distances(model, data.first_lines("validation", SENTENCES), task.device)
+    with record.phase("pictures"):
+        tracking.show(task)
+    record.keep_weights(model.state_dict())
+    record.keep_tokenizers(data.tokenizers.save)
+    metrics = {**task.measured, **known}
+    collapsed = not metrics["val/nll"] < data.unigram_nll
+    return record.finish("collapsed" if collapsed else "finished", metrics)
+
+
+def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
+    """Lightning's trainer with the run's loggers, and early stopping if wanted."""
+    callbacks = [*callbacks, *tracking.callbacks()]
+    if config.patience is not None:
+        callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
+    watched = tracking.record.writes and sys.stderr.isatty()
+    if config.trainer.enable_progress_bar and watched:
+        callbacks = [*callbacks, StepBar()]
+    # ablate itself goes on with interrupted runs; SLURM's signal would have Lightning do it too
+    slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
+    trainer: pl.Trainer = construct(config.trainer)(
+        logger=tracking.loggers,
+        callbacks=callbacks,
+        plugins=[WholeFiles(), *slurm],
+        default_root_dir=str(tracking.record.folder),
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+    )
+    tracking.own.steps_done = lambda: trainer.global_step
+    return trainer

@@ -1,0 +1,69 @@
+"""What a run says when it starts and when it has ended."""
+
+from typing import Any
+
+from omegaconf import DictConfig
+from pytorch_lightning.utilities import rank_zero_only
+from rich.console import Console
+from rich.table import Table
+
+from ablate.data.module import TextData
+from ablate.model.base import Model
+from ablate.model.inspect import parameter_table
+from ablate.record.training import Record
+
+
+@rank_zero_only
+def announce(
+    config: DictConfig, data: TextData, model: Model, record: Record, *, step: int
+) -> None:
+    """Print a table: model, parameters per part, data, steps, where results go.
+
+    `step` is the one that a resumed run goes on from.
+    """
+    table = Table(title=f"run {record.identity}", title_justify="left", show_header=False)
+    sizes = {key: value for key, value in config.model.items() if isinstance(value, int)}
+    table.add_row("model", "  ".join(f"{key} {value}" for key, value in sizes.items()))
+    for part, count in parameter_table(model):
+        table.add_row(f"  {part}", f"{count:,}")
+    table.add_row("  parameters", f"{sum(p.numel() for p in model.parameters()):,}")
+    table.add_section()
+    languages = " to ".join(filter(None, data.languages))
+    table.add_row("data", f"{languages}, vocabulary {data.src_vocab:,} / {data.tgt_vocab:,}")
+    for split, counts in data.counts.items():
+        skipped = f", {counts.skipped:,} skipped as too long" if counts.skipped else ""
+        cut = f", {counts.truncated:,} truncated" if counts.truncated else ""
+        table.add_row(f"  {split}", f"{counts.pairs:,} pairs{skipped}{cut}")
+    table.add_section()
+    budget = config.budget
+    resumed = f", resumed after {step:,}" if step else ""
+    table.add_row("steps", f"{budget.steps:,} of {config.batch.tokens:,} target tokens{resumed}")
+    table.add_row("rate", f"peak {config.optimizer.lr}, warm-up {budget.warmup:,} steps")
+    table.add_row("seed, threads", f"{config.seed}, {config.threads}")
+    table.add_row("results", str(record.folder))
+    Console().print(table)
+
+
+@rank_zero_only
+def _print_result(record: Record, found: dict[str, Any], *, reused: bool) -> None:
+    metrics = found.get("metrics", {})
+    shown = {k: v for k, v in metrics.items() if k.startswith(("val/", "test", "probe/"))}
+    table = Table(
+        title=f"{found['status']}{' before, reused' if reused else ''}", show_header=False
+    )
+    for name, value in shown.items():
+        table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
+    table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in found["seconds"].items()))
+    table.add_row("record", str(record.folder))
+    console = Console()
+    console.print(table)
+    for name, signature in found.get("signatures", {}).items():
+        console.print(f"{name}: {signature}", highlight=False, soft_wrap=True)
+
+
+def conclude(
+    record: Record, found: dict[str, Any], *, reused: bool, trained: bool
+) -> dict[str, Any]:
+    """Print the end of a run and return its result, with what of it is new."""
+    _print_result(record, found, reused=reused)
+    return {**found, "reused": reused, "trained": trained}

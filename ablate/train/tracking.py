@@ -1,0 +1,79 @@
+"""The loggers of a run: its own record always, and the one that the config names."""
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any
+
+from omegaconf import DictConfig
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loggers.logger import Logger
+
+from ablate.config.construct import construct
+from ablate.record.training import Record
+from ablate.train.module import Training
+from ablate.train.record_logger import RecordLogger
+
+
+class Follower(ABC):
+    """A logger that follows a run from its begin to its end, beyond the metrics."""
+
+    @abstractmethod
+    def begin(self, record: Record) -> None:
+        """Called once the record's folder is there."""
+
+    @abstractmethod
+    def callbacks(self) -> list[Callback]:
+        """What the trainer needs for it."""
+
+    @abstractmethod
+    def show(self, task: Training) -> None:
+        """Called with the weights that have been tested."""
+
+    @abstractmethod
+    def end(self, found: dict[str, Any]) -> None:
+        """Called with what result.json says, also when the run failed."""
+
+
+class Tracking:
+    """Begins with the run and ends with it, also when it fails.
+
+    `logger` may be any of Lightning's loggers; one that is a `Follower` hears of more.
+    """
+
+    def __init__(self, config: DictConfig, record: Record) -> None:
+        self.record = record
+        self.own = RecordLogger(record)
+        self.loggers: list[Logger] = [self.own]
+        if config.logger is not None:
+            self.loggers.append(construct(config.logger)(save_dir=str(record.folder)))
+        self._followers = [logger for logger in self.loggers if isinstance(logger, Follower)]
+
+    def callbacks(self) -> list[Callback]:
+        """What the trainer needs for the loggers."""
+        return [callback for follower in self._followers for callback in follower.callbacks()]
+
+    def show(self, task: Training) -> None:
+        """Show what is inside the tested model."""
+        for follower in self._followers:
+            follower.show(task)
+
+    def __enter__(self) -> "Tracking":
+        for follower in self._followers:
+            follower.begin(self.record)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        found = None if error else self.record.found()
+        for follower in self._followers:
+            follower.end(found or failure(error, self.record))
+
+
+def failure(error: BaseException | None, record: Record) -> dict[str, Any]:
+    """What result.json will say of a run that an error ended."""
+    text = f"{type(error).__name__}: {error}" if error else "no result was written"
+    return {"status": "failed", "error": text, "metrics": {}, "seconds": record.seconds}

@@ -1,0 +1,128 @@
+"""Which weights of a run are tested, and where they are kept while it trains."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.trainer.states import TrainerFn
+from torch import Tensor, nn
+
+from ablate.config.schema import Checkpoint
+from ablate.errors import UserError
+from ablate.record.files import read_tensors, write_tensors
+
+Weights = dict[str, Tensor]
+
+
+class WeightKeeper(Callback):
+    """Keeps the weights that may be tested: the last, the best of validation, or a mean.
+
+    `average` is over the last n of the weights that were kept every so many steps. A run that
+    ends before the first of them, or before its first validation, is tested with its last weights.
+    """
+
+    def __init__(self, folder: Path, checkpoint: Checkpoint, *, writes: bool) -> None:
+        self.folder = folder
+        self.checkpoint = checkpoint
+        self.best: float | None = None
+        self._writes = writes
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any
+    ) -> None:
+        """Keep the weights of every so many steps, and forget the oldest."""
+        step, every = trainer.global_step, self.checkpoint.every
+        if self.checkpoint.tested != "average" or not self._writes or step % every:
+            return
+        write_tensors(self._recent(step), pl_module.state_dict())
+        self._recent(step - every * self.checkpoint.average).unlink(missing_ok=True)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Keep the weights with the lowest nll so far."""
+        if self.checkpoint.tested != "best" or trainer.state.fn != TrainerFn.FITTING:
+            return
+        nll = float(trainer.callback_metrics["val/nll"])
+        if self.best is None or nll < self.best:
+            self.best = math.inf if math.isnan(nll) else nll
+            if self._writes:
+                write_tensors(self.folder / "best.pt", pl_module.state_dict())
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run must know."""
+        return {"best": self.best}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from `state_dict`."""
+        self.best = state_dict["best"]
+
+    def load_tested(self, module: pl.LightningModule, steps: int) -> None:
+        """Put the weights that shall be tested into a module that has trained for `steps`."""
+        if self.checkpoint.tested == "best" and self.best is not None:
+            load_weights(module, self.folder / "best.pt")
+        if self.checkpoint.tested == "average" and (paths := self._recents(steps)):
+            module.load_state_dict(average([read_weights(path) for path in paths]))
+
+    def _recents(self, steps: int) -> list[Path]:
+        every = self.checkpoint.every
+        kept = range(every, steps + 1, every)
+        return [self._recent(step) for step in kept[-self.checkpoint.average :]]
+
+    def _recent(self, step: int) -> Path:
+        return self.folder / f"recent-{step}.pt"
+
+
+def average(weights: list[Weights]) -> Weights:
+    """Mean of every floating-point entry, in float64; other entries are taken from the last."""
+    mean = dict(weights[-1])
+    for name, value in mean.items():
+        if value.is_floating_point():
+            stacked = torch.stack([w[name] for w in weights]).double()
+            mean[name] = stacked.mean(0).to(value.dtype)
+    return mean
+
+
+def read_weights(path: Path, digest: str | None = None) -> Weights:
+    """Return the weights that a file holds.
+
+    Raises:
+        UserError: it is missing, damaged, holds something else, or other weights than the `digest`
+            says that a record gives.
+    """
+    if not path.is_file():
+        raise UserError(f"{path} does not exist: the run has not finished, or its weights are gone")
+    try:
+        weights, found = read_tensors(path)
+        named = {str(name): value for name, value in weights.items()}
+    except Exception:  # damage shows in many ways
+        raise UserError(f"{path} is damaged or does not hold weights only") from None
+    if digest is not None and found != digest:
+        raise UserError(f"{path} holds the weights of another run")
+    return named
+
+
+def load_weights(module: nn.Module, path: Path, digest: str | None = None) -> None:
+    """Read the weights of a run into its model; `digest` is what its record says of them.
+
+    Raises:
+        UserError: the file is missing, damaged, of another run, or does not fit the model.
+    """
+    weights = read_weights(path, digest)
+    given = {name: shape(value) for name, value in weights.items()}
+    wanted = {name: shape(value) for name, value in module.state_dict().items()}
+    if wrong := sorted(name for name, _ in wanted.items() ^ given.items()):
+        name = wrong[0]
+        raise UserError(
+            f"{path} does not fit the model of its config.yaml: {name} is "
+            f"{given.get(name, 'missing')} there and {wanted.get(name, 'missing')} in the model"
+        )
+    module.load_state_dict(weights)
+
+
+def shape(value: Any) -> str:
+    """Return the shape of a tensor as text, such as 8000x128."""
+    return (
+        "x".join(map(str, value.shape)) or "a number" if isinstance(value, Tensor) else "no tensor"
+    )

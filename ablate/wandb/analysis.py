@@ -1,0 +1,179 @@
+"""The W&B side of a sweep: one run that holds its verdict, in the group of its runs."""
+
+import hashlib
+import io
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import wandb
+from omegaconf import DictConfig
+from PIL import Image
+
+from ablate.record.files import finite
+from ablate.record.links import read_links
+from ablate.report.figures import figures
+from ablate.report.selection import shown
+from ablate.study.evidence import Evidence
+from ablate.study.seal import FILES
+from ablate.wandb.names import ANALYSIS, EVIDENCE, LONGEST_NAME
+from ablate.wandb.start import NOTE, finish, start
+
+LOGGER = "ablate.wandb.logger.WandbRun"
+CLAIM = (
+    *("id", "verdict", "primary", "exploratory", "kind", "metric", "effect", "low", "high"),
+    *("margin", "alpha", "p_supported", "p_refuted", "pairs", "statement", "sentence"),
+)
+ENDINGS = ("finished", "diverged", "collapsed", "failed")
+DOTS = 120  # per inch of a figure
+
+Verdict = dict[str, Any]
+Links = dict[int, dict[str, Any]]  # W&B's id and address of a run, by cell
+
+
+def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
+    """Log the end of a sweep, when its runs are logged to W&B; say in one line if that fails.
+
+    `folder` is that of the sweep, with the evidence and the report already in it.
+    """
+    if config.logger is None or config.logger._target_ != LOGGER:
+        return
+    try:
+        _log(config.logger, evidence, finite(verdict), folder)
+    except Exception as error:  # whatever it is, the verdict is on disk and stays
+        print(f"W&B has no analysis of this sweep: {type(error).__name__}: {error}")
+
+
+def _log(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
+    links = read_notes(folder)
+    run = start(
+        logger.mode,
+        folder,
+        analysis_identity(evidence, folder),
+        goes_on=False,
+        project=logger.project,
+        entity=logger.entity,
+        group=evidence.name,
+        job_type=ANALYSIS,
+        name=f"{evidence.name}: analysis",
+        tags=[claim["id"][:LONGEST_NAME] for claim in verdict["claims"]],
+        config={
+            "study": evidence.study,
+            "regime": evidence.regime,
+            "registration": evidence.registration,
+            "logged": time.time(),
+            "runs": {str(cell): link["id"] for cell, link in links.items()},
+        },
+    )
+    failed = True
+    try:
+        run.log(dict(pages(evidence, verdict, folder, links)))
+        run.summary.update(summary(verdict))
+        run.log_artifact(bundle(evidence.name, folder))
+        failed = False
+    finally:
+        finish(run, failed=failed)
+
+
+def analysis_identity(evidence: Evidence, folder: Path) -> str:
+    """The same for the same sweep and study, so that a repeated analysis makes no twin."""
+    named = [evidence.name, folder.name, evidence.registration.get("hash", "")]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
+
+
+def read_notes(sweep: Path) -> Links:
+    """Where the runs of a sweep are found in W&B, as far as they are logged there."""
+    found = {}
+    for link in read_links(sweep):
+        folder = link.get("evaluation", link.get("folder"))
+        if folder and (note := Path(folder) / NOTE).exists():
+            found[link["cell"]] = json.loads(note.read_text())
+    return found
+
+
+def pages(
+    evidence: Evidence, verdict: Verdict, folder: Path, links: Links
+) -> Iterator[tuple[str, Any]]:
+    """Tables, figures and report under the names that W&B shows them by."""
+    yield "claims", claims_table(verdict)
+    yield "arms", arms_table(evidence, verdict)
+    yield "runs", runs_table(evidence, verdict, links)
+    for name, picture in pictures(evidence, verdict):
+        yield f"figures/{name}", wandb.Image(picture)
+    yield "report", wandb.Html((folder / "report.html").read_text(), inject=False)
+
+
+def claims_table(verdict: Verdict) -> wandb.Table:
+    """One row per claim, as verdict.json has it."""
+    rows = []
+    for claim in verdict["claims"]:
+        p = claim.get("p_adjusted") or {}
+        known = {**claim, **interval(claim)}
+        known |= {"p_supported": p.get("supported"), "p_refuted": p.get("refuted")}
+        rows.append([known.get(column) for column in CLAIM])
+    return wandb.Table(columns=list(CLAIM), data=rows)
+
+
+def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:
+    """One row per arm: how its runs ended, and the mean and spread of what the claims ask for."""
+    metrics = shown(evidence, verdict)
+    spread = [f"{metric} {part}" for metric in metrics for part in ("mean", "sd")]
+    rows = [
+        [arm["arm"], arm["seeds"], *(arm[ending] for ending in ENDINGS)]
+        + [arm["metrics"].get(m, {}).get(part) for m in metrics for part in ("mean", "sd")]
+        for arm in verdict["arms"]
+    ]
+    return wandb.Table(columns=["arm", "seeds", *ENDINGS, *spread], data=rows)
+
+
+def runs_table(evidence: Evidence, verdict: Verdict, links: Links) -> wandb.Table:
+    """One row per run, with its address in W&B, or its id there until it is uploaded."""
+    metrics = shown(evidence, verdict)
+    rows = []
+    for run in evidence.runs:
+        link = links.get(run["cell"], {})
+        where = link.get("url") or link.get("id", "")
+        made = "reused" if run["reused"] else "run here"
+        known = [run["metrics"].get(metric) for metric in metrics]
+        rows.append([run["arm"], run["seed"], run["status"], made, where, *known, run["command"]])
+    return wandb.Table(
+        columns=["arm", "seed", "status", "made", "W&B run", *metrics, "command"], data=rows
+    )
+
+
+def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.Image]]:
+    """The figures of the report, on white."""
+    from ablate.report.draw.style import style  # matplotlib
+
+    with style():
+        for figure in figures(evidence, verdict):
+            file = io.BytesIO()
+            figure.picture.savefig(file, format="png", dpi=DOTS, transparent=False)
+            yield figure.name, Image.open(file)
+
+
+def summary(verdict: Verdict) -> dict[str, Any]:
+    """The verdict, the effect and its interval for every claim, and the number of runs."""
+    found = {key: verdict[key] for key in ("runs", "failed_runs", "reused_runs", "exploratory")}
+    for claim in verdict["claims"]:
+        values = {key: claim[key] for key in ("verdict", "effect", "margin")} | interval(claim)
+        found |= {f"{key}/{claim['id']}": value for key, value in values.items()}
+    return found
+
+
+def interval(claim: dict[str, Any]) -> dict[str, float | None]:
+    """Both ends of the interval of a claim; None where there is none."""
+    low, high = claim["interval"] or (None, None)
+    return {"low": low, "high": high}
+
+
+def bundle(name: str, folder: Path) -> wandb.Artifact:
+    """All that a verdict is made from, as an artifact."""
+    artifact = wandb.Artifact(f"{re.sub(r'[^a-zA-Z0-9_.-]', '_', name)}-evidence", type=EVIDENCE)
+    for file in (*FILES, "verdict.json"):
+        if (folder / file).exists():
+            artifact.add_file(str(folder / file), policy="immutable")  # no copy in the home folder
+    return artifact

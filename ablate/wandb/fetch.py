@@ -1,0 +1,165 @@
+"""The evidence of a study from W&B, in place of the folders of its sweep.
+
+The artifact of the analysis run says which cells the sweep has, how the study was registered, and
+what the statistics of every sentence are. Each result is that of the cell's own W&B run, wherever
+in the project that is. Where there is none (the run failed, was logged elsewhere, was repeated
+since, or is not uploaded), the result that the artifact has stands.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import wandb
+
+from ablate.errors import UserError
+from ablate.record.files import FILE_NAME, finite
+from ablate.study.evidence import Evidence, Run
+from ablate.study.form import check_runs
+from ablate.study.gather import CURVES
+from ablate.study.seal import FILES
+from ablate.wandb.connection import has_key, reachable
+from ablate.wandb.names import ANALYSIS, EVIDENCE, RESULT, STEP
+
+NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The evidence, how many of its results are from runs of their own, and the analysis run."""
+
+    evidence: Evidence
+    own: int
+    analysis: str
+
+
+def connect() -> Any:
+    """Return W&B's reader, without a prompt.
+
+    Raises:
+        UserError: there is no key, or no network.
+    """
+    url = wandb.setup(settings=wandb.Settings(silent=True)).settings.base_url
+    if not has_key():
+        raise UserError("wandb needs a key of W&B; wandb login stores one")
+    if not reachable(url):
+        raise UserError(f"W&B is not reached at {url}")
+    with asking("its key"):
+        return wandb.Api()
+
+
+def fetch(api: Any, project: str, group: str) -> Fetched:
+    """Read the latest analysis of a group, and the runs that it is about.
+
+    Args:
+        api: `wandb.Api()`.
+        project: ENTITY/PROJECT.
+        group: name of the experiment.
+
+    Raises:
+        UserError: W&B does not have the project, the group, its analysis or its evidence.
+    """
+    with asking(f"project={project}"):
+        runs = {run.id: run for run in api.runs(project, filters={"group": group}, lazy=False)}
+    if not runs:
+        raise UserError(f"group={group}: no run of {project} is in that group")
+    analyses = [r for r in runs.values() if r.job_type == ANALYSIS and "logged" in r.config]
+    if not analyses:
+        raise UserError(
+            f"group={group}: none of its {len(runs)} runs is the analysis of a study; a sweep with "
+            "a study logs one at its end"
+        )
+    analysis = max(analyses, key=lambda run: float(run.config["logged"]))
+    evidence = _download(analysis)
+    results = []
+    for line in evidence.runs:
+        identity = analysis.config["runs"].get(str(line["cell"]))
+        run = runs.get(identity) or _elsewhere(api, project, identity)
+        results.append(_result(line, run))
+    merged = [found or line for found, line in zip(results, evidence.runs, strict=True)]
+    check_runs(f"project={project}", merged, evidence.study["factors"])
+    own = sum(found is not None for found in results)
+    return Fetched(replace(evidence, runs=merged), own, f"{analysis.name} ({analysis.id})")
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Turn whatever W&B's client raises into one sentence: it has many kinds of errors."""
+    try:
+        yield
+    except Exception as error:
+        raise UserError(f"W&B, asked for {what}, said: {error}") from None
+
+
+def _download(analysis: Any) -> Evidence:
+    with asking(f"the artifacts of {analysis.name} ({analysis.id})"):
+        found = [a for a in analysis.logged_artifacts() if a.type == EVIDENCE]
+    if not found:
+        raise UserError(f"{analysis.name} ({analysis.id}) has no artifact of type {EVIDENCE}")
+    latest = max(found, key=lambda artifact: artifact.created_at)
+    with TemporaryDirectory() as folder:
+        for name in FILES:
+            _save(latest, name, folder)
+        return Evidence.load(Path(folder))
+
+
+def _save(artifact: Any, name: str, folder: str) -> None:
+    """Download one file of an artifact, by its name alone, if the artifact has it.
+
+    Raises:
+        UserError: the name is a reference's, which may be to a file of this machine.
+    """
+    with asking(f"{name} of the artifact {artifact.name}"):
+        entry = artifact.get_entry(name) if name in artifact.manifest.entries else None
+    if entry is None:
+        return
+    if entry.ref is not None:
+        raise UserError(f"{name} of the artifact {artifact.name} is a reference to {entry.ref!r}")
+    with asking(f"{name} of the artifact {artifact.name}"):
+        entry.download(root=folder)
+
+
+def _elsewhere(api: Any, project: str, identity: str | None) -> Any:
+    """A run of another group, or None; it may be in no group of this project."""
+    if not FILE_NAME.fullmatch(identity or ""):  # a slash would lead to another project
+        return None
+    try:
+        return api.run(f"{project}/{identity}")
+    except (ValueError, wandb.Error):
+        return None
+
+
+def _result(line: Run, run: Any) -> Run | None:
+    """The line of a cell with the result that its W&B run has; None if that is another result."""
+    if run is None or run.summary_metrics.get("ended") != line["ended"]:
+        return None
+    summary = run.summary_metrics
+    with asking(f"the result of {run.name} ({run.id})"):
+        rows = {int(row[STEP]): row for row in run.scan_history(keys=[STEP, *CURVES])}
+        curve = {name: [_number(rows[step][name]) for step in sorted(rows)] for name in CURVES}
+        metrics = {
+            key.removeprefix(RESULT): _number(value)
+            for key, value in summary.items()
+            if key.startswith(RESULT)
+        }
+        return line | {
+            "status": summary["status"],
+            "metrics": _in_order(metrics, line["metrics"]),
+            "curve": {"step": sorted(rows), **curve} if rows else {},
+            "ended": summary["ended"],
+            "seconds": summary["wall_seconds"],
+            "versions": _in_order(run.config["versions"], line["versions"]),
+        }
+
+
+def _number(value: Any) -> Any:
+    """A value with null in place of what W&B has for NaN and infinities: text."""
+    return None if value in NOT_FINITE else finite(value)
+
+
+def _in_order(values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """In the order of the record, which W&B does not keep: a report shows things in it."""
+    return {key: values[key] for key in dict.fromkeys([*known, *values]) if key in values}

@@ -1,0 +1,192 @@
+"""The W&B side of a run: Lightning's logger, with a run that begins and ends with ours.
+
+The W&B run of a cell has the identity of its evaluation, or that of a probe. A repeated run takes
+the place of the first. A run that goes on, and one that only tests weights that were trained
+before, hold the whole history: online W&B has it, else what the record has is logged again.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytorch_lightning as pl
+import wandb
+from omegaconf import OmegaConf
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loggers import WandbLogger
+from pytorch_lightning.utilities import rank_zero_only
+from wandb.sdk.wandb_run import Run
+
+from ablate.config.limits import OneOf, Range
+from ablate.errors import UserError
+from ablate.metric.table import METRICS
+from ablate.record.arm import arm, choices, levels
+from ablate.record.files import write_json
+from ablate.record.training import Record
+from ablate.study.gather import LIBRARIES
+from ablate.train.module import Training
+from ablate.train.tracking import Follower
+from ablate.wandb.connection import MODES
+from ablate.wandb.names import LONGEST_NAME, RESULT, STEP
+from ablate.wandb.samples import Samples
+from ablate.wandb.start import NOTE, finish, start
+
+BEST = {"higher": "max", "lower": "min"}
+# How a metric is summed up over a run, by the part after the slash; the others by their last value.
+SUMMARIES = {
+    **{name: BEST[metric.better] for name, metric in METRICS.items() if metric.better},
+    "gradient_norm": "max",
+}
+PLAIN = ("status", "error", "identity", "wall_seconds", "ended")  # of result.json
+
+
+class WandbRun(WandbLogger, Follower):
+    """Logs to a W&B run of its own, on the first process of a run only.
+
+    Args:
+        save_dir: the run's folder.
+        project: W&B project.
+        entity: W&B account or team; None for the user's default.
+        mode: auto | online | offline.
+        samples: translations shown per validation.
+    """
+
+    def __init__(
+        self,
+        *,
+        save_dir: str,
+        project: str,
+        entity: str | None,
+        mode: Annotated[str, OneOf(MODES)],
+        samples: Annotated[int, Range(0)],
+    ) -> None:
+        super().__init__(save_dir=save_dir, project=project)
+        self.entity = entity
+        self.samples = samples
+        self.wanted = mode
+        self.steps_done: Callable[[], int] = lambda: 0
+
+    @rank_zero_only
+    def begin(self, record: Record) -> None:
+        """Start the W&B run.
+
+        Raises:
+            UserError: `mode` is online, and W&B is not reached.
+        """
+        config = record.config
+        run = start(
+            self.wanted,
+            record.folder,
+            cell_identity(record),
+            goes_on=record.metrics_bytes() > 0,
+            project=self.name,
+            entity=self.entity,
+            group=config.name,
+            job_type=arm(config)[:LONGEST_NAME],
+            name=f"{arm(config)}, seed {config.seed}",
+            tags=[claim.id[:LONGEST_NAME] for claim in (config.study or {}).get("claims", [])],
+            config=columns(record),
+        )
+        define_metrics(run, config.test_splits)
+        if not run.resumed:
+            log_again(run, record.metrics)
+        self._record = record
+        self._experiment = run
+
+    def callbacks(self) -> list[Callback]:
+        """The true number of steps, and sample translations at every validation."""
+        shown = [Samples(self, self.samples)] if self.samples else []
+        return [TrueSteps(self), *shown]
+
+    @rank_zero_only
+    def log_metrics(self, metrics: Any, step: int | None = None) -> None:
+        """Log values at the number of optimiser steps that are done."""
+        super().log_metrics(metrics, self.steps_done())
+
+    @rank_zero_only
+    def show(self, task: Training) -> None:
+        """Log attention maps and positions."""
+        from ablate.observe.pictures import pictures  # matplotlib
+
+        self.experiment.log(
+            {
+                name: wandb.Image(picture)
+                for name, picture in pictures(task.model, task.data, task.device)
+            }
+        )
+
+    @rank_zero_only
+    def end(self, found: dict[str, Any]) -> None:
+        """Put the result into the summary, and finish the W&B run: 0 a result, 1 a failure."""
+        run = self.experiment
+        run.summary.update(summary(found))
+        finish(run, failed=found["status"] == "failed")
+        folder = Path(found.get("evaluation", self._record.folder))
+        with suppress(UserError):  # the result is there, which is what counts
+            write_json(folder / NOTE, {"id": run.id, "url": run.url})
+
+
+class TrueSteps(Callback):
+    """Tells the logger the step; Lightning's own counts from 0 while it fits, then from 1."""
+
+    def __init__(self, logger: WandbRun) -> None:
+        self.logger = logger
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """Called before anything is logged."""
+        self.logger.steps_done = lambda: trainer.global_step
+
+
+def cell_identity(record: Record) -> str:
+    """The id of a cell's W&B run, which is known before it has a result."""
+    return record.identity if record.config.probe is not None else record.evaluation.identity
+
+
+def log_again(run: Run, metrics: Path) -> None:
+    """Log what an earlier process has measured, from its metrics.jsonl."""
+    for text in metrics.read_text().splitlines() if metrics.exists() else []:
+        line = json.loads(text)
+        values = {name: value for name, value in line.items() if name not in ("step", "time")}
+        run.log({**values, STEP: line["step"]})
+
+
+def define_metrics(run: Run, test_splits: Iterable[str]) -> None:
+    """Count by optimiser steps, and sum up each metric by its best or its worst value."""
+    run.define_metric(STEP)
+    run.define_metric("*", step_metric=STEP, step_sync=True)
+    for prefix in ("train", "val", *test_splits):
+        for name, summary in SUMMARIES.items():
+            run.define_metric(f"{prefix}/{name}", step_metric=STEP, summary=summary)
+
+
+def columns(record: Record) -> dict[str, Any]:
+    """The config in W&B: the resolved tree, the levels as flat columns, and the identities."""
+    tree: Any = OmegaConf.to_container(record.config, resolve=True)
+    environment = json.loads((record.folder / "environment.json").read_text())
+    # W&B takes a dot for nesting
+    named = {f: "null" if v is None else v for f, v in levels(record.config).items()}
+    flat = {f"level/{f.replace('.', '/')}": v for f, v in named.items()}
+    return {
+        **tree,
+        **flat,
+        "arm": arm(record.config),
+        "choices": choices(),
+        "identity": cell_identity(record),
+        "training": record.identity,
+        "data_fingerprint": record.parts["data"],
+        "device": record.parts["device"],
+        "libraries": record.parts["libraries"],
+        "versions": {"python": environment["python"]}
+        | {name: environment["packages"].get(name, "") for name in LIBRARIES},
+        "commit": environment["commit"],
+    }
+
+
+def summary(found: dict[str, Any]) -> dict[str, Any]:
+    """The result for the summary."""
+    own: dict[str, Any] = {key: found[key] for key in PLAIN if key in found}
+    metrics = {f"{RESULT}{name}": value for name, value in found["metrics"].items()}
+    seconds = {f"seconds/{phase}": value for phase, value in found["seconds"].items()}
+    return {**own, **metrics, **seconds}
