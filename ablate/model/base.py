@@ -66,6 +66,13 @@ class Model(nn.Module, ABC):
         """Return the states that predict what follows each row's newest token."""
         raise NotImplementedError
 
+    def check_decoding(self) -> None:  # noqa: B027
+        """Look for components that cannot decode step by step, before a task that generates.
+
+        Raises:
+            UserError: there is one.
+        """
+
     def limits(self) -> dict[str, int | None]:
         """Return the tokens of the longest source and target that it can take; None: no limit.
 

@@ -17,6 +17,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+from ablate.model.attention.base import Kernel
 from ablate.model.base import Causal, Seq2Seq
 from ablate.model.one_stack import OneStack
 from ablate.model.stack import StackCache
@@ -57,6 +59,16 @@ class DecoderOnly(OneStack):
         """Return the states that predict what follows each row's newest token."""
         newest = tokens.view(-1, cache.slots.beams)
         return self.stack.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
+
+    def check_decoding(self) -> None:
+        """Refuse kernels whose state in decoding is not the keys and values of the past."""
+        for _, kernel in self.attentions():
+            if type(kernel).cache is not Kernel.cache:
+                raise UserError(
+                    f"model/attention is {type(kernel).__name__}, which decodes from a state of "
+                    "its own: model=decoder_only can begin with a source only where that is keys "
+                    "and values, so choose another attention or model, or task=language_model"
+                )
 
     def limits(self) -> dict[str, int | None]:
         """Return how many tokens of both sides together there are positions for."""

@@ -1,4 +1,4 @@
-"""Whether every sequence that a run will meet has positions, found out before any work."""
+"""Whether a model can decode, and has positions for all sequences, found out before any work."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ Need = tuple[int, str]  # tokens, and of what
 def check_lengths(
     config: DictConfig, model: Model, data: TextData, parts: Mapping[str, Any]
 ) -> None:
-    """Raise UserError when a table of positions is too short for training, validation or a test.
+    """Raise UserError when a model cannot decode, or its table of positions is too short.
 
     Args:
         config: of the run.
@@ -24,6 +24,8 @@ def check_lengths(
         data: prepared.
         parts: `search` and `validation_search`, as `ablate.train.run.make_parts` returns them.
     """
+    if parts["task"].generates:
+        model.check_decoding()
     sources, targets = zip(*_needs(config, data, parts), strict=True)
     pairs = zip(sources, targets, strict=True)
     both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}") for src, tgt in pairs]
