@@ -42,7 +42,7 @@ class Rank:
     world_size: int
 
 
-class Dealt(NamedTuple):
+class PackedBatches(NamedTuple):
     """Batches without an array of their own: batch i is `rows[start:end]` of `spans[i]`."""
 
     rows: Rows
@@ -54,7 +54,7 @@ class Batches(Sampler[Rows]):
 
     def __init__(self, rank: Rank):
         self.rank = rank
-        self._mine: Dealt | None = None
+        self._mine: PackedBatches | None = None
 
     def __len__(self) -> int:
         return len(self._batches().spans)
@@ -63,17 +63,17 @@ class Batches(Sampler[Rows]):
         return self._from(0)
 
     @abstractmethod
-    def form(self) -> Dealt:
+    def form(self) -> PackedBatches:
         """Return the batches of all ranks, as many for one as for the other."""
 
     def _from(self, first: int) -> Iterator[Rows]:
         rows, spans = self._batches()
         return (rows[start:end].astype(np.int64) for start, end in spans[first:])
 
-    def _batches(self) -> Dealt:
+    def _batches(self) -> PackedBatches:
         if self._mine is None:
             rows, spans = self.form()
-            self._mine = Dealt(rows, spans[self.rank.index :: self.rank.world_size])
+            self._mine = PackedBatches(rows, spans[self.rank.index :: self.rank.world_size])
         return self._mine
 
 
@@ -102,7 +102,7 @@ class TrainingBatches(Batches):
             self.epoch = epoch
             self._mine = None
 
-    def form(self) -> Dealt:
+    def form(self) -> PackedBatches:
         """Return the batches of all ranks in this epoch, shuffled."""
         random = np.random.default_rng([self._seed, self.epoch])
         order = shuffled(random, len(self._sizes.rows))
@@ -111,7 +111,7 @@ class TrainingBatches(Batches):
         spans = pack(order, self._sizes.width, self._tokens)
         whole = len(spans) - len(spans) % self.rank.world_size
         turns = random.permutation(len(spans))[:whole]
-        return Dealt(picked(self._sizes.rows, order), spans[turns])
+        return PackedBatches(picked(self._sizes.rows, order), spans[turns])
 
 
 class EvaluationBatches(Batches):
@@ -127,7 +127,7 @@ class EvaluationBatches(Batches):
         self._tokens = tokens
         self._bucket = bucket
 
-    def form(self) -> Dealt:
+    def form(self) -> PackedBatches:
         """Return the batches of all ranks."""
         if self._bucket:
             order = by_length(self._sizes, numbered(len(self._sizes.rows)))
@@ -136,7 +136,7 @@ class EvaluationBatches(Batches):
         spans = pack(order, self._sizes.width, self._tokens)
         missing = -len(spans) % self.rank.world_size
         spans = np.concatenate([spans, np.zeros((missing, 2), np.int64)])
-        return Dealt(picked(self._sizes.rows, order), spans)
+        return PackedBatches(picked(self._sizes.rows, order), spans)
 
 
 def numbered(count: int) -> Rows:

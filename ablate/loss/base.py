@@ -18,14 +18,14 @@ class Law(Enum):
 class Scored(NamedTuple):
     """Sums over rows of logits: the objective and the nll.
 
-    Left out of the objective: `even` times the sum of all logits, and so `even` of each entry of
-    its gradient. Where the logits come from a linear map this needs no pass over them. It is a
-    constant of the loss.
+    The uniform part of the target is left to the caller: `uniform` times the sum of all logits is
+    missing in the objective, and `uniform` in each entry of its gradient. Where the logits come
+    from a linear map this needs no pass over them. It is a constant of the loss.
     """
 
     objective: Float[Tensor, ""]
     nll: Float[Tensor, ""]
-    even: float = 0.0
+    uniform: float = 0.0
 
 
 class Loss(nn.Module, ABC):

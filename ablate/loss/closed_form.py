@@ -1,10 +1,10 @@
-"""Cross-entropy with a target distribution that is even but for two tokens, and its gradient.
+"""Cross-entropy with a target that is uniform but for two tokens, and its gradient.
 
 Equation: log Z - sum_v q_v x_v with Z = sum_v exp x_v; by the logits: softmax(x) - q.
 Source: arXiv:1512.00567, section 7 (the gradient of the cross-entropy is p - q).
-What differs: the softmax is the only pass over all logits; what q gives to every token alike is
-    told, not subtracted. Probabilities have the type of the logits: those of bfloat16 are rounded
-    once more, by 1/512 of themselves at most, less than the logits were.
+What differs: the softmax is the only pass over all logits; the uniform part of q is returned as
+    `uniform`, and the caller applies it. Probabilities have the type of the logits: those of
+    bfloat16 are rounded once more, by 1/512 of themselves at most, less than the logits were.
 """
 
 from typing import NamedTuple
@@ -44,4 +44,4 @@ def cross_entropy(
     objective = nll + x_true * (1 - q.true + q.other) - pad * x_pad
     p[:, PAD] -= pad
     p[at_true] = (p_true - (q.true - q.other)).to(p.dtype)  # scatter_ copies bfloat16
-    return Scored(objective, nll, even=-q.other)
+    return Scored(objective, nll, uniform=-q.other)

@@ -101,12 +101,6 @@ PLACES = {
 }
 
 
-def measured(split: str) -> list[str]:
-    """Metrics of one kind of split: "val" those of validation, "test" those of a test."""
-    kinds = ("val",) if split == "val" else ("val", "test")
-    return [key for key, metric in METRICS.items() if metric.split in kinds]
-
-
 def metric_of(key: str) -> Metric:
     """The metric of a key; one that is not known has its key for a name."""
     place, _, last = key.rpartition("/")

@@ -41,13 +41,12 @@ class Model(nn.Module, ABC):
     Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)`, the sizes of the vocabularies and
     whether both are the same one, beside what its YAML gives.
 
-    `takes` are the types of inputs that it can read, and `stacks` the config keys that count the
-    layers of each stack. `reads` says which of the inputs each stack reads, one after the other.
+    `takes` are the types of inputs that it can read. `reads` says which of the inputs each stack
+    reads, one after the other.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
     takes: ClassVar[frozenset[type]] = frozenset({Seq2Seq})
-    stacks: ClassVar[dict[str, str]] = {}
     reads: ClassVar[dict[str, slice]] = {"encoder": slice(0, 1), "decoder": slice(-1, None)}
     head: Head
 

@@ -28,7 +28,6 @@ class DecoderOnly(OneStack):
     """A decoder without an encoder."""
 
     takes = frozenset({Causal, Seq2Seq})
-    stacks = {"decoder": "n_layers"}
     reads = {"decoder": slice(None)}
     name = "decoder"
     causal = True

@@ -21,7 +21,6 @@ class EncoderOnly(OneStack):
     """An encoder with a head."""
 
     takes = frozenset({Bidirectional})
-    stacks = {"encoder": "n_layers"}
     reads = {"encoder": slice(None)}
     name = "encoder"
     causal = False

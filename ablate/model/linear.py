@@ -1,4 +1,4 @@
-"""Linear maps that meet the same shapes again.
+"""A linear layer padded to multiples of 256 rows, so that oneDNN can reuse its kernels.
 
 Equation: y = x W^T + b.
 Source: torch.nn.Linear, whose parameters and initial values these are.

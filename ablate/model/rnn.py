@@ -57,8 +57,6 @@ class Recurrent(Model):
         UserError: a value outside the above.
     """
 
-    stacks = {"encoder": "n_layers", "decoder": "n_layers"}
-
     def __init__(  # noqa: PLR0913
         self,
         *,

@@ -60,8 +60,6 @@ class Transformer(Model):
         UserError: a size or probability that makes no model, or components that do not fit.
     """
 
-    stacks = {"encoder": "n_layers", "decoder": "n_decoder_layers"}
-
     def __init__(  # noqa: PLR0913
         self,
         *,

@@ -42,10 +42,10 @@ class AttentionWeights(RandomModels):
         """Return the extremes over all draws, layers, heads and rows.
 
         row_error: how far the sum of a row is from 1; future: the largest weight on a later target
-        token; past: the least over layers and heads of the largest on any other; padding: the
-        largest share of a row that is on padding, padding_cross and padding_target: in
-        cross-attention and in the decoder's self-attention; padding_source: the least share on
-        padding of the source.
+        token; past: the largest weight on the current or an earlier token, minimum over layers and
+        heads; padding: the largest share of a row that is on padding, padding_cross and
+        padding_target: in cross-attention and in the decoder's self-attention; padding_source: the
+        least share on padding of the source.
         """
         found = [self.draw(*drawn) for drawn in self.models(model)]
         values = {name: torch.stack([one[name] for one in found]) for name in found[0]}

@@ -8,7 +8,7 @@ STAT = Path("/proc/stat")
 WORKING = (1, 2, 3, 6, 7, 8)  # fields: user, nice, system, irq, softirq, stolen by the host
 
 
-class Others:
+class OtherLoad:
     """From now on: how many cores work for anything but this process."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from ablate.model.base import Seq2Seq
 from ablate.model.sublayer import Place
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
-from ablate.probe.others import Others
+from ablate.probe.others import OtherLoad
 from ablate.probe.sentences import random_sentences
 
 WARM_UP = 2
@@ -98,7 +98,7 @@ class StepTime(Probe):
                 mixed = attention(x, at)
             torch.autograd.backward(mixed.sum())
 
-        others = Others()
+        others = OtherLoad()
         found = self.seconds(
             model, {"step": (True, step), "attention": (True, attend), "forward": (False, forward)}
         )

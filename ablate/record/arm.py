@@ -9,22 +9,36 @@ from omegaconf import DictConfig, OmegaConf
 
 # Overrides that do not make another arm.
 NOT_A_LEVEL = (
-    *("seed", "experiment", "name", "n_jobs", "fresh", "logger", "paths", "study", "trust"),
+    *(
+        "seed",
+        "replicate",
+        "experiment",
+        "name",
+        "n_jobs",
+        "fresh",
+        "logger",
+        "paths",
+        "study",
+        "trust",
+    ),
     *("without", "hydra"),
 )
 
 
-def levels(config: DictConfig) -> dict[str, Any]:
+def levels(config: DictConfig, node: Any = None) -> dict[str, Any]:
     """Level of each factor of the study, or without one of each override of a sweep.
 
     A config group has the name of its choice; where Hydra did not compose the config, the name
-    of its class. A single run without a study has no levels.
+    of its class. A single run without a study has no levels. `node` is Hydra's, of the job that
+    the config belongs to; without it, that of this process.
     """
-    chosen = choices()
+    if node is None and HydraConfig.initialized():
+        node = HydraConfig.get()
+    chosen = choices(node)
     if config.study is not None:
         return {factor: level(config, factor, chosen) for factor in config.study.factors}
-    if HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
-        return {key: level(config, key, chosen) for key in _overridden()}
+    if node is not None and node.mode == RunMode.MULTIRUN:
+        return {key: level(config, key, chosen) for key in _overridden(node)}
     return {}
 
 
@@ -48,17 +62,17 @@ def _plain(value: Any) -> str:
     )
 
 
-def choices() -> dict[str, str | None]:
-    """The level of every config group, where Hydra composed the config."""
-    if not HydraConfig.initialized():
+def choices(node: Any = None) -> dict[str, str | None]:
+    """The level of every config group, where Hydra composed the config; `node` as in `levels`."""
+    if node is None and not HydraConfig.initialized():
         return {}
-    chosen: dict[str, str | None] = dict(HydraConfig.get().runtime.choices)
+    chosen: dict[str, str | None] = dict((node or HydraConfig.get()).runtime.choices)
     return {group: level for group, level in chosen.items() if not group.startswith("hydra/")}
 
 
-def _overridden() -> list[str]:
-    overrides = [text.lstrip("+~") for text in HydraConfig.get().overrides.task]
-    keys = [text.partition("=")[0].partition("@")[0] for text in overrides]
+def _overridden(node: Any) -> list[str]:
+    overrides = [text.lstrip("+~") for text in node.overrides.task]
+    keys = [text.partition("=")[0] for text in overrides]
     return [key for key in keys if not key.startswith(NOT_A_LEVEL)]
 
 

@@ -2,7 +2,7 @@
 
 results/studies/<name>.jsonl remembers every form of a study that a sweep was started with, and
 every look at its runs. A study that is changed after its runs, or runs that were there before it,
-make a verdict exploratory; looks beyond the plan are paid for with alpha.
+make a verdict exploratory; each analysis beyond the plan spends part of alpha.
 """
 
 import hashlib

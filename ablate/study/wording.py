@@ -82,9 +82,9 @@ def outlook(claim: Claim, detectable: float | None, plans: dict[str, Plan]) -> s
     unit = _unit(claim)
     seen = f"{unit.say(detectable)} {unit.name}".rstrip()
     if kind_of(claim).controlled:
-        first = f"Equal arms would have been shown to be within {seen} with power .8"
+        first = f"With 80 % power this design would declare equal arms equivalent at ±{seen}"
     else:
-        first = f"A true effect of {seen} would have been seen with power .8"
+        first = f"With 80 % power this design would detect a true effect of {seen}"
     if not plans:
         return f"{first}; no effect is named for which seeds could be planned."
     needed = [

@@ -18,6 +18,7 @@ from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
+from ablate.model.base import Model
 from ablate.seeding import seed_dropout, seed_of
 from ablate.study.sides import ContrastError, slope
 from ablate.sweep.cell import SEEDS, Cell
@@ -31,12 +32,17 @@ LENGTHS = (12, 9, 7, 4, 3, 1)  # of the sentences of the fixed batch
 STEPS = 2
 
 
-def check_arms(cells: list[Cell], study: dict[str, Any], data: dict[int, TextData]) -> None:
-    """Raise UserError unless the cells form the study; `data` holds their corpora by number."""
+def check_arms(
+    cells: list[Cell], study: dict[str, Any], data: dict[int, TextData], models: dict[int, Model]
+) -> None:
+    """Raise UserError unless the cells form the study.
+
+    `data` and `models` hold the corpora and the models, without values, of all arms by number.
+    """
     _check_swept(cells, study)
     _check_claims(cells, study)
     arms = _first_of_each(cells, study["factors"])
-    _check_metrics(arms, study)
+    _check_metrics(arms, study, models)
     _check_fixed(arms, study)
     if study["expect"] == "different" and cells[0].config.probe is None:
         _check_training(arms, data)
@@ -99,9 +105,10 @@ def _check_slope(claim: dict[str, Any], cells: list[Cell]) -> None:
         raise UserError(f"study.claims, {claim['id']}: over={claim['over']}: {error}") from None
 
 
-def _check_metrics(arms: list[Cell], study: dict[str, Any]) -> None:
+def _check_metrics(arms: list[Cell], study: dict[str, Any], models: dict[int, Model]) -> None:
     """What is to be judged or chosen by is measured in some of the arms."""
-    known = set[str]().union(*(metric_names(arm.task_config()) for arm in arms))
+    names = (metric_names(arm.task_config(), models[arm.number]) for arm in arms)
+    known = set[str]().union(*names)
     for claim in study["claims"]:
         check_metric(f"study.claims, {claim['id']}: metric", claim["metric"], known)
         if claim["control"]:

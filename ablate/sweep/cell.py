@@ -9,13 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config.precision import settle
-from ablate.record.arm import level
+from ablate.record.arm import levels
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.study.registration import study_hash
@@ -49,7 +48,7 @@ class Cell:
     @property
     def levels(self) -> dict[str, Any]:
         """Level of each factor of the study."""
-        return levels(self.config)
+        return levels(self.config, self.config.hydra)
 
     @property
     def argv(self) -> list[str]:
@@ -121,15 +120,6 @@ def _reseeded(cell: Cell, overrides: Overrides) -> DictConfig:
     return config
 
 
-def levels(config: DictConfig) -> dict[str, Any]:
-    """Level of each factor of the study, or of each override without one; needs Hydra's node."""
-    chosen = dict(config.hydra.runtime.choices)
-    if config.study is not None:
-        return {factor: level(config, factor, chosen) for factor in config.study.factors}
-    given = (o.lstrip("+").partition("=") for o in config.hydra.overrides.task)
-    return {key: yaml.safe_load(value) for key, _, value in given if key not in SEEDS}
-
-
 def plain_study(config: DictConfig) -> dict[str, Any]:
     """The study with everything resolved, as plain data; needs no node of Hydra's."""
     whole: Any = OmegaConf.to_container(config, resolve=False)
@@ -154,7 +144,7 @@ def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
     about = {
         "cell": int(config.hydra.job.num),
         "seed": config.seed,
-        "levels": levels(config),
+        "levels": levels(config, config.hydra),
         "overrides": overrides,
     }
     if config.study is not None:

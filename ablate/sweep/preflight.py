@@ -35,6 +35,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
     check_twice(cells)
     data: dict[str, TextData] = {}
     built: dict[str, Model] = {}
+    models: dict[int, Model] = {}  # by the number of the cell
     needed = 0
     arms = _first_of_each(cells)
     count = Counter(without_seed(cell.overrides) for cell in (*cells, *screening))
@@ -50,13 +51,14 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
             key = text + _key(config, "model", *PARTS)
             if key not in built:
                 built[key] = _build(config, data[text])
+            models[cell.number] = built[key]
             check_lengths(config, built[key], data[text], make_parts(config))
         except UserError as error:
             raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
         needed += _kept_bytes(built[key]) * count[without_seed(cell.overrides)]
     if cells and cells[0].config.study is not None:
         corpora = {arm.number: data[_corpus(arm.task_config())] for arm in arms}
-        check_arms(arms, plain_study(cells[0].config), corpora)
+        check_arms(arms, plain_study(cells[0].config), corpora, models)
     if cells:
         _see_to_space(cells[0].task_config(), needed, max(map(_kept_bytes, built.values())))
 

@@ -1,7 +1,7 @@
 """The seam of tasks: what a model reads, what it predicts, and how that is measured."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
+from ablate.metric.table import Metric
 from ablate.model.base import Model
 from ablate.search.base import Search
 
@@ -55,12 +56,13 @@ class Task(ABC):
     """What is learned from a corpus; a level of `task`.
 
     `inputs` is the type that `Batch.inputs` has, which the model must be able to take; `generates`
-    says whether evaluations search. `scores` names those of its evaluations.
+    says whether evaluations search, and `metrics` what they measure by name, in validation only
+    those whose split is "val".
     """
 
     inputs: ClassVar[type]
     generates: ClassVar[bool] = False
-    scores: ClassVar[frozenset[str]] = frozenset({"nll"})
+    metrics: ClassVar[Mapping[str, Metric]]
 
     def begin(self, tokenizers: Tokenizers) -> None:  # noqa: B027
         """Take note of the vocabularies, before the first batch.

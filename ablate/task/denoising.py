@@ -36,7 +36,7 @@ class Denoising(Task):
     """
 
     inputs = Seq2Seq
-    scores = LIKELIHOOD
+    metrics = LIKELIHOOD
 
     def __init__(self, *, share: Share, span: Annotated[float, Range(0)]) -> None:
         self.share, self.span = share, span

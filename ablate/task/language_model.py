@@ -22,7 +22,7 @@ class LanguageModel(Task):
     """A text in, the same text one token later out."""
 
     inputs = Causal
-    scores = LIKELIHOOD
+    metrics = LIKELIHOOD
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
         """Return the texts, which are the targets of the corpus."""

@@ -10,12 +10,15 @@ from torch import Tensor
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import PAD
 from ablate.metric.calibration import Calibration, predictions
+from ablate.metric.table import METRICS
 from ablate.metric.token_mean import TokenMean
 from ablate.model.base import Model
 from ablate.search.base import Search
 from ablate.task.base import Evaluation, Text
 
-LIKELIHOOD = frozenset({"nll", "perplexity", "calibration_error", "accuracy"})
+LIKELIHOOD = {
+    name: METRICS[name] for name in ("nll", "perplexity", "calibration_error", "accuracy")
+}
 
 
 class Likelihood(Evaluation):

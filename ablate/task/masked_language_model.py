@@ -42,7 +42,7 @@ class MaskedLanguageModel(Task):
     """
 
     inputs = Bidirectional
-    scores = LIKELIHOOD
+    metrics = LIKELIHOOD
 
     def __init__(self, *, share: Share, masked: Share, random: Share) -> None:
         if masked + random > 1:

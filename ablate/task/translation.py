@@ -5,6 +5,9 @@ What differs: nothing; every target token is predicted from the true ones before
 What to expect: BLEU of whole translations beside the nll of the references.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 import torch.distributed
 from jaxtyping import Int
@@ -16,6 +19,7 @@ from ablate.metric.bleu import WIDTH, CorpusBleu
 from ablate.metric.calibration import Calibration, Predictions, predictions
 from ablate.metric.chrf import CorpusChrf
 from ablate.metric.scoring import Cased, Tokenised
+from ablate.metric.table import METRICS, Metric
 from ablate.metric.token_mean import TokenMean
 from ablate.model.base import Model, Seq2Seq
 from ablate.search.base import Search
@@ -27,13 +31,13 @@ class Translation(Task):
 
     inputs = Seq2Seq
     generates = True
-    scores = frozenset(
-        {
-            *("nll", "calibration_error", "accuracy", "length_ratio"),
-            *("bleu", "bleu_tokenised", "chrf"),
-            "changed",  # one of a pair of runs, of their sentences in this split
-        }
-    )
+    metrics: ClassVar[Mapping[str, Metric]] = {
+        name: METRICS[name]
+        for name in (
+            *("nll", "bleu", "bleu_tokenised", "chrf", "length_ratio", "calibration_error"),
+            *("accuracy", "changed"),
+        )
+    }
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
         """Return sources and targets; what the decoder reads is the target one step later."""

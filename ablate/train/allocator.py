@@ -1,4 +1,4 @@
-"""Memory that the process has once had stays with it, and is not hoarded by shape.
+"""Keep freed memory in the heap; cap oneDNN's shape cache.
 
 glibc gives every freed tensor above 128 KB back to the system, and the next one pays a page fault
 for each 4 KB: on a CPU up to a third of a training step. oneDNN, which multiplies in bfloat16,

@@ -40,7 +40,7 @@ PARTS = ("task", "loss", "optimizer", "schedule", "validation_search", "search")
 
 
 def run(config: DictConfig) -> dict[str, Any]:
-    """Run one cell, as far as its record does not hold it yet, and return what that says then.
+    """Run whatever the record lacks; return its final result.
 
     A half-finished run goes on where it was interrupted; a trained one is only tested.
 

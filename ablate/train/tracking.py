@@ -14,7 +14,7 @@ from ablate.train.module import Training
 from ablate.train.record_logger import RecordLogger
 
 
-class Follower(ABC):
+class RunLogger(ABC):
     """A logger that follows a run from its begin to its end, beyond the metrics."""
 
     @abstractmethod
@@ -37,7 +37,7 @@ class Follower(ABC):
 class Tracking:
     """Begins with the run and ends with it, also when it fails.
 
-    `logger` may be any of Lightning's loggers; one that is a `Follower` hears of more.
+    `logger` may be any of Lightning's loggers; one that is a `RunLogger` hears of more.
     """
 
     def __init__(self, config: DictConfig, record: Record) -> None:
@@ -46,19 +46,19 @@ class Tracking:
         self.loggers: list[Logger] = [self.own]
         if config.logger is not None:
             self.loggers.append(construct(config.logger)(save_dir=str(record.folder)))
-        self._followers = [logger for logger in self.loggers if isinstance(logger, Follower)]
+        self._run_loggers = [logger for logger in self.loggers if isinstance(logger, RunLogger)]
 
     def callbacks(self) -> list[Callback]:
         """What the trainer needs for the loggers."""
-        return [callback for follower in self._followers for callback in follower.callbacks()]
+        return [callback for follower in self._run_loggers for callback in follower.callbacks()]
 
     def show(self, task: Training) -> None:
         """Show what is inside the tested model."""
-        for follower in self._followers:
+        for follower in self._run_loggers:
             follower.show(task)
 
     def __enter__(self) -> "Tracking":
-        for follower in self._followers:
+        for follower in self._run_loggers:
             follower.begin(self.record)
         return self
 
@@ -69,7 +69,7 @@ class Tracking:
         trace: TracebackType | None,
     ) -> None:
         found = None if error else self.record.found()
-        for follower in self._followers:
+        for follower in self._run_loggers:
             follower.end(found or failure(error, self.record))
 
 

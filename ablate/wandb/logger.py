@@ -27,7 +27,7 @@ from ablate.record.files import write_json
 from ablate.record.training import Record
 from ablate.study.gather import LIBRARIES
 from ablate.train.module import Training
-from ablate.train.tracking import Follower
+from ablate.train.tracking import RunLogger
 from ablate.wandb.connection import MODES
 from ablate.wandb.names import LONGEST_NAME, RESULT, STEP
 from ablate.wandb.samples import Samples
@@ -42,7 +42,7 @@ SUMMARIES = {
 PLAIN = ("status", "error", "identity", "wall_seconds", "ended")  # of result.json
 
 
-class WandbRun(WandbLogger, Follower):
+class WandbRun(WandbLogger, RunLogger):
     """Logs to a W&B run of its own, on the first process of a run only.
 
     Args:

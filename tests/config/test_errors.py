@@ -6,6 +6,7 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config.check import check, explain, explain_bare
+from ablate.config.schema import CONF
 from ablate.errors import UserError
 
 

@@ -25,6 +25,7 @@ NEEDS = {
         *(f"data.{split}=x" for split in ("train", "validation", "test")),
         "data.language=aa",
     ],
+    "model=transformer": [f"model.{key}=4" for key in ("n_layers", "d_model", "d_ff", "n_heads")],
 }
 
 

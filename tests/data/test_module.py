@@ -75,7 +75,7 @@ def test_counts_when_long_pairs_are_skipped(prepared):
         "validation": Counts(pairs=6, skipped=0, truncated=2),
         "test": Counts(pairs=4, skipped=0, truncated=3),
     }
-    used = sorted(row for batch in data.train_dataloader() for row in batch.index.tolist())
+    used = sorted(row for batch in data.train_dataloader() for row in batch.lines.tolist())
     assert used == [i for i in range(40) if i % 4 < 2]
 
 
@@ -83,7 +83,7 @@ def test_counts_when_long_pairs_are_truncated(prepared):
     data = prepared(max_length=5, too_long="truncate")
     assert data.counts["train"] == Counts(pairs=40, skipped=0, truncated=20)
     batches = list(data.train_dataloader())
-    assert sorted(row for batch in batches for row in batch.index.tolist()) == list(range(40))
+    assert sorted(row for batch in batches for row in batch.lines.tolist()) == list(range(40))
     assert max(batch.targets.size(1) for batch in batches) == 5
 
 
@@ -92,7 +92,7 @@ def test_evaluation_keeps_every_sentence_and_its_whole_reference(prepared, too_l
     data = prepared(max_length=5, too_long=too_long)
     for loader, count in ((data.val_dataloader(), 6), (data.test_dataloader(), 4)):
         batches = list(loader)
-        assert sorted(row for batch in batches for row in batch.index.tolist()) == list(
+        assert sorted(row for batch in batches for row in batch.lines.tolist()) == list(
             range(count)
         )
         assert max(batch.inputs.src.size(1) for batch in batches) <= 5
@@ -110,7 +110,7 @@ def test_unigram_nll(prepared):
 
 
 def rows(loader) -> list[list[int]]:
-    return [batch.index.tolist() for batch in loader]
+    return [batch.lines.tolist() for batch in loader]
 
 
 def test_rank_and_world_size_come_from_the_trainer(prepared):
@@ -156,7 +156,7 @@ def test_testing_alone_may_add_padding_to_sources(prepared):
 
 def test_first_lines_and_longest(prepared):
     data = prepared(max_length=12)
-    assert data.first_lines("validation", 4).index.tolist() == [0, 1, 2, 3]
+    assert data.first_lines("validation", 4).lines.tolist() == [0, 1, 2, 3]
     assert len(data.first_lines("validation", 99)) == 6
     assert data.longest("train") == (3, 7)
     assert data.longest("test") == (12, 12)  # truncated

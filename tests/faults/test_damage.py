@@ -9,7 +9,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.record.files import seal, unfinished, write_json
 from ablate.study.gather import gather
-from ablate.task import Translation
+from ablate.train.module import Training
 from ablate.train.restore import restore
 
 SLOW = pytest.mark.slow
@@ -216,7 +216,7 @@ def test_every_damage_to_what_is_translated_with(go, finished, copied, table, ca
 def test_every_damage_to_the_state_of_an_interrupted_run(go, kill, left, tmp_path, table, capfd):
     best = "checkpoint.tested=best"
     whole = left(go("whole", best))
-    kill("half", Translation, "training_step", 12, best)
+    kill("half", Training, "training_step", 12, best)
     (half,) = (tmp_path / "half" / "runs").iterdir()
     for name in ("checkpoints/last.ckpt", "checkpoints/best.pt", "metrics.jsonl"):
         for how in DAMAGES:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
+from ablate.record import training
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_a_folder_that_takes_nothing_can_still_be_read(go, finished, monkeypatch
     def refused(path):
         raise PermissionError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(record, "acquire", refused)
+    monkeypatch.setattr(training, "acquire", refused)
     assert go("finished")["reused"]
     with pytest.raises(UserError, match=r"paths\.results=.*Read-only file system"):
         go("finished", "seed=2")

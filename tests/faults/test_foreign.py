@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ablate.errors import UserError
-from ablate.task import Translation
+from ablate.train.module import Training
 
 
 class Touch:
@@ -23,7 +23,7 @@ class Touch:
 @pytest.fixture
 def half(kill, tmp_path):
     """The folder of a run that was killed after its first state had been saved."""
-    kill("half", Translation, "training_step", 8)
+    kill("half", Training, "training_step", 8)
     (folder,) = (tmp_path / "half" / "runs").iterdir()
     return folder
 

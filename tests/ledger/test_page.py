@@ -123,12 +123,11 @@ def test_the_same_verdicts_give_the_same_page(page, command):
     assert Path("docs/ledger.html").read_text(encoding="utf-8") == written
 
 
-def test_hostile_names_stay_text_and_links_stay_in_the_folder(verdict, folders, monkeypatch):
+def test_hostile_names_stay_text_and_links_stay_in_the_folder(verdict, folders, command):
     harm = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
     named = {"experiment": harm, "data": harm, "model": harm, "scale": harm}
     verdict("experiments/javascript:alert(1)", {CLAIM: "refuted", harm: "supported"}, **named)
-    monkeypatch.setattr("sys.argv", ["ledger", "page=experiments/ledger.html"])
-    main()
+    command("ledger", "page=experiments/ledger.html")
     written = Path("experiments/ledger.html").read_text(encoding="utf-8")
     reader = Reader()
     reader.feed(written.partition("<script>\n")[0])

@@ -46,7 +46,7 @@ def measured(compose, small):
         config = compose(*small, "model.n_layers=2", *overrides)
         data = prepare_data(config)
         batch = data.first_lines("validation", 8)
-        return head_distances(make_model(config, data), batch)
+        return head_distances(make_model(config, data), batch, torch.device("cpu"))
 
     return found
 

@@ -52,12 +52,11 @@ def test_three_way_tying_needs_a_joint_vocabulary(build_model):
 
 
 def test_other_errors_are_not_hidden(compose):
-    from hydra.errors import InstantiationException
-
+    from ablate.config.construct import BuildError
     from ablate.model.build import build
 
     config = compose("+model.position.colour=red", "model.d_model=16")
-    with pytest.raises(InstantiationException, match="colour"):
+    with pytest.raises(BuildError, match="colour"):
         build(config.model, src_vocab=20, tgt_vocab=20, joint_vocab=True)
 
 

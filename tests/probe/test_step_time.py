@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ablate.errors import UserError
-from ablate.probe.others import STAT, Others
+from ablate.probe.others import STAT, OtherLoad
 from ablate.probe.step_time import WARM_UP, loss
 
 SMALL = dict(batch_size=4, src_length=5, tgt_length=6, repeats=9)
@@ -75,7 +75,7 @@ def test_work_of_others_is_seen(monkeypatch, tmp_path):
         (tmp_path / "stat").write_text(f"cpu  {' '.join(map(str, fields))}\ncpu0 1 1 1 1\n")
 
     write()
-    others = Others()
+    others = OtherLoad()
     now.update(time=104.0, own=53.0, all=709)
     write()
     assert others.cores() == pytest.approx(1.5)
@@ -83,12 +83,12 @@ def test_work_of_others_is_seen(monkeypatch, tmp_path):
 
 @pytest.mark.skipif(not STAT.exists(), reason="the system does not tell")
 def test_the_system_tells():
-    assert Others().cores() >= 0
+    assert OtherLoad().cores() >= 0
 
 
 def test_others_are_unknown_where_the_system_does_not_tell(monkeypatch, tmp_path):
     monkeypatch.setattr("ablate.probe.others.STAT", tmp_path / "stat")
-    assert Others().cores() is None
+    assert OtherLoad().cores() is None
 
 
 def test_longer_sentences_take_longer(measure, clock):

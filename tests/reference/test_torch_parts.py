@@ -98,13 +98,14 @@ def test_sinusoids(position, pair):
     d_model = 12
     zeros = torch.zeros(1, 3, d_model)
     paper = Sinusoidal(d_model=d_model, layout="interleaved", spacing="half")
-    row = paper(zeros, position)[0, 0]
+    positions = torch.arange(position, position + 3)[None]
+    row = paper.embed(zeros, positions)[0, 0]
     angle = position / 10000 ** (2 * pair / d_model)
     assert row[2 * pair].item() == pytest.approx(math.sin(angle), abs=1e-6)
     assert row[2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
 
     tensor2tensor = Sinusoidal(d_model=d_model, layout="halves", spacing="half_minus_one")
-    row = tensor2tensor(zeros, position)[0, 0]
+    row = tensor2tensor.embed(zeros, positions)[0, 0]
     angle = position * math.exp(-pair * math.log(10000) / (d_model / 2 - 1))
     assert row[pair].item() == pytest.approx(math.sin(angle), abs=1e-6)
     assert row[d_model // 2 + pair].item() == pytest.approx(math.cos(angle), abs=1e-6)

@@ -61,7 +61,13 @@ def test_only_the_modules_that_a_run_executes_count(compose):
     assert "ablate.model.position.learned" in modules
     assert "ablate.model.position.sinusoidal" not in modules
     assert "ablate.train.module" in modules
-    watching = ("ablate.study", "ablate.tracking", "ablate.train.summary", "ablate.train.progress")
+    watching = (
+        "ablate.study",
+        "ablate.record",
+        "ablate.wandb",
+        "ablate.train.summary",
+        "ablate.train.progress",
+    )
     assert not any(name.startswith(watching) for name in modules)
 
 

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.study.outcome import UNSTABLE
 from ablate.sweep.metrics import metric_names
-from ablate.train.run import run
+from ablate.train.run import build_model, prepare_data, run
 
 LOGGED = ("train/objective", "train/nll", "train/gradient_norm")
 VOLATILE = ("seconds", "wall_seconds", "ended", "reused", "trained", "folder")
@@ -51,7 +51,8 @@ def test_a_run_leaves_a_whole_record(go, tmp_path):
     assert "tok:none" in found["signatures"]["bleu_tokenised"]
     assert OmegaConf.load(folder / "config.yaml").model.d_model == 16
     assert OmegaConf.load(tests / "config.yaml").search.size == 5
-    known = metric_names(OmegaConf.load(folder / "config.yaml"))
+    config = OmegaConf.load(folder / "config.yaml")
+    known = metric_names(config, build_model(config, prepare_data(config)))
     assert found["metrics"].keys() <= known  # by which claims are checked
     assert known - found["metrics"].keys() == {"test/changed", *UNSTABLE}
     lines = (tests / "test.hyp").read_text().split("\n")[:-1]

@@ -62,7 +62,7 @@ def test_beam_scores_are_the_models(model, src):
 
     def log_p(row, ids):
         tgt = torch.tensor([[BOS, *ids, EOS]])
-        log_p = model(row[None], tgt[:, :-1])[0].log_softmax(-1)
+        log_p = model.head(model(Seq2Seq(row[None], tgt[:, :-1])))[0].log_softmax(-1)
         return log_p.gather(1, tgt[0, 1:, None]).sum().item()
 
     settings = {"max_ratio": 0, "max_extra": 3}

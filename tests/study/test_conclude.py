@@ -48,7 +48,7 @@ def test_every_inconclusive_says_what_it_could_have_seen(claim, arms, evidence):
         assert plan["seeds"] > 4
         said = f"{side} takes {plan['seeds']} seeds where the true effect is {plan['effect']:.3f}"
         assert said in found["sentence"]
-    assert "would have been seen with power .8" in found["sentence"]
+    assert "this design would detect a true effect" in found["sentence"]
 
 
 def test_where_no_effect_is_named_no_seeds_are(claim, arms, evidence):

@@ -169,7 +169,7 @@ def empty_config(run):
 
 def misspell_model(run):
     edit(run, lambda config: config["model"].update(d_modle=3))
-    return "config.yaml is not a run's config (ConfigKeyError: Key 'd_modle' not in 'Model'"
+    return "config.yaml cannot be built: model.d_modle=3: got an unexpected keyword argument"
 
 
 def misspell_component(run):
@@ -219,7 +219,7 @@ def interpolate(run):
 
 def leave_a_size_out(run):
     edit(run, lambda config: config["model"].pop("d_model"))
-    return "config.yaml has no model.d_model"
+    return "missing a required argument: 'd_model'"
 
 
 def nest_aliases(run):

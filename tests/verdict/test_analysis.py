@@ -4,11 +4,11 @@ import json
 import shutil
 
 import pytest
-from ablate.tracking import analysis as logged
 from omegaconf import OmegaConf
 from PIL import Image
 
 from ablate.study.evidence import Evidence
+from ablate.wandb import analysis as logged
 from ablate.wandb.analysis import log_analysis, runs_table
 
 LOGGER = {"project": "ablate", "entity": None, "mode": "offline", "_target_": logged.LOGGER}

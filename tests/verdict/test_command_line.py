@@ -50,6 +50,7 @@ def test_a_sweep_that_has_not_ended_has_no_verdict(ask, swept):
 
 def test_a_sweep_whose_cells_or_links_lead_elsewhere_is_refused(ask, swept, tmp_path):
     copied = shutil.copytree(swept, tmp_path / "results" / "sweeps" / "name" / "time")
+    (copied / "runs.jsonl").unlink()  # so that the cells are read again
     status, said = ask(copied)
     assert (status, f"outside of {tmp_path / 'results'}" in said) == (2, True)
     shutil.rmtree(copied / "cells")

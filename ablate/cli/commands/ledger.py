@@ -50,4 +50,4 @@ def run(arguments: argparse.Namespace) -> None:
         return
     for line in lines(picked, console.width) if picked else ():
         console.print(line)
-    console.print("\n" + summary(picked, entries), soft_wrap=True, highlight=False)
+    console.print("\n" + summary(picked, entries), highlight=False)

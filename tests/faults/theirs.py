@@ -1,0 +1,241 @@
+"""What somebody else might add to every seam, as simply as it can be said."""
+
+from typing import ClassVar
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils import parametrize
+
+from ablate.adapt.base import Adapt
+from ablate.data.vocabulary import PAD
+from ablate.initial.seeded import initialise
+from ablate.loss.base import Loss
+from ablate.metric.table import Metric
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.multi_head import MultiHeadAttention
+from ablate.model.base import Model
+from ablate.model.embedding.tied_all import TiedAll
+from ablate.model.head import LinearHead
+from ablate.model.norm.base import Norm
+from ablate.model.position.base import Position
+from ablate.model.residual.base import Residual
+from ablate.task.translation import Translation, Translations
+
+
+class Turned(Position):
+    """Turns queries and keys by their positions, as rotary positions do."""
+
+    def __init__(self, *, d_model):
+        super().__init__()
+
+    def rotate(self, heads, positions):
+        angle = positions[:, None, :, None].to(heads.dtype)
+        one, other = heads.chunk(2, -1)
+        return torch.cat(
+            [one * angle.cos() - other * angle.sin(), one * angle.sin() + other * angle.cos()], -1
+        )
+
+
+class Nearer(Position):
+    """Adds less to scores the farther a key is, as ALiBi does."""
+
+    def __init__(self, *, d_model, slope):
+        super().__init__()
+        self.slope = slope
+
+    def bias(self, n_heads, queries, keys):
+        return -self.slope * (queries[:, None, :, None] - keys[:, None, None]).abs().float()
+
+
+class Summed(Kernel):
+    """The sum of k v^T over the past, read by q: a state that does not grow."""
+
+    def __init__(self, *, d_head, dropout):
+        super().__init__()
+
+    def forward(self, q, k, v, mask, bias):
+        weights = self.positive(q) @ self.positive(k).transpose(-2, -1)
+        keep = mask.dense(q.size(2), k.size(2), q.device)
+        return (weights if keep is None else weights.masked_fill(~keep, 0.0)) @ v
+
+    def cache(self, slots):
+        return Sums(slots)
+
+    def step(self, q, k, v, slots, cache, bias):
+        new = self.positive(k)[..., :, None] * v[..., None, :]
+        cache.sums = new if cache.sums is None else cache.sums + new
+        return (self.positive(q)[..., None, :] @ cache.sums).squeeze(-2)
+
+    def positive(self, x):
+        return F.elu(x) + 1
+
+
+class Sums:
+    """A sum for every hypothesis, "M H N E W"."""
+
+    def __init__(self, slots):
+        self.beams = slots.beams
+        self.sums = None
+
+    def reorder(self, rows):
+        if self.sums is not None:
+            m, _, n, *rest = self.sums.shape
+            flat = self.sums.transpose(1, 2).flatten(0, 1)[rows]
+            self.sums = flat.view(m, n, -1, *rest).transpose(1, 2)
+
+    def keep(self, sentences):
+        if self.sums is not None:
+            self.sums = self.sums[sentences]
+
+
+class TwoStreams(Residual):
+    """One stream is normalised after every sub-layer, the other is a plain sum."""
+
+    def enter(self, x, real):
+        return x, x
+
+    def through(self, i, stream, sublayer, real):
+        normal, plain = stream
+        added = self.dropout(sublayer(normal))
+        return self.norms[i](normal + added, real), plain + added
+
+    def leave(self, stream, real):
+        return sum(stream)
+
+
+class Deeper(Residual):
+    """Counts the stream more and starts smaller, the deeper the model is."""
+
+    def __init__(self, *, norm, dropout, depth):
+        super().__init__(norm=norm, dropout=dropout, depth=depth)
+        self.layers = depth.encoder_layers + depth.decoder_layers
+
+    def through(self, i, stream, sublayer, real):
+        weight = self.layers**0.25
+        return self.norms[i](weight * stream + self.dropout(sublayer(stream)), real)
+
+    def gain(self, parameter):
+        return self.layers**-0.25 if parameter.endswith("output.weight") else 1.0
+
+
+class OverTheBatch(Norm):
+    """Normalises each channel over the real tokens of a batch."""
+
+    def __init__(self, *, d_model):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(d_model))
+
+    def forward(self, x, real=None):
+        if self.training:
+            found = x if real is None else x[real]
+            self.mean = 0.9 * self.mean + 0.1 * found.flatten(0, -2).mean(0).detach()
+        return x - self.mean
+
+
+class Recurrent(Model):
+    """A GRU that reads the source and goes on with the target."""
+
+    def __init__(self, *, d_model, src_vocab, tgt_vocab, joint_vocab):
+        super().__init__()
+        vocabularies = {"src_vocab": src_vocab, "tgt_vocab": tgt_vocab, "joint_vocab": joint_vocab}
+        self.embedding = TiedAll(d_model=d_model, scaled=True, **vocabularies)
+        self.reader = nn.GRUCell(d_model, d_model)
+        self.writer = nn.GRU(d_model, d_model, batch_first=True)
+        self.head = LinearHead(self.embedding.output_weight)
+
+    def read(self, src):
+        state = torch.zeros(len(src), self.reader.hidden_size, device=src.device)
+        embedded = self.embedding.embed_src(src)
+        for column in range(src.size(1)):
+            new = self.reader(embedded[:, column], state)
+            state = torch.where((src[:, column] != PAD)[:, None], new, state)
+        return state
+
+    def forward(self, inputs):
+        return self.writer(self.embedding.embed_tgt(inputs.tgt_in), self.read(inputs.src)[None])[0]
+
+    def start(self, src, beams):
+        return Hidden(self.read(src).repeat_interleave(beams, 0), beams)
+
+    def step(self, tokens, cache):
+        embedded = self.embedding.embed_tgt(tokens[:, None])
+        states, cache.state = self.writer(embedded, cache.state[None])[0], None
+        cache.state = states[:, 0]
+        return states[:, 0]
+
+
+class Hidden:
+    """The last state of every row."""
+
+    def __init__(self, state, beams):
+        self.state, self.beams = state, beams
+
+    def reorder(self, rows):
+        self.state = self.state[rows]
+
+    def keep(self, sentences):
+        rows = sentences[:, None] * self.beams + torch.arange(self.beams)
+        self.state = self.state[rows.flatten()]
+
+
+class Counted(Translations):
+    """Counts sentences beside what translation measures."""
+
+    def compute(self):
+        return {**super().compute(), "sentences": float(len(self.rows))}
+
+
+class Backwards(Translation):
+    """Translation whose sources are read from their end, with a metric of its own."""
+
+    metrics: ClassVar = {
+        **Translation.metrics,
+        "sentences": Metric("sentences", "count", 0, "higher", "test"),
+    }
+
+    def batch(self, src, tgt, lines, draw):
+        return super().batch(src[:, ::-1].copy(), tgt, lines, draw)
+
+    def evaluation(self, language, *, thorough):
+        return Counted(language, thorough=thorough)
+
+
+class OfAllRows(Loss):
+    """The mean nll plus the spread of the nll over all rows, which no chunk knows."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(0.1))
+
+    def forward(self, logits, targets):
+        nll = F.cross_entropy(logits, targets, reduction="none")
+        spread = nll.var() if len(nll) > 1 else nll.sum() * 0
+        return nll.mean() + self.weight.square() * spread, nll.mean().detach()
+
+
+class LowRank(Adapt):
+    """Adds a product of two thin matrices to every query, and trains these alone."""
+
+    def __init__(self, *, rank):
+        self.rank = rank
+
+    def __call__(self, model, seed):
+        model.requires_grad_(False)
+        for module in model.modules():
+            if isinstance(module, MultiHeadAttention):
+                thin = Thin(module.query.weight, self.rank)
+                initialise(thin, seed)
+                parametrize.register_parametrization(module.query, "weight", thin)
+
+
+class Thin(nn.Module):
+    """The sum of a weight and a product."""
+
+    def __init__(self, weight, rank):
+        super().__init__()
+        self.down = nn.Parameter(torch.empty(rank, weight.size(1)))
+        self.up = nn.Parameter(torch.empty(weight.size(0), rank))
+
+    def forward(self, weight):
+        return weight + self.up @ self.down
