@@ -3,9 +3,11 @@
 from typing import Any
 
 import torch
+from hydra.utils import get_class
 from omegaconf import DictConfig
 
 from ablate.config.construct import building, construct
+from ablate.errors import UserError
 
 SILENT = {
     "logger": False,
@@ -15,18 +17,13 @@ SILENT = {
 }
 
 
-PARTS = (
-    *("data", "task", "tokenizer", "initial", "adapt"),
-    *("loss", "schedule", "validation_search", "search", "probe"),
-)
-
-
 def check_parts(config: DictConfig) -> None:
     """Build, and throw away, what a run would build only once its folder exists.
 
     Raises:
         UserError: a part refuses its settings, or needs a device that this machine lacks.
     """
+    check_task(config)
     for part in (
         "data",
         "task",
@@ -46,3 +43,20 @@ def check_parts(config: DictConfig) -> None:
     trainer: Any = construct(config.trainer)
     with building("trainer", config.trainer):
         trainer(**SILENT)
+
+
+def check_task(config: DictConfig) -> None:
+    """Raise UserError for a task or a probe whose inputs the model does not take."""
+    model: Any = get_class(config.model["_target_"])
+    inputs, probe = construct(config.task).inputs, construct(config.probe)
+    if inputs not in model.takes:
+        takes = " or ".join(sorted(kind.__name__ for kind in model.takes))
+        raise UserError(
+            f"task gives {inputs.__name__} inputs, and model {model.__name__} takes {takes}: "
+            "choose another model or another task"
+        )
+    if probe is not None and not issubclass(model, probe.needs):
+        raise UserError(
+            f"probe measures a {probe.needs.__name__}, and model is {model.__name__}: "
+            "choose another model, or probe=none"
+        )

@@ -22,9 +22,10 @@ QUANTUM = 2.0**30  # confidences are rounded to 1e-9, so that sums up to 8 milli
 
 
 class Predictions(NamedTuple):
-    """What a model thinks of N target tokens: the mean nll, and its likeliest token at each."""
+    """What a model thinks of N target tokens: nll, and its likeliest token at each."""
 
-    nll: Float[Tensor, ""]
+    nll: Float[Tensor, ""]  # mean
+    each: Float[Tensor, " N"]  # nll of single tokens
     confidence: Float[Tensor, " N"]
     correct: Bool[Tensor, " N"]
 
@@ -41,7 +42,7 @@ def predictions(
         best, token = log_p.max(-1)
         parts.append((-true, best.exp(), token == targets[chunk]))
     nll, confidence, correct = (torch.cat(rows) for rows in zip(*parts, strict=True))
-    return Predictions(nll.mean(), confidence, correct)
+    return Predictions(nll.mean(), nll, confidence, correct)
 
 
 class Calibration(Metric):

@@ -59,6 +59,7 @@ def _score(name: str, split: str) -> Metric:
 
 METRICS = {
     "nll": Metric("nll", "nats per token", 3, "lower", "val", UNIGRAM, "nll"),
+    "perplexity": Metric("perplexity", "per token", 2, "lower", "val", told_by="nll"),
     "bleu": _score("BLEU", "val"),
     "bleu_tokenised": _score("BLEU, lower-cased tokens", "test"),
     "chrf": _score("chrF", "test"),

@@ -23,31 +23,61 @@ class Seq2Seq(NamedTuple):
     tgt_in: Int[Tensor, "B T"]
 
 
+class Causal(NamedTuple):
+    """Inputs of a model that continues one text: it starts with BOS, PAD is on the right."""
+
+    tokens: Int[Tensor, "B L"]
+
+
+class Bidirectional(NamedTuple):
+    """Inputs of a model that sees a text as a whole: it ends in EOS, PAD is on the right."""
+
+    tokens: Int[Tensor, "B L"]
+
+
 class Model(nn.Module, ABC):
     """Tokens to states, which `head` turns into logits in training, scoring and search alike.
 
     Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)`, the sizes of the vocabularies and
     whether both are the same one, beside what its YAML gives.
+
+    `takes` are the types of inputs that it can read. `reads` says which of the inputs each stack
+    reads, one after the other.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
+    takes: ClassVar[frozenset[type]] = frozenset({Seq2Seq})
+    reads: ClassVar[dict[str, slice]] = {"encoder": slice(0, 1), "decoder": slice(-1, None)}
     head: Head
 
     @abstractmethod
     def forward(self, inputs: Any) -> Float[Tensor, "B T D"]:
         """Return the states that predict the targets of a batch; `inputs` are those of its task."""
 
-    @abstractmethod
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Cache:
-        """Return what step-by-step decoding remembers, `beams` rows for each source."""
+        """Return what step-by-step decoding remembers, `beams` rows for each source.
 
-    @abstractmethod
+        A model that takes no `Seq2Seq` has no need of this and of `step`.
+        """
+        raise NotImplementedError
+
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
         """Return the states that predict what follows each row's newest token."""
+        raise NotImplementedError
+
+    def check_decoding(self) -> None:  # noqa: B027
+        """Look for components that cannot decode step by step, before a task that generates.
+
+        Raises:
+            UserError: there is one.
+        """
 
     def limits(self) -> dict[str, int | None]:
-        """Return the tokens of the longest source and target that it can take; None: no limit."""
-        return {"source": None, "target": None}
+        """Return the tokens of the longest source and target that it can take; None: no limit.
+
+        A model that reads both in one sequence limits `both` together.
+        """
+        return {"source": None, "target": None, "both": None}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
         """Yield the attentions to look at, as "decoder.0.cross", numbers counting layers."""

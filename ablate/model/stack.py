@@ -57,9 +57,14 @@ class Stack(nn.Module):
         x: Float[Tensor, "B L D"],
         real: Bool[Tensor, "B L"],
         memory: Memory | None = None,
+        positions: Int[Tensor, "#B L"] | None = None,
     ) -> Float[Tensor, "B L D"]:
-        """Return the tokens after all layers; `real` is False at padding."""
-        positions = torch.arange(x.size(1), device=x.device)[None]
+        """Return the tokens after all layers; `real` is False at padding.
+
+        Tokens stand side by side unless `positions` says otherwise.
+        """
+        if positions is None or not len(x):
+            positions = torch.arange(x.size(1), device=x.device)[None]
         at = Place(positions, self.position, real, memory)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
         return self._run(x, at, calls)
@@ -78,18 +83,33 @@ class Stack(nn.Module):
         return StackCache(slots, [s.cache(memory, slots) for s in self.sublayers])
 
     @torch.no_grad()
+    def start_after(
+        self, x: Float[Tensor, "M P D"], real: Bool[Tensor, "M P"], beams: int
+    ) -> "StackCache":
+        """Return the caches after a prefix that all hypotheses of a sentence share."""
+        slots = Slots(len(x), beams, x.device)
+        cache = StackCache(slots, [s.cache(None, slots) for s in self.sublayers])
+        slots.begin_prefix(real)
+        self._newest(x, cache)
+        slots.end_prefix(real)
+        return cache
+
+    @torch.no_grad()
     def step(self, x: Float[Tensor, "M N D"], cache: "StackCache") -> Float[Tensor, "M N D"]:
         """Return the newest tokens after all layers, and advance the caches."""
+        cache.slots.begin_step()
+        x = self._newest(x, cache)
+        cache.slots.end_step()
+        return x
+
+    def _newest(self, x: Tensor, cache: "StackCache") -> Tensor:
         slots = cache.slots
-        slots.begin_step()
         at = Place(slots.positions, self.position, None, None)
         calls = [
             partial(sublayer.step, at=at, slots=slots, cache=own)
             for sublayer, own in zip(self.sublayers, cache.caches, strict=True)
         ]
-        x = self._run(x, at, calls)
-        slots.end_step()
-        return x
+        return self._run(x, at, calls)
 
     def parameters_by_layer(self) -> Iterator[list[nn.Parameter]]:
         """Yield the parameters of each layer, those of its norms last."""

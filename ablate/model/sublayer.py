@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ablate.model.laws import Law
 from ablate.model.position.base import Position
@@ -60,18 +61,41 @@ class Slots:
 
     The hypotheses of a sentence write into one row of slots, a slot each at every step, and `reads`
     says which slots are a hypothesis's own past: to go on from another hypothesis copies this mask,
-    and nothing of what the slots hold.
+    and nothing of what the slots hold. A prefix that all hypotheses of a sentence share, such as a
+    source in front of its translation, is written into the first slots at once.
     """
 
     def __init__(self, sentences: int, beams: int, device: torch.device) -> None:
         self.beams = beams
         room = VECTOR * beams  # a multiple of VECTOR, and so is its double
         self.reads = torch.zeros(sentences, beams, room, dtype=torch.bool, device=device)
-        self.length = 0  # tokens that every hypothesis has
+        self.length = 0  # tokens that every hypothesis has, without the prefix
+        self.first = 0  # slots of the prefix
+        self.before = torch.zeros(1, 1, dtype=torch.long, device=device)  # tokens of the prefix
+        self.new = slice(0, 0)  # the slots of this step
+        self.positions: Int[Tensor, "#M N"] = self.before  # where the tokens of this step stand
+
+    def begin_prefix(self, real: Bool[Tensor, "M P"]) -> None:
+        """Let every token of the prefix read itself and those before it, padding left out."""
+        length = real.size(1)
+        self.first = -(-length // VECTOR) * VECTOR
+        self.new = slice(0, length)
+        self.positions = torch.arange(length, device=real.device)[None]
+        causal = torch.ones(length, length, dtype=torch.bool, device=real.device).tril()
+        self.reads = F.pad(real[:, None] & causal, (0, self.first + self.room - length))
+
+    def end_prefix(self, real: Bool[Tensor, "M P"]) -> None:
+        """Let every hypothesis read the prefix."""
+        self.before = real.sum(1, keepdim=True)
+        whole = F.pad(real, (0, self.room - real.size(1)))
+        self.reads = whole[:, None].repeat(1, self.beams, 1)
 
     def begin_step(self) -> None:
         """Make room for one more token, which every hypothesis will read itself."""
-        if self.new.start == self.room:
+        start = self.first + self.length * self.beams
+        self.new = slice(start, start + self.beams)
+        self.positions = (self.before + self.length).expand(-1, self.beams)
+        if self.new.stop > self.room:
             self.reads = torch.cat([self.reads, torch.zeros_like(self.reads)], 2)
         own = torch.eye(self.beams, dtype=torch.bool, device=self.reads.device)
         self.reads[:, :, self.new] = own
@@ -86,11 +110,6 @@ class Slots:
         return self.reads.size(2)
 
     @property
-    def new(self) -> slice:
-        """The slots of this step."""
-        return slice(self.length * self.beams, (self.length + 1) * self.beams)
-
-    @property
     def width(self) -> int:
         """Slots that are read at this step: all that are used, up to a multiple of VECTOR."""
         return -(-self.new.stop // VECTOR) * VECTOR
@@ -101,14 +120,11 @@ class Slots:
         return self.reads[:, None, :, : self.width]
 
     @property
-    def positions(self) -> Int[Tensor, "1 N"]:
-        """Where the tokens of this step stand."""
-        return torch.full((1, self.beams), self.length, device=self.reads.device)
-
-    @property
-    def past_positions(self) -> Int[Tensor, "1 K"]:
+    def past_positions(self) -> Int[Tensor, "#M K"]:
         """Where the token in each slot stands."""
-        return torch.arange(self.width, device=self.reads.device)[None] // self.beams
+        slots = torch.arange(self.width, device=self.reads.device)[None]
+        decoded = self.before + (slots - self.first) // self.beams
+        return torch.where(slots < self.first, slots, decoded) if self.first else decoded
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
         """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
@@ -117,6 +133,8 @@ class Slots:
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Drop all sentences but these."""
         self.reads = self.reads.index_select(0, sentences)
+        if self.first:
+            self.before = self.before.index_select(0, sentences)
 
 
 class Sublayer(nn.Module, ABC):

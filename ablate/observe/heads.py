@@ -38,8 +38,7 @@ def head_distances(model: Model, batch: Batch, device: torch.device) -> dict[str
     found: dict[str, list[float]] = {}
     for name, weights in attention_weights(model, inputs).items():
         stack, _, kind = name.split(".")
-        # an encoder reads the first of the inputs, a decoder the last
-        queries = (inputs[0] if stack == "encoder" else inputs[-1]) != PAD
+        queries = torch.cat(inputs[model.reads[stack]], 1) != PAD
         found.setdefault(f"heads/{stack}_{kind}", []).append(distance(weights, queries))
     return {name: sum(layers) / len(layers) for name, layers in found.items()}
 

@@ -60,8 +60,7 @@ def draw_attention(
     for name, weights in attention_weights(model, inputs).items():
         side, number, kind = name.split(".")
         last[side, kind] = int(number) + 1, weights
-    source = _tokens("source token", tokenizers.src.pieces(one.inputs[0][0].tolist()))
-    target = _tokens("reference token", tokenizers.tgt.pieces(one.inputs[-1][0].tolist()))
+    axes = {stack: _axis(tokenizers, one, read) for stack, read in model.reads.items()}
     for (side, kind), (layer, weights) in last.items():
         heads = weights[0, :HEADS].float().cpu().numpy()
         yield (
@@ -69,8 +68,8 @@ def draw_attention(
             heatmaps(
                 f"{side}, layer {layer}, {kind}-attention: row reads from column",
                 {f"head {number}": values for number, values in enumerate(heads, start=1)},
-                x=source if side == "encoder" or kind == "cross" else target,
-                y=source if side == "encoder" else target,
+                x=axes["encoder" if kind == "cross" else side],
+                y=axes[side],
                 scale=Scale("attention weight", 0.0, float(heads.max()), "viridis"),
             ),
         )
@@ -100,6 +99,14 @@ def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
         y=_numbers("position (tokens from the start)", length),
         scale=Scale("added to the embedding", -top, top, "cividis"),
     )
+
+
+def _axis(tokenizers: Tokenizers, one: Batch, read: slice) -> Axis:
+    """The tokens that a stack reads of one example."""
+    sides = [*[("source", tokenizers.src)] * (len(one.inputs) - 1), ("reference", tokenizers.tgt)]
+    fields = list(zip(one.inputs, sides, strict=True))[read]
+    pieces = [p for ids, (_, side) in fields for p in side.pieces(ids[0].tolist())]
+    return _tokens(f"{' and '.join(name for _, (name, _) in fields)} token", pieces)
 
 
 def _tokens(name: str, tokens: list[str]) -> Axis:

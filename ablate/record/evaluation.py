@@ -2,7 +2,7 @@
 
 results/runs/<training identity>/tests/<identity>/
     config.yaml         the keys that act only in testing     identity.json
-    test.hyp            translations, one line per sentence   test.stats.npz  BLEU statistics
+    test.hyp            translations, one line per sentence   test.stats.npz  of each of them
     result.json         status and scores; exists only when the evaluation has ended
 """
 
@@ -37,16 +37,18 @@ class EvaluationRecord(Part):
         self,
         split: str,
         lines: list[str],
-        statistics: np.ndarray,
+        statistics: dict[str, np.ndarray],
         groups: Sequence[str] | None = None,
     ) -> None:
-        """Keep the translations of a split and their BLEU statistics, one row per sentence.
+        """Keep the translations of a split, if any, and its statistics, one row per sentence.
 
         Where sentences come in groups, the number of each one's group is kept too.
         """
-        if self.writes:
-            arrays = {"bleu": statistics}
-            if groups is not None:
-                arrays["groups"] = np.unique(list(groups), return_inverse=True)[1]
+        if not self.writes:
+            return
+        arrays = dict(statistics)
+        if groups is not None:
+            arrays["groups"] = np.unique(list(groups), return_inverse=True)[1]
+        if lines:
             write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
-            write_arrays(self.folder / f"{split}.stats.npz", arrays)
+        write_arrays(self.folder / f"{split}.stats.npz", arrays)

@@ -76,7 +76,7 @@ def _build(config: DictConfig, data: TextData) -> Model:
 
 
 def _corpus(config: DictConfig) -> str:
-    return _key(config, "data", "tokenizer", "batch")
+    return _key(config, "data", "tokenizer", "batch", "task")
 
 
 def _key(config: DictConfig, *nodes: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Num
 from torch import Tensor, nn
 
 from ablate.data.batch import Batch, Draw, Ids
@@ -47,9 +47,9 @@ class Evaluation(nn.Module, ABC):
         """Return what was generated, in the order of the lines; empty if nothing is."""
         return []
 
-    def statistics(self) -> Int[np.ndarray, "n K"]:
-        """Return what the scores of single lines are made of, in the order of the lines."""
-        return np.zeros((0, 0), dtype=np.int64)
+    def statistics(self) -> dict[str, Num[np.ndarray, "n K"]]:
+        """Return what the scores of single lines are made of, by name, in the lines' order."""
+        return {}
 
 
 class Task(ABC):
@@ -64,6 +64,13 @@ class Task(ABC):
     generates: ClassVar[bool] = False
     metrics: ClassVar[Mapping[str, Metric]]
 
+    def begin(self, tokenizers: Tokenizers) -> None:  # noqa: B027
+        """Take note of the vocabularies, before the first batch.
+
+        Raises:
+            UserError: they do not fit the task.
+        """
+
     @abstractmethod
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
         """Return the batch of some lines of a corpus.
@@ -75,6 +82,10 @@ class Task(ABC):
             draw: gives random numbers for a line, the same on any device and after a resumption;
                 in evaluation those of epoch 0.
         """
+
+    def longest(self, src: int, tgt: int) -> tuple[int, int]:
+        """Return the longest source and target that a model reads where the corpus has these."""
+        return src, tgt
 
     @abstractmethod
     def evaluation(self, language: str, *, thorough: bool) -> Evaluation:

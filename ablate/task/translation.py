@@ -118,7 +118,7 @@ class Translations(Evaluation):
         found = {"nll": float(self.nll.compute())}
         found |= {name: float(score.compute()) for name, score in self.scores.items()}
         if self.thorough:
-            sums = self.statistics().sum(0)
+            sums = self.statistics()["bleu"].sum(0)
             found["length_ratio"] = float(sums[0] / max(1, sums[1]))
             found["unended"] = float(self.unended.compute())
             found |= {name: float(value) for name, value in self.calibration.compute().items()}
@@ -132,10 +132,10 @@ class Translations(Evaluation):
         """Translations of the whole split in the order of its lines."""
         return [line for line, _ in self._gathered()]
 
-    def statistics(self) -> Int[np.ndarray, "n 10"]:
+    def statistics(self) -> dict[str, Int[np.ndarray, "n 10"]]:
         """BLEU statistics of every sentence in the order of the lines."""
         rows = [row for _, row in self._gathered()]
-        return np.array(rows, dtype=np.int64).reshape(-1, WIDTH)
+        return {"bleu": np.array(rows, dtype=np.int64).reshape(-1, WIDTH)}
 
     def _gathered(self) -> list[tuple[str, list[int]]]:
         parts: list[dict[int, tuple[str, list[int]]] | None] = [self.rows]

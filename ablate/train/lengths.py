@@ -1,4 +1,4 @@
-"""Whether every sequence that a run will meet fits tables of positions or keys, before any work."""
+"""Whether a model can decode, and its tables hold all sequences of a run, before any work."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ Need = tuple[int, str]  # tokens, and of what
 def check_lengths(
     config: DictConfig, model: Model, data: TextData, parts: Mapping[str, Any]
 ) -> None:
-    """Raise UserError when a table is too short for training, validation or a test.
+    """Raise UserError when a model cannot decode, or one of its tables is too short.
 
     Args:
         config: of the run.
@@ -24,10 +24,14 @@ def check_lengths(
         data: prepared.
         parts: `search` and `validation_search`, as `ablate.train.run.make_parts` returns them.
     """
+    if parts["task"].generates:
+        model.check_decoding()
     sources, targets = zip(*_needs(config, data, parts), strict=True)
+    pairs = zip(sources, targets, strict=True)
+    both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}") for src, tgt in pairs]
     longest = model.limits()
-    for side, needs in (("source", sources), ("target", targets)):
-        limit, (tokens, what) = longest[side], max(needs)
+    for side, needs in (("source", sources), ("target", targets), ("both", both)):
+        limit, (tokens, what) = longest.get(side), max(needs)
         if limit is not None and tokens > limit:
             raise UserError(
                 f"{_key_of(config, limit)}={limit} is too short for {what}, which may have "
@@ -49,7 +53,7 @@ def _needs(
     config: DictConfig, data: TextData, parts: Mapping[str, Any]
 ) -> Iterator[tuple[Need, Need]]:
     """Yield what training, validation and each test need of encoder and decoder."""
-    src, tgt = data.longest("train")
+    src, tgt = parts["task"].longest(*data.longest("train"))
     yield (src, "the sources of train"), (tgt, "the targets of train")
     if not parts["task"].generates:
         return

@@ -71,6 +71,8 @@ def restore(
     keep_memory()
     tokenizers = read_tokenizers(folder / "tokenizer")
     try:
+        if not construct(config.task).generates:
+            raise UserError(f"checkpoint is {str(folder)!r}, whose task translates nothing")
         search = construct(config.search)
         model = build(
             config.model,
@@ -91,7 +93,7 @@ def restore(
 
 
 def read_config(folder: Path, settings: dict[str, Any], trust: list[str]) -> DictConfig:
-    """Return the nodes model, adapt, search and batch of a run's config, checked."""
+    """Return the nodes model, adapt, search, batch and task of a run's config, checked."""
     path = folder / "config.yaml"
     if not path.is_file():
         raise UserError(f"checkpoint is {str(folder)!r}, which holds no config.yaml")
@@ -120,7 +122,7 @@ def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
             # a few lines of them make millions of values
             raise ValueError("it has aliases, which a run never writes")
         plain: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
-        return {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch")}
+        return {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch", "task")}
     except Exception as error:  # YAML can have any shape
         raise _no_config(path, error) from None
 

@@ -24,6 +24,7 @@ from ablate.probe.base import Probe
 from ablate.record.files import check_name
 from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
+from ablate.task.base import Task
 from ablate.train.allocator import keep_memory
 from ablate.train.evaluate import evaluate
 from ablate.train.interruption import Interruption
@@ -123,15 +124,17 @@ def hush_lightning() -> None:
 def prepare_data(config: DictConfig) -> TextData:
     """Read the corpus and build its vocabulary and token ids, or find them in the cache."""
     batch: Any = OmegaConf.to_object(config.batch)
+    task: Task = construct(config.task)
     data = TextData(
         corpus=construct(config.data),
         scheme=construct(config.tokenizer),
-        collate=construct(config.task).batch,
+        collate=task.batch,
         batch=batch,
         cache_dir=config.paths.cache,
         seed=seed_of(config),
     )
     data.prepare()
+    task.begin(data.tokenizers)
     return data
 
 

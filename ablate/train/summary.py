@@ -28,10 +28,8 @@ def announce(
         table.add_row(f"  {part}", f"{count:,}")
     table.add_row("  parameters", f"{sum(p.numel() for p in model.parameters()):,}")
     table.add_section()
-    source, target = data.languages
-    table.add_row(
-        "data", f"{source} to {target}, vocabulary {data.src_vocab:,} / {data.tgt_vocab:,}"
-    )
+    languages = " to ".join(filter(None, data.languages))
+    table.add_row("data", f"{languages}, vocabulary {data.src_vocab:,} / {data.tgt_vocab:,}")
     for split, counts in data.counts.items():
         skipped = f", {counts.skipped:,} skipped as too long" if counts.skipped else ""
         cut = f", {counts.truncated:,} truncated" if counts.truncated else ""

@@ -21,6 +21,10 @@ EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # Corpora and tokenizers that need something from the user.
 NEEDS = {
     "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
+    "data=language": [
+        *(f"data.{split}=x" for split in ("train", "validation", "test")),
+        "data.language=aa",
+    ],
     "model=transformer": [f"model.{key}=4" for key in ("n_layers", "d_model", "d_ff", "n_heads")],
     "initial=checkpoint": ["initial.folder=x"],
     "initial=vectors": ["initial.file=x"],

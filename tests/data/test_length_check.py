@@ -33,6 +33,24 @@ def test_without_a_table_there_is_no_limit(check):
     assert data.longest("test")  # nothing was refused
 
 
+def test_a_decoder_alone_cannot_begin_with_a_source_in_any_state(check, monkeypatch):
+    from ablate.model.attention.fused import Fused
+
+    monkeypatch.setattr(Fused, "cache", lambda kernel, slots: None)
+    check("model=decoder_only", "task=language_model", position="sinusoidal")
+    with pytest.raises(UserError, match="model/attention is Fused, .* task=language_model"):
+        check("model=decoder_only", position="sinusoidal")
+
+
+def test_a_decoder_alone_needs_positions_for_source_and_target_together(check):
+    src, tgt = check("model=decoder_only").longest("train")
+    quiet = ("model=decoder_only", "search.max_ratio=0", "validation_search.max_ratio=0")
+    with pytest.raises(UserError, match=f"may have {src + tgt} tokens"):
+        check(rows(src + tgt - 1), *quiet)
+    assert check(rows(200), *quiet)
+    assert check(rows(tgt), "model=decoder_only", "task=language_model")  # sources are not read
+
+
 def test_the_table_may_be_exactly_as_long_as_asked_for(check):
     src, tgt = check().longest("test")
     needed = max(src + 40, tgt)

@@ -11,7 +11,7 @@ from ablate.task.translation import Translations
 def test_names_of_the_scores(thorough):
     evaluation = Translations("de", thorough=thorough)
     nll, confidence = torch.tensor(1.5), torch.tensor([0.25, 0.75])
-    evaluation.read(Predictions(nll, confidence, torch.tensor([True, False])))
+    evaluation.read(Predictions(nll, nll.expand(2), confidence, torch.tensor([True, False])))
     evaluation.add(torch.tensor([0]), ["a b c d e"], ["a b c d f g"])
     evaluation.end(torch.tensor([5, 9, 0]), torch.tensor([9, 9, 1]))
     found = evaluation.compute()

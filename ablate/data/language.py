@@ -1,0 +1,66 @@
+"""Text of one language on the local disk, one text per line."""
+
+import hashlib
+from pathlib import Path
+
+from ablate.data.pairs import Corpus, Pairs
+from ablate.data.text import opened, read_lines, refuse_empty_lines
+from ablate.errors import UserError
+
+SPLITS = ("train", "validation", "test")
+
+
+class Language(Corpus):
+    """Texts without sources: every source is an empty line.
+
+    Args:
+        language: code of the language.
+        train, validation, test: a file each, one text per line; one that ends in .gz is unpacked.
+    """
+
+    def __init__(self, *, language: str, train: str, validation: str, test: str):
+        self._language = language
+        self._paths = {
+            split: _file(split, path)
+            for split, path in zip(SPLITS, (train, validation, test), strict=True)
+        }
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """No source language, and the code of the texts'."""
+        return "", self._language
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return SPLITS
+
+    def read(self, split: str) -> Pairs:
+        """Return the raw lines of a split.
+
+        Raises:
+            UserError: no such split, or text that is not usable.
+        """
+        if split not in SPLITS:
+            raise UserError(
+                f"There is no split {split!r} in this corpus; it has {', '.join(SPLITS)}."
+            )
+        lines = read_lines(self._paths[split])
+        refuse_empty_lines(lines, str(self._paths[split]))
+        return Pairs([""] * len(lines), lines)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the text."""
+        digest = hashlib.sha256(b"language\n")
+        for split, path in self._paths.items():
+            with opened(path) as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{split} {content}\n".encode())
+        return digest.hexdigest()
+
+
+def _file(split: str, given: str) -> Path:
+    path = Path(given)
+    if not path.is_file():
+        raise UserError(f"data.{split}={given}: there is no such file.")
+    return path

@@ -1,0 +1,124 @@
+"""One stack of self-attention and feed-forward sub-layers between an embedding and a head.
+
+The part that `decoder_only` and `encoder_only` share; they differ in the mask and in their inputs.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import ClassVar
+
+from torch import nn
+
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.multi_head import SelfAttention
+from ablate.model.base import Model
+from ablate.model.dropout import Rates
+from ablate.model.embedding.base import Embedding
+from ablate.model.feed_forward.base import FeedForward
+from ablate.model.head import LinearHead
+from ablate.model.norm.base import Norm
+from ablate.model.padding.base import Padding
+from ablate.model.position.base import Position
+from ablate.model.residual.base import Depth, Residual
+from ablate.model.sizes import check_positive, head_width
+from ablate.model.stack import Stack
+from ablate.model.sublayer import Sublayer
+
+
+class OneStack(Model):
+    """Embedding, stack and head; a subclass says what it reads, and whether it sees the future.
+
+    Args:
+        d_model: width of every layer.
+        d_ff: inner width of feed-forward sub-layers.
+        n_heads: attention heads.
+        d_head: width of a head; None: d_model / n_heads.
+        n_layers: layers.
+        dropout: probability of each site.
+        position, residual, norm, attention, padding, feed_forward, embedding: factories, as those
+            of `ablate.model.transformer.Transformer`.
+        src_vocab: size of the source vocabulary.
+        tgt_vocab: size of the target vocabulary.
+        joint_vocab: whether both are the same vocabulary.
+
+    Raises:
+        UserError: a size or probability that makes no model, or components that do not fit.
+    """
+
+    name: ClassVar[str]  # of the stack: encoder | decoder
+    causal: ClassVar[bool]
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        d_model: int,
+        d_ff: int,
+        n_heads: int,
+        d_head: int | None,
+        n_layers: int,
+        dropout: Rates,
+        position: Callable[..., Position],
+        residual: Callable[..., Residual],
+        norm: Callable[..., Norm],
+        attention: Callable[..., Kernel],
+        padding: Callable[..., Padding],
+        feed_forward: Callable[..., FeedForward],
+        embedding: Callable[..., Embedding],
+        src_vocab: int,
+        tgt_vocab: int,
+        joint_vocab: bool,
+    ) -> None:
+        super().__init__()
+        check_positive(d_model=d_model, d_ff=d_ff, n_layers=n_layers)
+        d_head = head_width(d_model, n_heads, d_head)
+
+        def layer() -> dict[str, Sublayer]:
+            return {
+                "self_attention": SelfAttention(
+                    d_model=d_model,
+                    n_heads=n_heads,
+                    d_head=d_head,
+                    kernel=attention(d_head=d_head, dropout=dropout.attention),
+                    padding=padding(),
+                    causal=self.causal,
+                ),
+                "feed_forward": feed_forward(
+                    d_model=d_model, d_ff=d_ff, dropout=dropout.feed_forward
+                ),
+            }
+
+        depth = {"encoder_layers": 0, "decoder_layers": 0, f"{self.name}_layers": n_layers}
+        self.embedding = embedding(
+            d_model=d_model, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab
+        )
+        stack = Stack(
+            [layer() for _ in range(n_layers)],
+            d_model=d_model,
+            position=position(d_model=d_model),
+            residual=residual(
+                norm=partial(norm, d_model=d_model),
+                dropout=dropout.residual,
+                depth=Depth(self.name, 2 * n_layers, **depth),
+            ),
+            dropout=dropout.embedding,
+        )
+        self.add_module(self.name, stack)
+        self.head = LinearHead(self.embedding.output_weight)
+
+    @property
+    def stack(self) -> Stack:
+        """The only stack."""
+        stack = getattr(self, self.name)
+        assert isinstance(stack, Stack)
+        return stack
+
+    def attentions(self) -> Iterator[tuple[str, Kernel]]:
+        """Yield the attention of each layer, as "decoder.0.self"."""
+        for number, sublayer in enumerate(self.stack.sublayers[::2]):
+            assert isinstance(sublayer, SelfAttention)
+            yield f"{self.name}.{number}.self", sublayer.kernel
+
+    def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
+        """Yield the parameters of each layer, as "decoder.0"."""
+        for number, own in enumerate(self.stack.parameters_by_layer()):
+            yield f"{self.name}.{number}", own

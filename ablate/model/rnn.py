@@ -1,0 +1,250 @@
+"""Recurrent encoder and decoder, with or without attention.
+
+Equation: h_t = cell(h_{t-1}, x_t) in n_layers layers; the decoder begins with the encoder's last
+    states. With attention over the memory m_1 .. m_S of the top layer: a = softmax over s of
+    score(h_t, m_s), c = sum over s of a_s m_s, and tanh(W [c; h_t]) takes the place of h_t. Scores:
+    dot h.m, general h.(U m), additive v.tanh(Q h + U m).
+Source: arXiv:1409.3215 (LSTM without attention); arXiv:1409.0473 (GRU, bidirectional, additive);
+    arXiv:1508.04025, section 3.1 (where attention sits; dot, general); cells: torch.nn.LSTM, GRU.
+What differs: attention follows the decoder and is not fed into its next step, so that training
+    takes all steps at once; arXiv:1409.0473 has it in front of the cell. The directions of a
+    bidirectional encoder have d_model / 2 each. Sources are not reversed. Matrices are Xavier
+    uniform, all gates of a cell as one; biases are 0, but `forget_bias` at the gate that keeps the
+    past (Jozefowicz et al. 2015): forget in an LSTM, update in a GRU.
+What to expect: attention gains most on long sentences (arXiv:1409.0473, figure 2); additive is
+    slightly ahead of dot and general (arXiv:1703.03906).
+"""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+from ablate.model.base import Model, Seq2Seq
+from ablate.model.dropout import Dropout
+from ablate.model.embedding.base import Embedding
+from ablate.model.head import LinearHead
+from ablate.model.linear import Linear
+from ablate.model.sizes import check_positive
+from ablate.model.sublayer import Memory
+
+CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
+ATTENTIONS = ("none", "additive", "dot", "general")
+States = tuple[Tensor, ...]  # "1 B D" each: output and cell of an LSTM, output of a GRU
+
+
+class Recurrent(Model):
+    """An encoder and a decoder of recurrent layers.
+
+    Args:
+        cell: lstm | gru.
+        bidirectional: whether the encoder reads in both directions.
+        attention: none | additive | dot | general.
+        forget_bias: initial bias of the gate that keeps the past.
+        d_model: width of embeddings and layers.
+        n_layers: layers of the encoder, and of the decoder.
+        dropout: probability on embeddings and between layers.
+        embedding: factory, as that of the Transformer.
+        src_vocab: size of the source vocabulary.
+        tgt_vocab: size of the target vocabulary.
+        joint_vocab: whether both are the same vocabulary.
+
+    Raises:
+        UserError: a value outside the above.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        cell: str,
+        bidirectional: bool,
+        attention: str,
+        forget_bias: float,
+        d_model: int,
+        n_layers: int,
+        dropout: float,
+        embedding: Callable[..., Embedding],
+        src_vocab: int,
+        tgt_vocab: int,
+        joint_vocab: bool,
+    ) -> None:
+        super().__init__()
+        check_positive(d_model=d_model, n_layers=n_layers)
+        _check(cell, attention, dropout, odd=bidirectional and d_model % 2 == 1)
+
+        def layers(directions: int) -> nn.ModuleList:
+            return nn.ModuleList(
+                Layer(cell, d_model, directions, forget_bias) for _ in range(n_layers)
+            )
+
+        self.embedding = embedding(
+            d_model=d_model, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab
+        )
+        self.encoder, self.decoder = layers(1 + bidirectional), layers(1)
+        self.attention = None if attention == "none" else Attention(attention, d_model)
+        self.dropout = Dropout(dropout)
+        self.head = LinearHead(self.embedding.output_weight)
+
+    def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
+        """Return the states that predict what follows each target token."""
+        memory, states = self.encode(inputs.src)
+        x, _ = self.decode(self.embedding.embed_tgt(inputs.tgt_in), states)
+        return (
+            x if self.attention is None else self.attention(x, memory, self.attention.keys(memory))
+        )
+
+    def encode(self, src: Int[Tensor, "B S"]) -> tuple[Memory, list[States]]:
+        """Return the encoded source, and the last states of each layer."""
+        real = src != PAD
+        x, lengths, last = self.embedding.embed_src(src), real.sum(1), []
+        for layer in self.encoder:
+            assert isinstance(layer, Layer)
+            x, states = layer.read(self.dropout(x), lengths)
+            last.append(states)
+        return Memory(x, real), last
+
+    def decode(
+        self, x: Float[Tensor, "B T D"], states: list[States]
+    ) -> tuple[Float[Tensor, "B T D"], list[States]]:
+        """Return the output of the top layer, and the last states of each layer."""
+        last = []
+        for layer, begin in zip(self.decoder, states, strict=True):
+            x, end = layer(self.dropout(x), begin)
+            last.append(end)
+        return self.dropout(x), last
+
+    @torch.no_grad()
+    def start(self, src: Int[Tensor, "B S"], beams: int) -> "RecurrentCache":
+        """Encode the source; return what decoding remembers, `beams` rows per sentence."""
+        memory, states = self.encode(src)
+        keys = memory.states if self.attention is None else self.attention.keys(memory)
+        each = [tuple(s.repeat_interleave(beams, 1) for s in layer) for layer in states]
+        return RecurrentCache(beams, memory, keys, each)
+
+    @torch.no_grad()
+    def step(self, tokens: Int[Tensor, " R"], cache: "RecurrentCache") -> Float[Tensor, "R D"]:
+        """Return the states that predict what follows each row's newest token."""
+        newest = self.embedding.embed_tgt(tokens[:, None])
+        x, cache.states = self.decode(newest, cache.states)
+        if self.attention is None:
+            return x[:, 0]
+        queries = x.view(-1, cache.beams, x.size(2))
+        return self.attention(queries, cache.memory, cache.keys).flatten(0, 1)
+
+    def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
+        """Yield the parameters of each layer, as "encoder.0"."""
+        for stack, layers in (("encoder", self.encoder), ("decoder", self.decoder)):
+            for number, layer in enumerate(layers):
+                yield f"{stack}.{number}", list(layer.parameters())
+
+
+class Layer(nn.Module):
+    """One recurrent layer, in one direction or in two that share the width."""
+
+    def __init__(self, cell: str, d_model: int, directions: int, forget_bias: float) -> None:
+        super().__init__()
+        width = d_model // directions
+        self.cell = CELLS[cell](d_model, width, batch_first=True, bidirectional=directions == 2)
+        self.forget_bias = forget_bias
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], states: States
+    ) -> tuple[Float[Tensor, "B T D"], States]:
+        """Go on from states; padding on the right changes nothing before it."""
+        if not len(x):
+            return x, states
+        begin = tuple(s.contiguous() for s in states)
+        x, end = self.cell(x, begin if isinstance(self.cell, nn.LSTM) else begin[0])
+        return x, end if isinstance(end, tuple) else (end,)
+
+    def read(
+        self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S D"], States]:
+        """Read sequences of so many tokens, and return the states after the last of each."""
+        if not len(x):  # torch packs no empty batch
+            return x, (x.new_zeros(1, 0, x.size(2)),) * (1 + isinstance(self.cell, nn.LSTM))
+        packed = pack_padded_sequence(
+            x, lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        read, end = self.cell(packed)
+        states, _ = pad_packed_sequence(read, batch_first=True, total_length=x.size(1))
+        last = end if isinstance(end, tuple) else (end,)
+        return states, tuple(s.transpose(0, 1).flatten(1)[None] for s in last)
+
+    def adjust_initial_values(self) -> None:
+        """Set the biases."""
+        for name, parameter in self.cell.named_parameters():
+            if name.startswith("bias"):
+                parameter.zero_()
+            if name.startswith("bias_ih"):
+                gates = parameter.view(-1, self.cell.hidden_size)
+                gates[1] = self.forget_bias  # input, forget, cell, output; reset, update, new
+
+
+class Attention(nn.Module):
+    """Attention over the memory, behind the decoder."""
+
+    def __init__(self, score: str, d_model: int) -> None:
+        super().__init__()
+        self.score = score
+        if score != "dot":
+            self.key = nn.Linear(d_model, d_model, bias=False)
+        if score == "additive":
+            self.query = nn.Linear(d_model, d_model, bias=False)
+            self.weigh = nn.Linear(d_model, 1, bias=False)
+        self.output = Linear(2 * d_model, d_model)
+
+    def keys(self, memory: Memory) -> Float[Tensor, "B S D"]:
+        """Return what queries are compared with, once per source."""
+        return memory.states if self.score == "dot" else self.key(memory.states)
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], memory: Memory, keys: Float[Tensor, "B S D"]
+    ) -> Float[Tensor, "B T D"]:
+        """Return each state together with what it reads."""
+        if self.score == "additive":
+            sums = self.query(x)[:, :, None] + keys[:, None]
+            scores = self.weigh(sums.tanh())[..., 0]
+        else:
+            scores = x @ keys.transpose(1, 2)
+        weights = scores.masked_fill(~memory.real[:, None], -torch.inf).softmax(-1)
+        context = weights.to(memory.states.dtype) @ memory.states
+        return self.output(torch.cat([context, x], -1)).tanh()
+
+
+class RecurrentCache:
+    """States of every hypothesis, and the memory, which those of a sentence share."""
+
+    def __init__(
+        self, beams: int, memory: Memory, keys: Float[Tensor, "M S D"], states: list[States]
+    ) -> None:
+        self.beams, self.memory, self.keys, self.states = beams, memory, keys, states
+
+    def reorder(self, rows: Int[Tensor, " R"]) -> None:
+        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
+        self.states = [tuple(s.index_select(1, rows) for s in layer) for layer in self.states]
+
+    def keep(self, sentences: Int[Tensor, " M"]) -> None:
+        """Drop all sentences but these, with all their rows."""
+        self.memory = Memory(*(part.index_select(0, sentences) for part in self.memory))
+        self.keys = self.keys.index_select(0, sentences)
+        beams = torch.arange(self.beams, device=sentences.device)
+        self.reorder((sentences[:, None] * self.beams + beams).flatten())
+
+
+def _check(cell: str, attention: str, dropout: float, *, odd: bool) -> None:
+    choices = (("cell", cell, tuple(CELLS)), ("attention", attention, ATTENTIONS))
+    for key, value, allowed in choices:
+        if value not in allowed:
+            raise UserError(f"model.{key} is {value!r}: it must be one of {allowed}")
+    if not 0 <= dropout < 1:
+        raise UserError(f"model.dropout is {dropout}: it must be at least 0 and below 1")
+    if odd:
+        raise UserError(
+            "model.d_model is odd: the two directions of a bidirectional encoder share it, so it "
+            "must be even, or model.bidirectional=false"
+        )

@@ -1,0 +1,95 @@
+"""Denoising: write a text again of which spans are missing ("text infilling").
+
+Equation: nll = -(1 / N) sum over t of log p(x_t | noisy x, x_1 .. x_{t-1}), over all N tokens. In
+    noisy x, spans whose lengths are Poisson(`span`) are each replaced by one MASK, a span of length
+    0 being a MASK between two tokens, until `share` of the tokens are used up.
+Source: arXiv:1910.13461, section 2.2 and 3.1: lengths of mean 3, 30 % of the tokens.
+What differs: texts are lines; no sentence permutation. A span of length 0 uses up one token, as in
+    the authors' code, and the last span ends where the share does. MASK is UNK, as in
+    `masked_language_model`.
+What to expect: an nll far below that of a language model, as most tokens can be copied.
+"""
+
+import math
+from typing import Annotated
+
+import numpy as np
+from jaxtyping import Int
+
+from ablate.config.limits import Range
+from ablate.data.batch import Batch, Draw, Ids
+from ablate.data.tokenizer import Tokenizers
+from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.errors import UserError
+from ablate.model.base import Seq2Seq
+from ablate.task.base import Task, shifted, tensors
+from ablate.task.likelihood import LIKELIHOOD, Likelihood
+from ablate.task.masked_language_model import MASK, Share
+
+
+class Denoising(Task):
+    """A noisy text in, the text out.
+
+    Args:
+        share: of the tokens of a text that are missing.
+        span: mean length of what one MASK stands for.
+    """
+
+    inputs = Seq2Seq
+    metrics = LIKELIHOOD
+
+    def __init__(self, *, share: Share, span: Annotated[float, Range(0)]) -> None:
+        self.share, self.span = share, span
+
+    def begin(self, tokenizers: Tokenizers) -> None:
+        """Refuse two vocabularies, since both sides are one language.
+
+        Raises:
+            UserError: there are two.
+        """
+        if not tokenizers.joint:
+            raise UserError(
+                "task=denoising reads and writes one language, and tokenizer.joint=false gives "
+                "source and target a vocabulary each: choose tokenizer.joint=true"
+            )
+
+    def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
+        """Return the texts, which are the targets of the corpus, with what each line draws."""
+        texts = (row[(row != PAD) & (row != EOS)] for row in tgt)
+        noisy = [
+            self.noisy(text, draw(line)) for text, line in zip(texts, lines.tolist(), strict=True)
+        ]
+        source = np.full((len(tgt), max(map(len, noisy), default=0) + 1), PAD)
+        for row, ids in zip(source, noisy, strict=True):
+            row[: len(ids) + 1] = [*ids, EOS]
+        tgt_in = shifted(tgt, start=BOS, end=EOS, pad=PAD)
+        inputs, before, targets, index = tensors(source, tgt_in, tgt, lines.copy())
+        return Batch(Seq2Seq(inputs, before), targets, index)
+
+    def noisy(self, text: Int[np.ndarray, " N"], random: np.random.Generator) -> list[int]:
+        """Return a text with MASK in place of spans."""
+        lengths = self.lengths(math.ceil(self.share * len(text)), random)
+        kept = len(text) - sum(lengths)
+        masks = set(random.choice(kept + len(lengths), len(lengths), replace=False).tolist())
+        found, at, spans = [], 0, iter(lengths)
+        for place in range(kept + len(lengths)):
+            found.append(MASK if place in masks else int(text[at]))
+            at += next(spans) if place in masks else 1
+        return found
+
+    def lengths(self, budget: int, random: np.random.Generator) -> list[int]:
+        """Return the lengths of spans that use up a budget of tokens."""
+        found: list[int] = []
+        while budget:
+            length = min(int(random.poisson(self.span)), budget)
+            found.append(length)
+            budget -= max(1, length)
+        return found
+
+    def longest(self, src: int, tgt: int) -> tuple[int, int]:
+        """Return the longest text, and how long it is with a MASK for every token to use up."""
+        return tgt + math.ceil(self.share * tgt), tgt
+
+    def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
+        """Return what scores the texts of a split, with the same noise at every validation."""
+        return Likelihood(thorough=thorough)

@@ -1,0 +1,178 @@
+"""Laws of every model on every kind of inputs that it takes, small, with its own components."""
+
+import pytest
+import torch
+from hydra.utils import get_class
+from omegaconf import OmegaConf
+from torch.nn import functional as F
+
+from ablate.config.schema import CONF
+from ablate.initial.seeded import initialise
+from ablate.model.base import Causal, Seq2Seq
+from ablate.model.build import build
+
+PAD, VOCAB = 0, 20
+# a size is a config that names another model in its defaults
+MODELS = sorted(path.stem for path in CONF.glob("model/*.yaml") if "_target_" in path.read_text())
+SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2, "n_layers": 2}
+
+
+def model_config(level, *overrides):
+    import hydra
+
+    given = OmegaConf.load(CONF / f"model/{level}.yaml")
+    small = [f"model.{key}={value}" for key, value in SMALL.items() if key in given]
+    chosen = "micro" if level == "transformer" else level
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return hydra.compose("config", [f"model={chosen}", *small, *overrides]).model
+
+
+def built(config, seed=1):
+    model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
+    initialise(model, seed)
+    return model.eval()
+
+
+def kinds():
+    for level in MODELS:
+        model = get_class(OmegaConf.load(CONF / f"model/{level}.yaml")._target_)
+        yield from ((level, kind) for kind in sorted(model.takes, key=lambda kind: kind.__name__))
+
+
+KINDS = list(kinds())
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def level(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: f"{kind[0]}-{kind[1].__name__}")
+def taken(request):
+    """A model and the kind of inputs that it is given."""
+    level, kind = request.param
+    return built(model_config(level)), kind
+
+
+def inputs_of(kind, rows=4, width=9):
+    """Token ids, padded; the last field is what the states are aligned with."""
+    generator = torch.Generator().manual_seed(0)
+    fields = [torch.randint(4, VOCAB, (rows, n), generator=generator) for n in (6, width)]
+    for row, lengths in enumerate([(6, width), (4, 5), (2, width), (5, 1)][:rows]):
+        for ids, length in zip(fields, lengths, strict=True):
+            ids[row, length:] = PAD
+    return kind(*fields[-len(kind._fields) :])
+
+
+def states(model, inputs):
+    return model.head(model(inputs))
+
+
+def close(a, b):
+    return torch.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_shape_and_gradients(taken):
+    model, kind = taken
+    inputs = inputs_of(kind)
+    tokens = inputs[-1]
+    model.train().zero_grad()
+    logits = states(model, inputs)
+    assert logits.shape == (*tokens.shape, VOCAB)
+    F.cross_entropy(logits[tokens != PAD], tokens.roll(-1, 1)[tokens != PAD]).backward()
+    model.eval()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@torch.no_grad()
+def test_no_future(taken):
+    model, kind = taken
+    inputs = inputs_of(kind)
+    tokens = inputs[-1]
+    other = tokens.clone()
+    other[:, 4:] = torch.where(other[:, 4:] == 5, 6, 5)
+    changed = inputs._replace(**{kind._fields[-1]: other})
+    past = (tokens != PAD)[:, :4]
+    same = close(states(model, inputs)[:, :4][past], states(model, changed)[:, :4][past])
+    assert same == (kind in (Causal, Seq2Seq))
+
+
+@torch.no_grad()
+def test_padding_changes_nothing(taken):
+    model, kind = taken
+    inputs = inputs_of(kind)
+    real = inputs[-1] != PAD
+    whole = states(model, inputs)
+    for field in kind._fields:
+        longer = F.pad(getattr(inputs, field), (0, 7), value=PAD)
+        more = states(model, inputs._replace(**{field: longer}))[:, : real.size(1)]
+        assert close(whole[real], more[real])
+
+
+@torch.no_grad()
+def test_batch_mates_change_nothing(taken):
+    model, kind = taken
+    inputs = inputs_of(kind)
+    whole = states(model, inputs)
+    for row in range(4):
+        alone = kind(*(ids[row, ids[row] != PAD][None] for ids in inputs))
+        assert close(states(model, alone)[0], whole[row, : alone[-1].size(1)])
+
+
+def test_an_empty_batch_gives_an_empty_output(taken):
+    model, kind = taken
+    none = torch.empty(0, 5, dtype=torch.long)
+    assert states(model, kind(*(none for _ in kind._fields))).shape == (0, 5, VOCAB)
+
+
+TRANSLATES = [level for level, kind in KINDS if kind is Seq2Seq]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("level", TRANSLATES)
+@pytest.mark.parametrize("beams", [1, 3])
+def test_decoding_step_by_step_equals_the_parallel_pass(level, beams):
+    """Beams go on from each other and sentences leave, past the first block of the caches."""
+    model = built(model_config(level))
+    src = inputs_of(Seq2Seq).src
+    generator = torch.Generator().manual_seed(1)
+    cache, sentences = model.start(src, beams), torch.arange(4)
+    history = torch.empty(4 * beams, 0, dtype=torch.long)
+    for step in range(36):
+        tokens = torch.randint(4, VOCAB, (len(history),), generator=generator)
+        history = torch.cat([history, tokens[:, None]], 1)
+        logits = model.head(model.step(tokens, cache))
+        if step in (0, 1, 5, 17, 35):
+            whole = states(model, Seq2Seq(src[sentences].repeat_interleave(beams, 0), history))
+            assert close(logits, whole[:, -1])
+        if step in (3, 20):
+            kept = torch.tensor([0, 2, 3] if step == 3 else [1])
+            cache.keep(kept)
+            sentences = sentences[kept]
+            history = history.view(-1, beams, step + 1)[kept].flatten(0, 1)
+        first = torch.arange(len(history)) // beams * beams
+        rows = first + torch.randint(beams, (len(history),), generator=generator)
+        cache.reorder(rows)
+        history = history[rows]
+
+
+def test_initial_values_follow_from_the_seed(level):
+    model, again, other = (built(model_config(level), seed) for seed in (7, 7, 8))
+    mine, same, theirs = (dict(m.named_parameters()) for m in (model, again, other))
+    assert all(torch.equal(mine[name], same[name]) for name in mine)
+    assert not any(torch.equal(mine[name], theirs[name]) for name in mine if mine[name].dim() > 1)
+
+
+def test_parts_are_named_by_stacks_that_read_something(level):
+    model = built(model_config(level))
+    names = [name for name, _ in (*model.layers(), *model.attentions())]
+    assert names
+    assert {name.partition(".")[0] for name in names} <= model.reads.keys()
+
+
+def test_a_models_docstring_cites_a_source(level):
+    import re
+    from importlib import import_module
+
+    target = OmegaConf.load(CONF / f"model/{level}.yaml")._target_
+    assert re.search(r"arXiv:\d{4}\.\d{4,5}", import_module(target.rpartition(".")[0]).__doc__)

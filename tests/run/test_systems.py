@@ -1,0 +1,91 @@
+"""Every model with every task that it takes: trains, is killed, goes on, validates and tests."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ablate.config.parts import check_parts
+from ablate.errors import UserError
+from ablate.train.module import Training
+from ablate.train.run import run
+
+SYSTEMS = [
+    ("decoder_only", "language_model"),
+    ("decoder_only", "translation"),
+    ("encoder_only", "masked_language_model"),
+    ("rnn", "translation"),
+    ("micro", "denoising"),
+]
+LIKELIHOOD = {"nll", "perplexity", "accuracy", "calibration_error"}
+SCORES = {"translation": {"bleu", "nll"}}
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture
+def go(small, compose, tmp_path):
+    """Run a small system, without the settings that `lacks` begins."""
+
+    def went(model, task, results, *overrides, lacks=()):
+        lacks = (*lacks, *(("model.n_heads", "model.d_ff") if model == "rnn" else ()))
+        sizes = [override for override in small if not override.startswith(lacks)]
+        folder = f"paths.results={tmp_path / results}"
+        chosen = (f"model={model}", f"task={task}", "search=greedy", "checkpoint.save_every=1")
+        return run(compose(*sizes, *chosen, folder, *overrides))
+
+    return went
+
+
+@pytest.mark.parametrize(("model", "task"), SYSTEMS)
+def test_a_system_trains_goes_on_after_a_kill_and_is_tested(go, monkeypatch, model, task):
+    whole = go(model, task, "whole")
+    real, steps = Training.training_step, []
+
+    def dying(self, *args):
+        steps.append(self.global_step)
+        if len(steps) == 4:
+            raise Killed
+        return real(self, *args)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Training, "training_step", dying)
+        go(model, task, "killed")
+    found = go(model, task, "killed")
+    assert found["metrics"] == whole["metrics"]
+    assert found["status"] in ("finished", "collapsed")
+    assert {f"test/{name}" for name in SCORES.get(task, LIKELIHOOD)} <= found["metrics"].keys()
+    assert 0 < found["metrics"]["test/nll"] < math.inf
+
+
+def test_perplexity_is_that_of_its_lines(go, small):
+    found = go("decoder_only", "language_model", "one")
+    rows = np.load(f"{found['evaluation']}/test.stats.npz")["nll"]
+    nll, tokens = rows.sum(0)
+    assert len(rows) == 20
+    assert found["metrics"]["test/nll"] == pytest.approx(nll / tokens, rel=1e-6)
+    assert found["metrics"]["test/perplexity"] == math.exp(found["metrics"]["test/nll"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["task=language_model"], "task gives Causal inputs, and model Transformer takes Seq2Seq"),
+        (["model=decoder_only", "probe=word_order"], "probe measures a Transformer, and model is"),
+    ],
+)
+def test_what_does_not_fit_ends_before_work(compose, overrides, words):
+    with pytest.raises(UserError, match=words):
+        check_parts(compose("logger=none", *overrides))
+
+
+def test_text_of_one_language_is_modelled(go, tmp_path):
+    texts = [f"the {word} is here ." for word in ("cat", "dog", "bird", "fish") * 10]
+    for name in ("train", "validation", "test"):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in texts))
+    files = [f"data.{name}={tmp_path / name}" for name in ("train", "validation", "test")]
+    options = ["data=language", "data.language=en", "tokenizer=char", *files]
+    found = go("decoder_only", "language_model", "text", *options, lacks=("data.",))
+    assert 1 < found["metrics"]["test/perplexity"] < 40
