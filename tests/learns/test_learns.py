@@ -19,8 +19,8 @@ PLACES = {
 WORSE = {
     "attention=off": (0, 10),  # knows nothing of the source
     "attention=fixed_offset": (30, 90),  # target i sees sources i - 2 and i - 1 alone
-    "position=constant": (85, 100),  # the encoder has a bag of words: few pairs have the same one
-    "position=none": (85, 100),
+    "position=constant": (85, 101),  # the encoder has a bag of words: few pairs have the same one
+    "position=none": (85, 101),
 }
 WORDS = ["ba", "de", "gi", "ko", "lu", "ma", "ne", "pi"]
 
@@ -71,7 +71,7 @@ def test_a_handful_of_pairs_is_learned_by_heart(bleu, residual):
 @pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_level_learns_a_handful_of_pairs(bleu, level):
-    least, most = WORSE.get(level, (95, 100))
+    least, most = WORSE.get(level, (95, 101))
     assert least <= bleu(*(f"model/{place}" for place in PLACES.get(level, (level,)))) <= most
 
 
