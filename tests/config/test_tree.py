@@ -25,7 +25,7 @@ NEEDS = {
         *(f"data.{split}=x" for split in ("train", "validation", "test")),
         "data.language=aa",
     ],
-    "model=transformer": [f"model.{key}=4" for key in ("n_layers", "d_model", "d_ff", "n_heads")],
+    "model=transformer": [f"+model.{key}=4" for key in ("n_layers", "d_model", "d_ff", "n_heads")],
     "initial=checkpoint": ["initial.folder=x"],
     "initial=vectors": ["initial.file=x"],
 }

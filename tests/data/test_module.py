@@ -147,17 +147,17 @@ def test_testing_alone_may_add_padding_to_sources(prepared):
     plain, padded = prepared(), prepared(test_padding=3)
     for one, other in zip(plain.test_dataloader(), padded.test_dataloader(), strict=True):
         assert one.lines.equal(other.lines) and one.targets.equal(other.targets)
-        assert one.src.equal(other.src[:, :-3])
-        assert (other.src[:, -3:] == PAD).all()
+        assert one.inputs.src.equal(other.inputs.src[:, :-3])
+        assert (other.inputs.src[:, -3:] == PAD).all()
     for one, other in zip(plain.val_dataloader(), padded.val_dataloader(), strict=True):
-        assert one.src.equal(other.src)
-    assert padded.first_lines("test", 2).src.size(1) == 3
+        assert one.inputs.src.equal(other.inputs.src)
+    assert padded.first_lines("test", 2).inputs.src.size(1) == 3
 
 
 def test_first_lines_and_longest(prepared):
     data = prepared(max_length=12)
     assert data.first_lines("validation", 4).lines.tolist() == [0, 1, 2, 3]
-    assert len(data.first_lines("validation", 99)) == 6
+    assert len(data.first_lines("validation", 99).lines) == 6
     assert data.longest("train") == (3, 7)
     assert data.longest("test") == (12, 12)  # truncated
 

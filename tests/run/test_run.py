@@ -51,7 +51,7 @@ def test_a_run_leaves_a_whole_record(go, tmp_path):
     assert "tok:none" in found["signatures"]["bleu_tokenised"]
     assert OmegaConf.load(folder / "config.yaml").model.d_model == 16
     assert OmegaConf.load(tests / "config.yaml").search.size == 5
-    config = OmegaConf.load(folder / "config.yaml")
+    config = compose(*small)
     known = metric_names(config, build_model(config, prepare_data(config)))
     assert found["metrics"].keys() <= known  # by which claims are checked
     assert known - found["metrics"].keys() == {"test/changed", *UNSTABLE}
