@@ -15,7 +15,7 @@ from ablate.initial.base import Initial
 from ablate.model.base import Model
 from ablate.record.files import check_links
 from ablate.record.sealed import read_result
-from ablate.train.weights import load_weights
+from ablate.record.weights import load_weights
 
 
 class Checkpoint(Initial):

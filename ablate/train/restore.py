@@ -21,9 +21,9 @@ from ablate.model.base import Model
 from ablate.model.build import build
 from ablate.record.files import check_links
 from ablate.record.sealed import read_result
+from ablate.record.weights import load_weights
 from ablate.search.base import Search
 from ablate.train.allocator import keep_memory
-from ablate.train.weights import load_weights
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ablate.observe.heads import SENTENCES, head_distances
 from ablate.probe.base import Probe
 from ablate.record.files import check_name
 from ablate.record.training import Record
+from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
 from ablate.task.base import Task
 from ablate.train.allocator import keep_memory
@@ -34,7 +35,7 @@ from ablate.train.progress import StepBar
 from ablate.train.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.train.summary import announce, conclude
 from ablate.train.tracking import Tracking
-from ablate.train.weights import WeightKeeper, load_weights
+from ablate.train.weights import WeightKeeper
 
 PARTS = ("task", "loss", "optimizer", "schedule", "validation_search", "search")
 

@@ -34,7 +34,7 @@ def go(small, compose):
     return went
 
 
-def test_a_run_leaves_a_whole_record(go, tmp_path):
+def test_a_run_leaves_a_whole_record(go, tmp_path, small, compose):
     found, folder = go()
     folder, tests = Path(folder), Path(found["evaluation"])
     assert folder == tmp_path / "results" / "runs" / found["training"]

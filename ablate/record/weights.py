@@ -1,0 +1,55 @@
+"""Weights on disk: read, checked, and put into a model."""
+
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from ablate.errors import UserError
+from ablate.record.files import read_tensors
+
+Weights = dict[str, Tensor]
+
+
+def read_weights(path: Path, digest: str | None = None) -> Weights:
+    """Return the weights that a file holds.
+
+    Raises:
+        UserError: it is missing, damaged, holds something else, or other weights than the `digest`
+            says that a record gives.
+    """
+    if not path.is_file():
+        raise UserError(f"{path} does not exist: the run has not finished, or its weights are gone")
+    try:
+        weights, found = read_tensors(path)
+        named = {str(name): value for name, value in weights.items()}
+    except Exception:  # damage shows in many ways
+        raise UserError(f"{path} is damaged or does not hold weights only") from None
+    if digest is not None and found != digest:
+        raise UserError(f"{path} holds the weights of another run")
+    return named
+
+
+def load_weights(module: nn.Module, path: Path, digest: str | None = None) -> None:
+    """Read the weights of a run into its model; `digest` is what its record says of them.
+
+    Raises:
+        UserError: the file is missing, damaged, of another run, or does not fit the model.
+    """
+    weights = read_weights(path, digest)
+    given = {name: shape(value) for name, value in weights.items()}
+    wanted = {name: shape(value) for name, value in module.state_dict().items()}
+    if wrong := sorted(name for name, _ in wanted.items() ^ given.items()):
+        name = wrong[0]
+        raise UserError(
+            f"{path} does not fit the model: {name} is "
+            f"{given.get(name, 'missing')} there and {wanted.get(name, 'missing')} in the model"
+        )
+    module.load_state_dict(weights)
+
+
+def shape(value: Any) -> str:
+    """Return the shape of a tensor as text, such as 8000x128."""
+    return (
+        "x".join(map(str, value.shape)) or "a number" if isinstance(value, Tensor) else "no tensor"
+    )
