@@ -36,8 +36,16 @@ def test_start_is_quick_because_nothing_heavy_is_imported(code):
 
 def test_the_levels_of_all_groups_are_listed():
     told = python("-m", "ablate", "levels", cwd=ROOT).stdout
-    for group in ("data:", "model/position:", "experiment:", "preln_vs_postln"):
-        assert group in told
+    for said in ("data:", "model/position:", "  rotary ", "experiment:", "preln_vs_postln"):
+        assert said in told
+
+
+def test_the_page_of_levels_is_what_the_command_writes(command, tmp_path):
+    assert command("levels", f"to={tmp_path / 'levels.md'}")[0] == 0
+    made = (tmp_path / "levels.md").read_text()
+    assert made == (ROOT / "docs" / "levels.md").read_text(), "run: ablate levels to=docs/levels.md"
+    assert made.count("\n| `") > 80
+    assert "| `rotary` | " in made
 
 
 VARIANT = '''

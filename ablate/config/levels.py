@@ -1,0 +1,56 @@
+"""Every level of every config group with one line about it, read without importing anything.
+
+The line is the comment that the YAML of the level begins with, if it has one; else the first line
+of the docstring of the module that its class lives in, and the keys that the level sets.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from ablate.config.schema import CONF, PACKAGE
+
+HIDDEN = ("_target_", "_partial_", "defaults")
+
+
+class Level(NamedTuple):
+    """A level of a group: `group=name`, and what it is."""
+
+    group: str
+    name: str
+    says: str
+
+
+def levels() -> Iterator[Level]:
+    """Yield all levels of the config tree, experiments left out, in the order of the tree."""
+    for path in sorted(CONF.rglob("*.yaml")):
+        group = path.relative_to(CONF).parent.as_posix()
+        if group not in (".", "experiment"):
+            yield Level(group, path.stem, _says(path))
+
+
+def _says(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
+    comments = [line for line in comments if not line.startswith("@package")]
+    node: dict[str, Any] = yaml.safe_load(text) or {}
+    if comments:
+        return comments[0]
+    own = {key: value for key, value in node.items() if key not in HIDDEN}
+    keys = ", ".join(f"{key} {value}" for key, value in own.items() if not isinstance(value, dict))
+    first = _docstring(str(node.get("_target_", "")))
+    return "; ".join(part for part in (first, keys) if part)
+
+
+def _docstring(target: str) -> str:
+    """Return the first line about the module of a class of ours, without its full stop."""
+    if not target.startswith("ablate."):
+        return target
+    source = PACKAGE.joinpath(*target.split(".")[1:-1]).with_suffix(".py")
+    if not source.is_file():
+        return target
+    told = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+    return told.partition("\n")[0].rstrip(".")
