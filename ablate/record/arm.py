@@ -29,15 +29,17 @@ def levels(config: DictConfig, node: Any = None) -> dict[str, Any]:
     """Level of each factor of the study, or without one of each override of a sweep.
 
     A config group has the name of its choice; where Hydra did not compose the config, the name
-    of its class. A single run without a study has no levels. `node` is Hydra's, of the job that
-    the config belongs to; without it, that of this process.
+    of its class. A single run without a study has no levels. `node` is Hydra's, of the cell of
+    a sweep that the config belongs to; without it, that of this process.
     """
+    swept = node is not None
     if node is None and HydraConfig.initialized():
         node = HydraConfig.get()
+        swept = node.mode == RunMode.MULTIRUN
     chosen = choices(node)
     if config.study is not None:
         return {factor: level(config, factor, chosen) for factor in config.study.factors}
-    if node is not None and node.mode == RunMode.MULTIRUN:
+    if swept:
         return {key: level(config, key, chosen) for key in _overridden(node)}
     return {}
 

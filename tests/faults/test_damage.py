@@ -9,6 +9,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.record.files import seal, unfinished, write_json
 from ablate.study.gather import gather
+from ablate.study.seal import write_about
 from ablate.train.module import Training
 from ablate.train.restore import restore
 
@@ -130,7 +131,8 @@ def sweep(tmp_path):
 
     def written(found, folder, tests):
         about = {"name": "one", "study": None, "regime": {}, "registration": {"command": ""}}
-        write_json(tmp_path / "sweep" / "study.json", about)
+        (tmp_path / "sweep").mkdir()
+        write_about(tmp_path / "sweep", about, {}, {})
         link = {"cell": 0, "seed": 1, "levels": {}, "overrides": [], **found}
         link |= {"folder": str(folder), "evaluation": str(tests)}
         write_json(tmp_path / "sweep" / "cells" / "0000.json", seal(link))

@@ -6,6 +6,8 @@ from scipy.stats import binomtest
 
 from ablate.calibration import calibrate
 from ablate.calibration.check import Row, failures
+from ablate.calibration.planned import PROMISES
+from ablate.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
 from ablate.calibration.simulate import KINDS, Design
 from ablate.calibration.stress import stress
 from ablate.calibration.tables import document

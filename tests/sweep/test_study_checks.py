@@ -24,7 +24,7 @@ def checked(small, compose):
     from ablate.config.schema import Study
     from ablate.sweep.arms import check_arms
     from ablate.sweep.cell import plain_study
-    from ablate.train.run import prepare_data
+    from ablate.train.run import build_model, prepare_data
 
     def go(*arms, **more):
         cells = []
@@ -34,7 +34,8 @@ def checked(small, compose):
             config.study = OmegaConf.merge(OmegaConf.structured(Study), STUDY | more)
             cells.append(Cell(number, " ".join(overrides), tuple(overrides), config))
         data = {cell.number: prepare_data(cell.task_config()) for cell in cells}
-        return check_arms(cells, plain_study(cells[0].config), data)
+        models = {c.number: build_model(c.task_config(), data[c.number]) for c in cells}
+        return check_arms(cells, plain_study(cells[0].config), data, models)
 
     return go
 

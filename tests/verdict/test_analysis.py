@@ -76,7 +76,8 @@ def test_its_figures_report_and_evidence(analysis, swept):
     (made,) = (made for made in analysis.artifacts if made.type == "evidence")
     assert made.name == "sinusoidal_vs_learned_multi30k-evidence:v0"
     files = {file["path"] for file in made.contents}
-    assert files == {"study.json", "runs.jsonl", "statistics.npz", "verdict.json"}
+    evidence = {"study.json", "registered.json", "runs.jsonl", "statistics.npz"}
+    assert files == {*evidence, "verdict.json"}
 
 
 def test_repeated_it_is_the_same_run(log, capsys):
