@@ -67,6 +67,7 @@ def test_seeds_are_planned_for_what_is_named_and_not_for_what_was_found(claim, e
     assert BETTER.seeds_needed(claim(margin=0.0), found, 0.05) == {}
 
 
+@pytest.mark.slow
 def test_the_seeds_that_are_promised_have_the_power_that_is_promised():
     """Sweeps of exactly as many seeds, at the named effect, drawn from the normal model."""
     rng = np.random.default_rng(5)

@@ -13,7 +13,7 @@ TUNE = {"key": "lr", "values": [1, 2], "seeds": [8, 9], "metric": "val/nll", "be
 def cell(arm, seed):
     overrides = [f"arm={arm}", f"seed={seed}"]
     node = {"runtime": {"choices": {}}, "overrides": {"task": overrides}}
-    config = OmegaConf.create({"seed": seed, "study": None, "hydra": node})
+    config = OmegaConf.create({"arm": arm, "seed": seed, "study": None, "hydra": node})
     return Cell(0, arm, tuple(overrides), config)
 
 

@@ -11,7 +11,8 @@ from ablate.sweep.without import leave_out
 
 def cell(number, *overrides):
     node = {"runtime": {"choices": {}}, "overrides": {"task": overrides}}
-    config = OmegaConf.create({"study": None, "hydra": node})
+    values = OmegaConf.from_dotlist(list(overrides))
+    config = OmegaConf.merge({"study": None, "hydra": node}, values)
     return Cell(number, " ".join(overrides), overrides, config)
 
 
