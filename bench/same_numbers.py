@@ -33,8 +33,8 @@ GROUPS = (
 # keys and levels that a group's glob does not reach
 KEYS = (
     "model=micro,tiny,small",
-    "tokenizer=bpe_small,char,unigram tokenizer.vocab_size=200",
-    "tokenizer=word",
+    "tokenizer=bpe_small,unigram tokenizer.vocab_size=200",
+    "tokenizer=char,word",
     "trainer.precision=32-true,bf16-mixed",
     "model/attention=explicit model.attention.fill=minus_inf,large_negative,zero_output",
     "model.attention.scale=none,d_head",

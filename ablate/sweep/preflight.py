@@ -17,7 +17,14 @@ from ablate.model.base import Model
 from ablate.sweep.arms import check_arms, check_twice
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
 from ablate.train.lengths import check_lengths
-from ablate.train.run import PARTS, build_model, check_splits, make_parts, prepare_data
+from ablate.train.run import (
+    PARTS,
+    build_model,
+    check_splits,
+    hush_lightning,
+    make_parts,
+    prepare_data,
+)
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
 STATES_WHILE_TRAINING = 3
@@ -33,6 +40,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
         UserError: what is wrong with the first bad cell, naming it.
     """
     check_twice(cells)
+    hush_lightning()
     data: dict[str, TextData] = {}
     built: dict[str, Model] = {}
     models: dict[int, Model] = {}  # by the number of the cell
