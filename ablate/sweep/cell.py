@@ -22,7 +22,8 @@ from ablate.study.registration import study_hash
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")
 Overrides = tuple[str, ...]
-OPTIONAL = ("loses", "plan_for", "reading")  # of a claim; a study without them keeps its hash
+# of a claim; a study without them keeps its hash
+OPTIONAL = ("loses", "plan_for", "reading", "measures", "control_measures")
 
 
 @dataclass(frozen=True)
