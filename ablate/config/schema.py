@@ -50,6 +50,8 @@ class Budget:
     """How long a run trains, and on what it is tested; what every arm of an experiment shares."""
 
     steps: Count = 2000  # optimiser steps
+    # a second, shorter budget: its run is the beginning of this one as far as their rates agree
+    short: Annotated[int | None, Range(1)] = None
     warmup: Annotated[int, Range(0)] = 400  # steps to the peak rate, and from which it decays
     validate_every: Count = 500  # training batches between two validations
     seeds: int = 5  # replicates of an experiment

@@ -111,6 +111,7 @@ def _place(finding: Finding) -> str:
 
 def _regime(finding: Finding) -> str:
     flags = [SMOKE] if finding.scale == SMOKE else []
+    flags += [finding.budget] if finding.budget else []
     flags += ["exploratory"] if finding.exploratory else []
     if finding.ledger_wide:
         flags += [f"ledger-wide {finding.ledger_wide}", f"q {finding.discovery:.2g}"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.study.registration import departures
+from ablate.study.verdict import at_each_budget
 
 VERDICTS = ("supported", "refuted", "inconclusive")
 SMOKE = "smoke"
@@ -43,6 +44,7 @@ class Finding:
     p: dict[str, float] = field(default_factory=dict)
     ledger_wide: str = ""  # the verdict after Holm over the ledger; "" where chance makes none
     discovery: float = 0.0  # false-discovery rate of the ledger up to this verdict
+    budget: str = ""  # of a claim with two budgets, which of them, in words
 
     @property
     def regime(self) -> tuple[str, ...]:
@@ -104,7 +106,8 @@ def _read(path: Path) -> list[Finding]:
     whole = json.loads(path.read_text(encoding="utf-8"))
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
     departed = _departed(path.parent, whole)
-    return [_finding(claim, whole, report, departed) for claim in whole["claims"]]
+    claims = at_each_budget(whole["claims"])
+    return [_finding(claim, whole, report, departed) for claim in claims]
 
 
 def _departed(folder: Path, verdict: dict[str, Any]) -> bool:
@@ -144,10 +147,20 @@ def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path, departe
         data=str(regime["data"]),
         model=str(regime["model"]),
         scale=str(regime["scale"]),
-        steps=str(regime.get("steps") or ""),
+        steps=str(claim.get("steps") or regime.get("steps") or ""),
         registered=float(whole.get("registered") or 0),
         looks=int(whole.get("looks") or 0),
         report=report,
         alpha=float(claim.get("alpha") or 0),
         p={side: float(p) for side, p in (claim.get("p_look") or {}).items()},
+        budget=_budget(claim),
     )
+
+
+def _budget(claim: dict[str, Any]) -> str:
+    """Which of two budgets a verdict is for."""
+    if "steps" not in claim:
+        return ""
+    long = claim["steps"] != claim["short"]["steps"]
+    still = ", still learning" if long and claim["learning"]["still"] else ""
+    return f"{claim['steps']:,} updates{still}"

@@ -27,7 +27,7 @@ from ablate.config.construct import construct
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
 OUTSIDE = ("name", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust", "data")
 OUTSIDE_OF = {
-    "budget": ("seeds",),
+    "budget": ("seeds", "short"),
     "trainer": ("enable_progress_bar", "log_every_n_steps"),
     "checkpoint": ("save_every",),
     "initial": ("folder", "file"),  # what they hold is in the identity

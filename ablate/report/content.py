@@ -9,6 +9,7 @@ from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
 from ablate.study.evidence import Evidence
 from ablate.study.kind import KINDS
+from ablate.study.verdict import at_each_budget
 from ablate.study.words import listed, probability
 
 Verdict = dict[str, Any]
@@ -25,7 +26,7 @@ def content(evidence: Evidence, verdict: Verdict, figures: list[Figure]) -> dict
         "warning": slice_warning(verdict),
         "regime": regime(verdict),
         "arms": tables.arms(evidence, verdict),
-        "effects": tables.effects(claims(evidence, verdict)),
+        "effects": tables.effects([*at_each_budget(claims(evidence, verdict))]),
         "wrong": tables.wrong(evidence),
         "screening": tables.screening(evidence),
         "published": tables.published(evidence, verdict),
@@ -67,7 +68,8 @@ def regime(verdict: Verdict) -> str:
     if "model" in known:
         parts.append(f"model {known.pop('model')}")
     if "steps" in known:
-        parts.append(_trained(known.pop("steps"), known.pop("tokens_per_step", None), known))
+        trained = _trained(known.pop("steps"), known.pop("tokens_per_step", None), known)
+        parts.append(trained + (f" and {known.pop('short'):,} of them" if "short" in known else ""))
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
     parts.append(f"{seeds} seed{'s' * (seeds != 1)} per arm")
     if tested := _tested(known.pop("test_sentences", None)):

@@ -9,6 +9,7 @@ from ablate.metric.table import metric_of
 from ablate.report.selection import bound, claims, has_effect, measured, shown
 from ablate.study.evidence import Evidence
 from ablate.study.table import Run, by_arm
+from ablate.study.verdict import at_each_budget
 from ablate.study.words import listed
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     from ablate.report.draw.effects import draw_effects
 
-    told = [claim for claim in claims(evidence, verdict) if has_effect(claim)]
+    told = [claim for claim in at_each_budget(claims(evidence, verdict)) if has_effect(claim)]
     if not told:
         return
     levels = listed([f"{1 - alpha:.0%}" for alpha in dict.fromkeys(c["alpha"] for c in told)])

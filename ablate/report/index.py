@@ -8,6 +8,7 @@ from urllib.parse import quote
 from ablate.errors import UserError
 from ablate.metric.table import NOTHING, metric_of
 from ablate.report.tables import Table, graded
+from ablate.study.verdict import at_each_budget
 from ablate.study.words import interval, text
 
 HEAD = ["experiment", "claim", "verdict", "effect", "interval", "margin", "pairs"]
@@ -35,9 +36,14 @@ def _rows(verdict: dict[str, Any], path: Path) -> list[list[str]]:
     place = f"{regime['data']}, {regime['model']}, {trained}"
     first = f"[{text(name)}]({quote(path.parent.name)}/report.md): {text(place)}"
     return [
-        [first if number == 0 else "", text(claim["statement"]), *_numbers(claim)]
-        for number, claim in enumerate(verdict["claims"])
+        [first if number == 0 else "", _stated(claim), *_numbers(claim)]
+        for number, claim in enumerate(at_each_budget(verdict["claims"]))
     ]
+
+
+def _stated(claim: dict[str, Any]) -> str:
+    after = f" (after {claim['steps']:,} updates)" if "steps" in claim else ""
+    return text(claim["statement"]) + after
 
 
 def _numbers(claim: dict[str, Any]) -> list[str]:

@@ -36,6 +36,7 @@ def contrast(claim: Claim) -> list[str]:
         first, second = arms if claim["better"] == "higher" else reversed(arms)
         lines = [first, f"- {second}"]
     lines += [f"at {say(claim['where'])}"] if claim["where"] else []
+    lines += [f"after {claim['steps']:,} updates"] if "steps" in claim else []
     return lines + ([f"minus that at {say(claim['minus'])}"] if claim["minus"] else [])
 
 

@@ -75,6 +75,7 @@ def effects(claims: list[Claim]) -> Table:
     """One row per claim: what the figure shows, in numbers, and the tests behind the verdict."""
     columns = {
         "claim": [text(claim["id"]) for claim in claims],
+        "updates": [f"{n:,}" if (n := claim.get("steps")) else NOTHING for claim in claims],
         "verdict": [graded(claim) for claim in claims],
         "metric": [text(metric_of(claim["metric"]).name) for claim in claims],
         "effect": [_effect(claim) for claim in claims],
@@ -87,7 +88,8 @@ def effects(claims: list[Claim]) -> Table:
         "converged pairs alone": [_among(claim) for claim in claims],
     }
     told = {name: cells for name, cells in columns.items() if set(cells) != {NOTHING}}
-    return Table(list(told), [list(row) for row in zip(*told.values(), strict=True)], words=3)
+    words = 4 if "updates" in told else 3
+    return Table(list(told), [list(row) for row in zip(*told.values(), strict=True)], words)
 
 
 def graded(claim: Claim) -> str:

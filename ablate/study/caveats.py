@@ -122,7 +122,20 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
         many = len(failed) > 1
         verb, cell = ("are", "cells") if many else ("is", "cell")
         yield f"{_count(failed)} failed and {verb} no part of any number: {cell} {cells}."
-    wrong = [run for run in evidence.runs if run["status"] in WENT_WRONG]
+    yield from _of_wrong_ends(evidence.runs)
+    if evidence.short:
+        steps = evidence.short.regime["steps"]
+        yield from (f"At {steps:,} updates: {x}" for x in _of_wrong_ends(evidence.short.runs))
+    seeds = len({run["seed"] for run in evidence.runs if run["status"] != "failed"})
+    if evidence.study["claims"] and seeds < evidence.study["seeds"]:
+        yield f"{evidence.study['seeds']} seeds were planned, {seeds} have ended."
+    versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
+    if len(versions) > 1:
+        yield "Not all runs executed the same versions of everything."
+
+
+def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
+    wrong = [run for run in runs if run["status"] in WENT_WRONG]
     if wrong:
         arms = listed(list(dict.fromkeys(run["arm"] for run in wrong)))
         yield (
@@ -130,12 +143,6 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
             "unigram model stand for them. How often that happens is known only as well as the "
             "number of runs allows, which an interval of means does not show."
         )
-    seeds = len({run["seed"] for run in evidence.runs if run["status"] != "failed"})
-    if evidence.study["claims"] and seeds < evidence.study["seeds"]:
-        yield f"{evidence.study['seeds']} seeds were planned, {seeds} have ended."
-    versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
-    if len(versions) > 1:
-        yield "Not all runs executed the same versions of everything."
 
 
 def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:

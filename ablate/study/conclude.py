@@ -2,12 +2,13 @@
 
 Several claims: verdicts follow Holm-adjusted p-values (ablate.study.holm), intervals are shown
 unadjusted. More seeds than planned: look k >= 2 is judged at alpha / 2^k, so that all looks
-together spend less than 1.5 alpha.
+together spend less than 1.5 alpha. Of two budgets each has its own verdicts, as another regime has.
 """
 
 import statistics
 from typing import Any
 
+from ablate.study.budgets import both
 from ablate.study.caveats import caveats
 from ablate.study.evidence import Evidence, Run
 from ablate.study.holm import Tests, adjust
@@ -40,17 +41,11 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
         UserError: the record of a run and its statistics disagree.
     """
     registration = UNREGISTERED | evidence.registration
-    findings = [kind_of(claim).find(claim, evidence) for claim in evidence.study["claims"]]
-    adjusted = _adjusted(findings)
-    spending = share_of_alpha(evidence)
-    looks = Looks(spending, _next_share(evidence), _undecided(findings, adjusted, spending))
-    claims = [
-        judged(finding, p, looks, registration, evidence) | {"primary": number == 0}
-        for number, (finding, p) in enumerate(zip(findings, adjusted, strict=True))
-    ]
+    findings, claims = _judged(evidence, registration)
+    early = _judged(evidence.short, registration)[1] if evidence.short else []
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
-    noted = [*departed, *caveats(evidence, findings, claims, spending)]
-    for claim in claims:
+    noted = [*departed, *caveats(evidence, findings, claims, share_of_alpha(evidence))]
+    for claim in (*claims, *early):
         claim["exploratory"] |= bool(departed)
     return {
         "experiment": evidence.name,
@@ -66,9 +61,24 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
         "reused_runs": sum(run["reused"] for run in evidence.runs),
         "older_runs": age(evidence.runs, registration)[0],
         "caveats": noted,
-        "claims": claims,
+        "claims": both(claims, early, evidence) if early else claims,
         "arms": [_arm(arm, runs) for arm, runs in by_arm(evidence.runs).items()],
     }
+
+
+def _judged(
+    evidence: Evidence, registration: dict[str, Any]
+) -> tuple[list[Finding], list[dict[str, Any]]]:
+    """What is found of every claim, and its entry."""
+    findings = [kind_of(claim).find(claim, evidence) for claim in evidence.study["claims"]]
+    adjusted = _adjusted(findings)
+    spending = share_of_alpha(evidence)
+    looks = Looks(spending, _next_share(evidence), _undecided(findings, adjusted, spending))
+    claims = [
+        judged(finding, p, looks, registration, evidence) | {"primary": number == 0}
+        for number, (finding, p) in enumerate(zip(findings, adjusted, strict=True))
+    ]
+    return findings, claims
 
 
 def _regime(evidence: Evidence) -> dict[str, Any]:

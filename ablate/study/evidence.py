@@ -8,7 +8,7 @@ experiments/<name>/, and the folder of every sweep that has a study:
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,16 @@ class Evidence:
     statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
     registered: dict[str, Any] = field(default_factory=dict)
     groups: dict[str, Groups] = field(default_factory=dict)
+
+    @property
+    def short(self) -> "Evidence | None":
+        """The same study at its short budget; None where its runs have one budget."""
+        regime = dict(self.regime)
+        steps = regime.pop("short", None)
+        if steps is None:
+            return None
+        runs = [run | run.get("short", {}) for run in self.runs]
+        return replace(self, regime=regime | {"steps": steps}, runs=runs)
 
     def save(self, folder: Path) -> None:
         """Write all files; study.json with its seal comes last."""

@@ -19,12 +19,17 @@ WORDS = {
     object: "there",
 }
 Form = dict[str, Any]  # of each key the type of its value
-RUN: Form = {
-    **dict.fromkeys(("identity", "arm", "status", "command"), str),
-    **dict.fromkeys(("levels", "metrics", "curve", "versions"), dict),
+END: Form = {
+    **dict.fromkeys(("identity", "status"), str),
+    **dict.fromkeys(("metrics", "curve"), dict),
     **dict.fromkeys(("ended", "seconds"), NUMBER),
-    **dict.fromkeys(("cell", "seed"), int),
     "reused": bool,
+}
+RUN: Form = {
+    **END,
+    **dict.fromkeys(("arm", "command"), str),
+    **dict.fromkeys(("levels", "versions"), dict),
+    **dict.fromkeys(("cell", "seed"), int),
 }
 STUDY: Form = {
     **dict.fromkeys(("factors", "claims", "nuisance", "fixed", "published"), list),
@@ -52,7 +57,8 @@ def check_about(path: Path, about: dict[str, Any]) -> None:
     """Raise UserError unless study.json holds a study with its regime and registration."""
     study = about["study"]
     check_form(f"{path}: study", study, STUDY)
-    check_form(f"{path}: regime", about["regime"], REGIME)
+    short = {"short": int} if "short" in about["regime"] else {}
+    check_form(f"{path}: regime", about["regime"], REGIME | short)
     check_form(f"{path}: registration", about["registration"], REGISTRATION)
     for part, form in (("claims", CLAIM), ("published", PUBLISHED)):
         for number, item in enumerate(study[part], 1):
@@ -115,19 +121,27 @@ def _parsed(where: str, line: str) -> Any:
 
 def _check_run(where: str, run: Any, factors: list[str]) -> None:
     check_form(where, run, RUN)
-    if run["status"] not in STATUSES:
-        raise UserError(f"{where}: status={_said(run['status'])}; allowed is {', '.join(STATUSES)}")
+    _check_end(where, run)
     check_form(f"{where}, levels", run["levels"], dict.fromkeys(factors, object))
-    for metric, value in run["metrics"].items():
-        if value is not None and not _is(value, NUMBER):
-            raise UserError(
-                f"{where}: metrics, {metric}={_said(value)}; it must be a finite number or null"
-            )
+    if "short" in run:
+        check_form(f"{where}, short", run["short"], END)
+        _check_end(f"{where}, short", run["short"])
     if "tuned" in run:
         check_form(f"{where}, tuned", run["tuned"], {"key": str, "value": object})
     if run["status"] == "failed":
         check_form(where, run, {"error": str})
-    _check_curve(where, run["curve"])
+
+
+def _check_end(where: str, end: dict[str, Any]) -> None:
+    """What became of a run at one of its budgets."""
+    if end["status"] not in STATUSES:
+        raise UserError(f"{where}: status={_said(end['status'])}; allowed is {', '.join(STATUSES)}")
+    for metric, value in end["metrics"].items():
+        if value is not None and not _is(value, NUMBER):
+            raise UserError(
+                f"{where}: metrics, {metric}={_said(value)}; it must be a finite number or null"
+            )
+    _check_curve(where, end["curve"])
 
 
 def _check_curve(where: str, curve: dict[str, Any]) -> None:

@@ -33,7 +33,8 @@ def gather(sweep: Path) -> Evidence:
     if not links:
         raise UserError(f"{sweep} is not the folder of a sweep with runs")
     study = about["study"] or {"factors": swept(links), "claims": []}
-    statistics = {link["identity"]: found for link in links if (found := _statistics(link))}
+    ends = [end for link in links for end in (link, link.get("short", {}))]
+    statistics = {end["identity"]: found for end in ends if (found := _statistics(end))}
     sentences = {split: len(rows) for found in statistics.values() for split, rows in found.items()}
     runs = [_run(link, study["factors"], about["name"]) for link in links]
     if about["study"]:
@@ -55,25 +56,35 @@ def gather(sweep: Path) -> Evidence:
 
 def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
     levels = {factor: link["levels"].get(factor) for factor in factors}
-    folder = Path(link["folder"]) if "folder" in link else None
-    if folder:
-        _check(folder, link["training"])
+    end = _end(link)
     run = {
         "cell": link["cell"],
-        "identity": link.get("identity", ""),
+        "identity": end.pop("identity"),
         "levels": levels,
         "arm": say(levels),
         "seed": link["seed"],
+        **end,
+        "command": command(link["overrides"]),
+        "versions": _versions(Path(link["folder"])) if "folder" in link else {},
+    }
+    short = {"short": _end(link["short"])} if "short" in link else {}
+    return run | {key: link[key] for key in ("tuned", "error", "study") if key in link} | short
+
+
+def _end(link: dict[str, Any]) -> dict[str, Any]:
+    """What became of a run, at one of its budgets."""
+    folder = Path(link["folder"]) if "folder" in link else None
+    if folder:
+        _check(folder, link["training"])
+    return {
+        "identity": link.get("identity", ""),
         "status": link["status"],
         "metrics": link.get("metrics", {}),
         "curve": _curve(folder) if folder else {},
         "reused": bool(link.get("reused")),
         "ended": link.get("ended", 0.0),
         "seconds": link.get("wall_seconds", 0.0),
-        "command": command(link["overrides"]),
-        "versions": _versions(folder) if folder else {},
     }
-    return run | {key: link[key] for key in ("tuned", "error", "study") if key in link}
 
 
 def _check(folder: Path, identity: str) -> None:
@@ -87,14 +98,15 @@ def _check(folder: Path, identity: str) -> None:
 
 
 def _curve(folder: Path) -> dict[str, list[int | float]]:
-    """Values of every validation by its optimiser step."""
+    """Values of every validation by its optimiser step, of those metrics that all of them have."""
     by_step: dict[int, dict[str, Any]] = {}
     path = folder / "metrics.jsonl"
     for text in path.read_text().splitlines() if path.exists() else []:
         line = json.loads(text)
         by_step.setdefault(line["step"], {}).update(line)
-    points = [line for _, line in sorted(by_step.items()) if all(name in line for name in CURVES)]
-    return {name: [line[name] for line in points] for name in ("step", *CURVES)} if points else {}
+    points = [line for _, line in sorted(by_step.items()) if CURVES[0] in line]
+    known = [name for name in CURVES if all(name in line for line in points)]
+    return {name: [line[name] for line in points] for name in ("step", *known)} if points else {}
 
 
 def _versions(folder: Path) -> dict[str, str]:

@@ -6,7 +6,9 @@ that is above 0 but shown to be below the margin refutes the claim, since the ma
 difference that the claim names; its grade is *real, but smaller than the margin*.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
 THERE, AT_LEAST, SMALLER = "there", "at least the margin", "real, but smaller than the margin"
@@ -38,3 +40,11 @@ class Turn:
 
     margin: float
     decision: Decision
+
+
+def at_each_budget(claims: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Every claim of verdict.json, and then what that says of it at its short budget."""
+    for claim in claims:
+        yield claim
+        if "short" in claim:
+            yield claim | claim["short"]

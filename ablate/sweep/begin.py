@@ -71,6 +71,7 @@ def regime(config: DictConfig) -> dict[str, Any]:
 
     choices = config.hydra.runtime.choices
     model = config.model
+    short = None if config.probe is not None else config.budget.short
     return {
         "scale": choices.scale,
         "data": choices.data,
@@ -82,4 +83,5 @@ def regime(config: DictConfig) -> dict[str, Any]:
         "device": device_kind(config),
         "precision": str(config.trainer.precision),
         "threads": config.threads,
+        **({"short": short} if short else {}),
     }

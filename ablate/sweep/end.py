@@ -71,14 +71,18 @@ def announce(console: Console, verdict: dict[str, Any]) -> None:
     from ablate.report.content import regime
 
     for claim in verdict["claims"]:
-        exploratory = " (exploratory)" if claim["exploratory"] else ""
-        grade = f", {claim['grade']}" if claim["grade"] else ""
-        console.print(
-            f"\n[bold]{claim['verdict'].upper()}[/bold]{grade}{exploratory}  "
-            f"{escape(claim['statement'])}",
-            soft_wrap=True,
-        )
+        console.print(f"\n{_headed(claim)}  {escape(claim['statement'])}", soft_wrap=True)
         console.print(f"  {claim['sentence']}", highlight=False, markup=False, soft_wrap=True)
+        if short := claim.get("short"):
+            console.print(f"  {_headed(short)}  {escape(short['sentence'])}", soft_wrap=True)
     console.print(f"\nRegime: {regime(verdict)}.", highlight=False, markup=False, soft_wrap=True)
     for caveat in verdict["caveats"]:
         console.print(f"- {caveat}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _headed(claim: dict[str, Any]) -> str:
+    """A verdict, marked up, with what qualifies it."""
+    grade = f", {claim['grade']}" if claim["grade"] else ""
+    exploratory = " (exploratory)" if claim["exploratory"] else ""
+    learning = " (still learning)" if claim.get("learning", {}).get("still") else ""
+    return f"[bold]{claim['verdict'].upper()}[/bold]{grade}{exploratory}{learning}"

@@ -51,7 +51,8 @@ def _check_cells(sweep: Path) -> None:
 
     results = (sweep.resolve() / "../../..").resolve()  # it is RESULTS/sweeps/NAME/TIME
     for link in (*read_links(sweep), *read_links(sweep / SCREENING)):
-        for record in (link[key] for key in ("folder", "evaluation") if key in link):
+        ends = (link, link.get("short", {}))
+        for record in (end[key] for end in ends for key in ("folder", "evaluation") if key in end):
             if not Path(record).resolve().is_relative_to(results):
                 raise UserError(
                     f"{sweep}: cell {link['cell']} is at {record}, outside of {results}"

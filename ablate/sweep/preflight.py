@@ -16,6 +16,7 @@ from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.sweep.arms import check_arms, check_twice
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
+from ablate.train.budgets import shortened
 from ablate.train.lengths import check_lengths
 from ablate.train.run import (
     PARTS,
@@ -52,6 +53,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
         try:
             check(config)
             check_parts(config)
+            if shorter := shortened(config):
+                check_parts(shorter)
             text = _corpus(config)
             if text not in data:
                 data[text] = prepare_data(config)
@@ -63,7 +66,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
             check_lengths(config, built[key], data[text], make_parts(config))
         except UserError as error:
             raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
-        needed += _kept_bytes(built[key]) * count[without_seed(cell.overrides)]
+        kept = _kept_bytes(built[key]) * (2 if shorter else 1)
+        needed += kept * count[without_seed(cell.overrides)]
     if cells and cells[0].config.study is not None:
         corpora = {arm.number: data[_corpus(arm.task_config())] for arm in arms}
         check_arms(arms, plain_study(cells[0].config), corpora, models)

@@ -9,6 +9,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from omegaconf import OmegaConf
+
 from ablate.errors import UserError
 from ablate.study.outcome import value
 from ablate.sweep.cell import Cell, Overrides, without_seed
@@ -19,7 +21,8 @@ Levels = dict[str, Any]
 def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Overrides]:
     """Overrides of the runs that decide: every arm and replicate with every value.
 
-    They are validated and never tested: no choice may depend on a test.
+    They are validated and never tested: no choice may depend on a test. Of two budgets they have
+    the short one.
 
     Raises:
         UserError: a seed of the verdict is to be used for the choice as well.
@@ -32,8 +35,10 @@ def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Override
             f"choose others ({len(seeds)} are needed, counted on from the largest)"
         )
     runs = dict.fromkeys((without_seed(cell.overrides), seeds[cell.config.seed]) for cell in cells)
+    short = OmegaConf.select(cells[0].config, "budget.short") if cells else None
+    budget = (f"budget.steps={short}", "budget.short=null") if short else ()
     return [
-        (*arm, f"{tune['key']}={chosen}", f"seed={seed}", "test_splits=[]")
+        (*arm, f"{tune['key']}={chosen}", f"seed={seed}", "test_splits=[]", *budget)
         for arm, seed in runs
         for chosen in tune["values"]
     ]

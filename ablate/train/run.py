@@ -27,6 +27,7 @@ from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
 from ablate.task.base import Task
 from ablate.train.allocator import keep_memory
+from ablate.train.budgets import HandOver, shortened
 from ablate.train.evaluate import evaluate
 from ablate.train.interruption import Interruption
 from ablate.train.lengths import check_lengths
@@ -40,10 +41,15 @@ from ablate.train.weights import WeightKeeper
 PARTS = ("task", "loss", "optimizer", "schedule", "validation_search", "search")
 
 
-def run(config: DictConfig) -> dict[str, Any]:
+def run(config: DictConfig, longer: Record | None = None) -> dict[str, Any]:
     """Run whatever the record lacks; return its final result.
 
-    A half-finished run goes on where it was interrupted; a trained one is only tested.
+    A half-finished run goes on where it was interrupted; a trained one is only tested. With
+    `budget.short` the run of that length comes first, and its result stands below `short`.
+
+    Args:
+        config: of the run.
+        longer: record of the run that goes on from this one.
 
     Raises:
         UserError: the config, the data or their combination cannot work; a file cannot be written.
@@ -61,8 +67,10 @@ def run(config: DictConfig) -> dict[str, Any]:
     check_splits(list(config.test_splits), data)
     record = Record(config, data.fingerprint)
     with Interruption() as interruption, record.locked():
+        shorter = shortened(config)
+        short = {"short": run(shorter, record)} if shorter else {}
         if not config.fresh and (earlier := record.found()):
-            return conclude(record, earlier, reused=True, trained=False)
+            return conclude(record, earlier, reused=True, trained=False) | short
         model = make_model(config, data)
         check_lengths(config, model, data, make_parts(config))
         measure: Probe | None = construct(config.probe)
@@ -70,10 +78,11 @@ def run(config: DictConfig) -> dict[str, Any]:
             start = begin(record, model)
             with Tracking(config, record) as tracking:
                 if measure is None:
-                    found = train_and_test(config, data, model, tracking, start, interruption)
+                    states = make_states(record, interruption, longer)
+                    found = train_and_test(config, data, model, tracking, start, states)
                 else:
                     found = probe(measure, model, record)
-    return conclude(record, found, reused=False, trained=start.trained is None)
+    return conclude(record, found, reused=False, trained=start.trained is None) | short
 
 
 class Start(NamedTuple):
@@ -192,18 +201,25 @@ def train_and_test(
     model: Model,
     tracking: Tracking,
     start: Start,
-    interruption: Interruption,
+    states: list[Callback],
 ) -> dict[str, Any]:
     """Train, unless that was done before, and test."""
     record = tracking.record
     task = Training(model=model, data=data, **make_parts(config))
     checkpoint: Any = OmegaConf.to_object(config.checkpoint)
     weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
-    states = StateKeeper(record, checkpoint.save_every, interruption)
-    trainer = make_trainer(config, tracking, [weights, states])
+    trainer = make_trainer(config, tracking, [weights, *states])
     trained = start.trained or train(task, trainer, weights, tracking, start.saved)
     tested = evaluate(config, trainer, task, record) if record.evaluates(trained) else None
     return record.whole(trained, tested)
+
+
+def make_states(
+    record: Record, interruption: Interruption, longer: Record | None
+) -> list[Callback]:
+    """What saves the states of a run: for itself, and for a longer one that goes on from it."""
+    own = StateKeeper(record, record.config.checkpoint.save_every, interruption)
+    return [own, HandOver(record, longer)] if longer else [own]
 
 
 def train(

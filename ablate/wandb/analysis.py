@@ -19,13 +19,14 @@ from ablate.report.figures import figures
 from ablate.report.selection import shown
 from ablate.study.evidence import Evidence
 from ablate.study.seal import FILES
+from ablate.study.verdict import at_each_budget
 from ablate.wandb.names import ANALYSIS, EVIDENCE, LONGEST_NAME
 from ablate.wandb.start import NOTE, finish, start
 
 LOGGER = "ablate.wandb.logger.WandbRun"
 CLAIM = (
     *("id", "verdict", "primary", "exploratory", "kind", "metric", "effect", "low", "high"),
-    *("margin", "alpha", "p_supported", "p_refuted", "pairs", "statement", "sentence"),
+    *("margin", "alpha", "p_supported", "p_refuted", "pairs", "steps", "statement", "sentence"),
 )
 ENDINGS = ("finished", "diverged", "collapsed", "failed")
 DOTS = 120  # per inch of a figure
@@ -107,9 +108,9 @@ def pages(
 
 
 def claims_table(verdict: Verdict) -> wandb.Table:
-    """One row per claim, as verdict.json has it."""
+    """One row per claim and budget, as verdict.json has it."""
     rows = []
-    for claim in verdict["claims"]:
+    for claim in at_each_budget(verdict["claims"]):
         p = claim.get("p_adjusted") or {}
         known = {**claim, **interval(claim)}
         known |= {"p_supported": p.get("supported"), "p_refuted": p.get("refuted")}

@@ -138,8 +138,9 @@ def _result(line: Run, run: Any) -> Run | None:
         return None
     summary = run.summary_metrics
     with asking(f"the result of {run.name} ({run.id})"):
-        rows = {int(row[STEP]): row for row in run.scan_history(keys=[STEP, *CURVES])}
-        curve = {name: [_number(rows[step][name]) for step in sorted(rows)] for name in CURVES}
+        known = [name for name in CURVES if name in line["curve"]]
+        rows = {int(row[STEP]): row for row in run.scan_history(keys=[STEP, *known])}
+        curve = {name: [_number(rows[step][name]) for step in sorted(rows)] for name in known}
         metrics = {
             key.removeprefix(RESULT): _number(value)
             for key, value in summary.items()
@@ -148,7 +149,7 @@ def _result(line: Run, run: Any) -> Run | None:
         return line | {
             "status": summary["status"],
             "metrics": _in_order(metrics, line["metrics"]),
-            "curve": {"step": sorted(rows), **curve} if rows else {},
+            "curve": {"step": sorted(rows), **curve} if rows and known else {},
             "ended": summary["ended"],
             "seconds": summary["wall_seconds"],
             "versions": _in_order(run.config["versions"], line["versions"]),

@@ -1,0 +1,82 @@
+"""Whether a claim was judged where learning is flat: what the last quarter of the updates gained.
+
+Learning is flat where no arm gains half the margin or more in it, by the claim's own metric on the
+validation sentences: then the same again of updates would not move an effect by much. Runs that
+went wrong learn nothing and do not enter.
+"""
+
+import itertools
+import statistics
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ablate.metric.table import metric_of
+from ablate.record.arm import say
+from ablate.study.evidence import Evidence, Run
+from ablate.study.kind import kind_of
+from ablate.study.sides import ContrastError, sides
+from ablate.study.words import listed
+
+Claim = dict[str, Any]
+QUARTER = 0.25
+UNJUDGED = ("exact", "stability")  # say nothing of how good a model has become
+
+
+def learning(claim: Claim, evidence: Evidence) -> dict[str, Any]:
+    """As verdict.json has it: the gain of every arm, and which of them still learn.
+
+    Without gains where the claim has no margin, or its metric no curve, to tell by.
+    """
+    log = claim["kind"] == "trend" and claim["scale"] == "log_log"
+    metric = f"val/{claim['metric'].rpartition('/')[2]}"
+    if claim["kind"] in UNJUDGED or log or not claim["margin"]:
+        return {"metric": metric, "gains": {}, "still": []}
+    sign = 1 if claim["better"] == "higher" else -1
+    arms = {name: _gains(runs, metric) for name, runs in _arms(claim, evidence).items()}
+    gains = {name: sign * statistics.fmean(found) for name, found in arms.items() if found}
+    still = [name for name, gain in gains.items() if gain >= claim["margin"] / 2]
+    return {"metric": metric, "gains": gains, "still": still}
+
+
+def said(claim: Claim, found: dict[str, Any]) -> str:
+    """The sentence of it, after a space."""
+    if claim["kind"] in UNJUDGED:
+        return ""
+    if not found["gains"]:
+        return " Whether learning was flat is not known: there is no margin or no curve to tell by."
+    unit, gains = metric_of(found["metric"]), found["gains"]
+    if not found["still"]:
+        most = unit.say(max(gains.values()), sign=True)
+        return f" Learning was flat: the last quarter gained at most {most} {unit.name} in an arm."
+    told = [f"{name} {unit.say(gains[name], sign=True)}" for name in found["still"]]
+    return (
+        f" Still learning: the last quarter gained half the margin or more ({listed(told)} "
+        f"{unit.name})."
+    )
+
+
+def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
+    """The finished runs of every arm of a claim."""
+    try:
+        asked = kind_of(claim).contrasts(claim, evidence)
+        found = list(itertools.chain.from_iterable(sides(one, evidence) for one in asked))
+    except ContrastError:
+        return {}
+    runs: dict[str, list[Run]] = {}
+    for side in found:
+        ended = [run for of_seed in side.runs.values() for run in of_seed]
+        runs[say(side.levels)] = [run for run in ended if run["status"] == "finished"]
+    return runs
+
+
+def _gains(runs: Iterable[Run], metric: str) -> list[float]:
+    """What the last quarter of its updates gained each run that has a curve of this metric."""
+    curves = [run["curve"] for run in runs if None not in run["curve"].get(metric, [None])]
+    return [_gain(curve["step"], curve[metric]) for curve in curves if len(curve["step"]) > 1]
+
+
+def _gain(steps: list[int], values: list[float]) -> float:
+    """The last value without that of three quarters of the way, between two validations."""
+    return values[-1] - float(np.interp((1 - QUARTER) * steps[-1], steps, values))

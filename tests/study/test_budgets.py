@@ -1,0 +1,127 @@
+"""Both budgets of a study: two verdicts of every claim, and whether learning was flat."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.ledger.state import state
+from ablate.ledger.verdicts import collect
+from ablate.report.write import write_report
+from ablate.study.conclude import conclude
+from ablate.study.evidence import Evidence
+
+STEPS = [600, 1200, 1800, 2400]
+REGIME = {
+    **{"scale": "cpu", "data": "toy", "model": "micro", "device": "cpu", "precision": "32-true"},
+    **{"d_model": 64, "steps": 2400, "tokens_per_step": 512, "threads": 1, "short": 600},
+    "test_sentences": {"test": 10},
+}
+# pre_ln is ahead by 10 at 600 updates and by 0.1 at 2,400, where nothing is learned any more
+PRE = ([30.0, 31.2, 32.1, 31.0], [49.0, 49.6, 50.0, 49.9])
+POST = ([20.0, 21.5, 22.0, 20.7], [49.1, 49.4, 49.8, 49.8])
+FLAT = {"pre_ln": 0.1, "post_ln": -0.1}
+
+
+@pytest.fixture
+def at_both(run, evidence, claim):
+    """Evidence of two arms at two budgets, by what the last quarter gains each arm."""
+
+    def make(gains=FLAT, pre=PRE, post=POST, **changes):
+        runs = []
+        for arm, (short, long) in (("pre_ln", pre), ("post_ln", post)):
+            for seed, ends in enumerate(zip(short, long, strict=True)):
+                early, late = (run({"model/residual": arm}, seed, **{"test/bleu": x}) for x in ends)
+                values = [10.0, 20.0, 50.0, 50.0 + gains[arm]]
+                late["curve"] = {"step": STEPS, "val/nll": [4.0, 3, 2, 2], "val/bleu": values}
+                kept = ("status", "metrics", "curve", "reused", "ended", "seconds")
+                short_end = {key: early[key] for key in kept} | {"identity": f"{arm} {seed} early"}
+                runs.append(late | {"cell": len(runs), "short": short_end})
+        found = evidence(runs, claim(**{"metric": "test/bleu"} | changes), seeds=4)
+        return replace(found, regime=REGIME)
+
+    return make
+
+
+def only(evidence):
+    (found,) = conclude(evidence)["claims"]
+    return found
+
+
+def test_a_claim_has_a_verdict_at_each_budget(at_both):
+    found = only(at_both())
+    assert (found["steps"], found["verdict"]) == (2400, "refuted")
+    assert (found["short"]["steps"], found["short"]["verdict"]) == (600, "supported")
+    assert found["effect"] == pytest.approx(0.1)
+    assert found["short"]["effect"] == pytest.approx(10.025)
+    assert found["sentence"].startswith("After 2,400 updates: pre_ln - post_ln: +0.10 test BLEU")
+    assert found["short"]["sentence"].startswith("After 600 updates: pre_ln - post_ln: +10.03 test")
+
+
+def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
+    both = at_both()
+    alone = replace(both, regime={k: v for k, v in REGIME.items() if k != "short"})
+    entry, found = only(alone), only(both)
+    assert "short" not in entry and "learning" not in entry
+    assert found | {"sentence": entry["sentence"]} == entry | {
+        key: found[key] for key in ("steps", "learning", "short")
+    }
+    early = only(both.short) | {"steps": 600, "sentence": found["short"]["sentence"]}
+    assert found["short"].items() <= early.items()
+
+
+def test_a_run_that_collapsed_later_still_counts_at_the_short_budget(at_both):
+    both = at_both()
+    wrong = both.runs[0] | {"status": "collapsed"}
+    found = only(replace(both, runs=[wrong, *both.runs[1:]]))
+    assert found["differences"][0] == pytest.approx(-49.1)
+    assert found["short"]["differences"][0] == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(
+    ("gains", "still", "said"),
+    [
+        (FLAT, [], "Learning was flat: the last quarter gained at most [+]0.10 validation BLEU"),
+        ({"pre_ln": 0.1, "post_ln": 0.6}, ["post_ln"], "Still learning: .*post_ln [+]0.60 val"),
+    ],
+)
+def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, still, said):
+    found = only(at_both(gains))
+    assert found["learning"]["still"] == still
+    assert found["learning"]["gains"] == pytest.approx(gains)
+    assert re.search(said, found["sentence"])
+
+
+def test_what_has_no_curve_is_not_called_flat(at_both):
+    assert "Whether learning was flat is not known" in only(at_both(margin=0.0))["sentence"]
+
+
+def test_files_report_and_ledger_have_both(at_both, tmp_path):
+    folder = tmp_path / "experiments" / "made_up"
+    at_both({"pre_ln": 0.1, "post_ln": 0.6}).save(folder)
+    read = Evidence.load(folder)
+    assert read.short.regime["steps"] == 600
+    write_report(read, folder)
+    report = (folder / "report.md").read_text()
+    assert "**REFUTED** (primary) (still learning) Pre-LN beats" in report.replace(": real", "")
+    assert "**SUPPORTED**, at least the margin at the short budget. After 600 updates" in report
+    assert "2,400 optimiser steps of 512 tokens and 600 of them" in report
+    found, warnings = collect(folder.parent, tmp_path)
+    assert not warnings
+    assert [(one.steps, one.verdict) for one in found] == [
+        ("2400", "refuted"),
+        ("600", "supported"),
+    ]
+    assert [one.budget for one in found] == ["2,400 updates, still learning", "600 updates"]
+    assert (state(found).word, state(found).on) == ("depends", "steps")
+
+
+def test_a_malformed_short_end_is_refused(at_both, tmp_path):
+    both = at_both()
+    both.runs[0]["short"]["status"] = "well"
+    both.save(tmp_path / "saved")
+    assert json.loads((tmp_path / "saved" / "runs.jsonl").read_text().splitlines()[0])["short"]
+    with pytest.raises(UserError, match="short: status=well; allowed is finished"):
+        Evidence.load(tmp_path / "saved")
