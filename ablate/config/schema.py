@@ -141,6 +141,7 @@ class Paths:
 
     results: Annotated[str, NotEmpty()] = "results"
     cache: Annotated[str, NotEmpty()] = "cache"
+    experiments: Annotated[str, NotEmpty()] = "experiments"  # evidence that is kept, with its books
 
 
 @dataclass

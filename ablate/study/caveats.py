@@ -8,6 +8,7 @@ from ablate.study.estimate import SEEDS
 from ablate.study.evidence import Evidence, Run
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
+from ablate.study.looks import asked_of, name_of
 from ablate.study.outcome import UNSTABLE, WENT_WRONG
 from ablate.study.sides import sides
 from ablate.study.skew import ENOUGH
@@ -18,9 +19,7 @@ ALIKE = 0.01  # arms are matched in parameters when these differ by this share o
 IDLE = 0.2  # cores that other processes may use while something is timed
 
 
-def caveats(
-    evidence: Evidence, findings: list[Finding], claims: list[Entry], spending: float
-) -> list[str]:
+def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) -> list[str]:
     """All caveats, those of the study first."""
     return [
         *_of_study(evidence),
@@ -29,7 +28,8 @@ def caveats(
         *_of_machine(evidence),
         *_of_runs(evidence),
         *_of_claims(findings, claims),
-        *_of_intervals(claims, spending, evidence.registration.get("looks", 0) + 1),
+        *_of_intervals(claims),
+        *_of_book(evidence, claims),
     ]
 
 
@@ -182,7 +182,7 @@ def _hides_a_skew(finding: Finding) -> bool:
     return paired.uneven and len(paired.seeds) < ENOUGH
 
 
-def _of_intervals(claims: list[Entry], spending: float, look: int) -> Iterator[str]:
+def _of_intervals(claims: list[Entry]) -> Iterator[str]:
     tested = [entry for entry in claims if entry["p"]]
     if len(tested) > 1:
         yield (
@@ -193,11 +193,25 @@ def _of_intervals(claims: list[Entry], spending: float, look: int) -> Iterator[s
     if metrics:
         said = listed([metric_of(metric).name for metric in dict.fromkeys(metrics)])
         yield f"Intervals of {said} cover other seeds, but no other test sentences."
-    if spending < 1:
-        yield (
-            f"More seeds than planned: this is look {look} at the study, judged at alpha / "
-            f"{1 / spending:g}; all looks together spend less than 1.5 alpha."
-        )
+
+
+def _of_book(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
+    """Earlier looks, earlier tries, and other regimes of each question."""
+    for entry in claims:
+        asked, name = asked_of(entry, evidence), name_of(entry)
+        for tried in asked.get("tried", []):
+            yield f"{name}: exploratory, since its question was asked before: {tried}."
+        if shares := entry.get("information"):
+            yield (
+                f"{name}: this is look {len(shares)}, at {shares[-1]:.0%} of the planned seeds; "
+                "alpha is spent as O'Brien and Fleming do, and intervals are repeated ones."
+            )
+        if regimes := asked.get("regimes"):
+            yield f"{name}: its question was also asked in {_counted(regimes, 'other regime')}."
+
+
+def _counted(many: int, what: str) -> str:
+    return f"{many} {what}{'s' * (many > 1)}"
 
 
 def _count(runs: list[Run]) -> str:

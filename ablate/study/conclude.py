@@ -1,8 +1,8 @@
 """From the evidence of a study to its verdicts: pure and deterministic.
 
 Several claims: verdicts follow Holm-adjusted p-values (ablate.study.holm), intervals are shown
-unadjusted. More seeds than planned: look k >= 2 is judged at alpha / 2^k, so that all looks
-together spend less than 1.5 alpha. Of two budgets each has its own verdicts, as another regime has.
+unadjusted for that. Looks are paid for before it, in the p-values and intervals of each claim
+(ablate.study.spending). Of two budgets each has its own verdicts, as another regime has.
 """
 
 import statistics
@@ -11,14 +11,17 @@ from typing import Any
 from ablate.study.budgets import both
 from ablate.study.caveats import caveats
 from ablate.study.evidence import Evidence, Run
+from ablate.study.exact import Exact
 from ablate.study.holm import Tests, adjust
-from ablate.study.judge import Looks, age, judged
+from ablate.study.judge import age, judged
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
+from ablate.study.looks import asked_of
 from ablate.study.outcome import STATUSES
 from ablate.study.registration import departures
+from ablate.study.spending import spent
 from ablate.study.table import by_arm, values
-from ablate.study.verdict import INCONCLUSIVE
+from ablate.study.verdict import INCONCLUSIVE, Decision
 from ablate.study.words import listed
 
 # What a regime calls a config key that may be a factor; the steps stay the number that they are.
@@ -44,16 +47,16 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
     findings, claims = _judged(evidence, registration)
     early = _judged(evidence.short, registration)[1] if evidence.short else []
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
-    noted = [*departed, *caveats(evidence, findings, claims, share_of_alpha(evidence))]
+    noted = [*departed, *caveats(evidence, findings, claims)]
     for claim in (*claims, *early):
-        claim["exploratory"] |= bool(departed)
+        claim["exploratory"] |= bool(departed or asked_of(claim, evidence).get("tried"))
     return {
         "experiment": evidence.name,
         "regime": _regime(evidence),
         "study_hash": registration["hash"],
         "registered": registration["time"],
         "looks": registration["looks"],
-        "alpha_spent": alpha_spent(evidence),
+        "alpha_spent": alpha_spent(findings),
         "versions": versions(evidence.runs),
         "exploratory": any(claim["exploratory"] for claim in claims),
         "runs": len(evidence.runs),
@@ -70,15 +73,13 @@ def _judged(
     evidence: Evidence, registration: dict[str, Any]
 ) -> tuple[list[Finding], list[dict[str, Any]]]:
     """What is found of every claim, and its entry."""
-    findings = [kind_of(claim).find(claim, evidence) for claim in evidence.study["claims"]]
-    adjusted = _adjusted(findings)
-    spending = share_of_alpha(evidence)
-    looks = Looks(spending, _next_share(evidence), _undecided(findings, adjusted, spending))
+    found = decide(evidence)
+    undecided = sum(bool(p) and one.status == INCONCLUSIVE for _, p, one in found)
     claims = [
-        judged(finding, p, looks, registration, evidence) | {"primary": number == 0}
-        for number, (finding, p) in enumerate(zip(findings, adjusted, strict=True))
+        judged(finding, p, undecided, registration, evidence) | {"primary": number == 0}
+        for number, (finding, p, _) in enumerate(found)
     ]
-    return findings, claims
+    return [finding for finding, _, _ in found], claims
 
 
 def _regime(evidence: Evidence) -> dict[str, Any]:
@@ -92,25 +93,15 @@ def _regime(evidence: Evidence) -> dict[str, Any]:
     return found
 
 
-def share_of_alpha(evidence: Evidence) -> float:
-    """The share of alpha at which this look is judged: 1, but 2^-k for look k beyond the plan."""
-    look = (UNREGISTERED | evidence.registration)["looks"] + 1
-    seeds = {run["seed"] for run in evidence.runs if run["status"] != "failed"}
-    return 0.5**look if look > 1 and len(seeds) > evidence.study["seeds"] else 1.0
-
-
-def _next_share(evidence: Evidence) -> float:
-    """The same for the next look, which has more seeds than planned where these have the plan's."""
-    seeds = {run["seed"] for run in evidence.runs if run["status"] != "failed"}
-    looks = (UNREGISTERED | evidence.registration)["looks"]
-    return 1.0 if len(seeds) < evidence.study["seeds"] else float(0.5 ** (looks + 2))
-
-
-def alpha_spent(evidence: Evidence) -> float:
-    """The largest chance of a false verdict of the file over all looks so far."""
-    alpha = max((claim["alpha"] for claim in evidence.study["claims"]), default=0.0)
-    share = share_of_alpha(evidence)
-    return alpha if share == 1 else alpha * (1.5 - share)
+def alpha_spent(findings: list[Finding]) -> float:
+    """The largest part of a claim's alpha that the looks so far may have used up."""
+    parts = [
+        finding.claim["alpha"]
+        if isinstance(finding.found, Exact)
+        else 2 * spent(finding.claim["alpha"] / 2, finding.found.looks[-1])
+        for finding in findings
+    ]
+    return max(parts, default=0.0)
 
 
 def versions(runs: list[Run]) -> dict[str, str | list[str]]:
@@ -120,21 +111,25 @@ def versions(runs: list[Run]) -> dict[str, str | list[str]]:
     return {name: known[0] if len(known) == 1 else known for name, known in found.items()}
 
 
-def _adjusted(findings: list[Finding]) -> list[Tests]:
-    """p-values after Holm over the claims that have any; exact claims cannot err by chance."""
+def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
+    """Of every claim what is found, its p-values after Holm's correction, and its verdict.
+
+    Exact claims cannot err by chance and have no p-values.
+
+    Raises:
+        UserError: the record of a run and its statistics disagree.
+    """
+    findings = [kind_of(claim).find(claim, evidence) for claim in evidence.study["claims"]]
     tested = [finding for finding in findings if finding.p]
     scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
-    found = iter(adjust(scaled, [finding.claim["alpha"] for finding in tested]))
-    return [next(found) if finding.p else {} for finding in findings]
+    adjusted = iter(adjust(scaled, [finding.claim["alpha"] for finding in tested]))
+    return [_decided(finding, next(adjusted) if finding.p else {}) for finding in findings]
 
 
-def _undecided(findings: list[Finding], adjusted: list[Tests], spending: float) -> int:
-    decisions = [
-        kind_of(finding.claim).decide(p, spending * finding.claim["alpha"])
-        for finding, p in zip(findings, adjusted, strict=True)
-        if p
-    ]
-    return sum(decision.status == INCONCLUSIVE for decision in decisions)
+def _decided(finding: Finding, p: Tests) -> tuple[Finding, Tests, Decision]:
+    if isinstance(finding.found, Exact):
+        return finding, p, Decision(finding.found.verdict)
+    return finding, p, kind_of(finding.claim).decide(p, finding.claim["alpha"])
 
 
 def _arm(arm: str, runs: list[Run]) -> dict[str, Any]:

@@ -14,10 +14,12 @@ from jaxtyping import Bool, Float
 from ablate.errors import UserError
 from ablate.study.estimate import GROUPS, Estimate, estimate
 from ablate.study.evidence import Evidence, Run
+from ablate.study.looks import looks_of
 from ablate.study.outcome import value
 from ablate.study.sentences import BLEU, by_group, contributions
-from ablate.study.sides import Side, names, sides
+from ablate.study.sides import Side, ended_in, names, sides
 from ablate.study.skew import uneven
+from ablate.study.spending import Fractions
 
 CHANGED = "changed"  # metric of a pair of runs: share of sentences translated differently
 SAME_SCORE = 1e-6  # BLEU, between what a run recorded and what its statistics give
@@ -41,12 +43,14 @@ class Contrast:
     arms: list[str]
     runs: list[Run]  # every run at its levels, failed ones too
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
+    looks: Fractions  # those that were taken at these arms, this one last
 
     @property
     def estimate(self) -> Estimate:
         """The mean difference with its errors."""
         found = estimate(self.differences, self.parts, self.plus)
-        return replace(found, units=GROUPS) if self.grouped else found
+        units = GROUPS if self.grouped else found.units
+        return replace(found, units=units, looks=self.looks)
 
     @property
     def uneven(self) -> bool:
@@ -66,6 +70,7 @@ class Contrast:
             arms=self.arms,
             runs=self.runs,
             unpaired=self.unpaired,
+            looks=self.looks,
         )
 
 
@@ -103,6 +108,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         arms=names(claim),
         runs=[run for side in arms for runs in side.runs.values() for run in runs],
         unpaired=sorted(every - measured.keys()),
+        looks=looks_of(claim, evidence, ended_in(arms)),
     )
 
 

@@ -22,6 +22,7 @@ from jaxtyping import Float
 from scipy import optimize, special
 
 from ablate.study.skew import skewness, uneven
+from ablate.study.spending import ONCE, Fractions, nominal, repeated
 
 TIED = 1e-12  # differences this close are equal but for rounding
 TWICE_JOHNSON = 2 / 3
@@ -46,6 +47,7 @@ class Estimate:
     sentence_variance: float
     skewness: float | None = None  # of the pairs, where it counts (ablate.study.skew)
     units: str = SENTENCES  # of which there are `sentences`
+    looks: Fractions = ONCE  # those that were taken, this one last (ablate.study.spending)
 
     @property
     def error(self) -> float:
@@ -79,11 +81,11 @@ class Estimate:
 
     def p_at_most(self, x: float) -> float:
         """One-sided p-value against the hypothesis that the true effect is at most x."""
-        return self._tail(self.effect - x, -1)
+        return repeated(self._tail(self.effect - x, -1), self.looks)
 
     def p_at_least(self, x: float) -> float:
         """One-sided p-value against the hypothesis that the true effect is at least x."""
-        return self._tail(x - self.effect, 1)
+        return repeated(self._tail(x - self.effect, 1), self.looks)
 
     def _tail(self, distance: float, sign: int) -> float:
         if self.pairs < 2:
@@ -102,7 +104,7 @@ class Estimate:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Two-sided interval; unbounded where the pairs are too few for any."""
-        tail = (1 - level) / 2
+        tail = nominal((1 - level) / 2, self.looks)
         if self.pairs < 2 or (self.error == 0 and 0.5**self.pairs > tail):
             return -math.inf, math.inf
         return self.effect - self.half_width(tail, -1), self.effect + self.half_width(tail, 1)

@@ -1,7 +1,7 @@
 """One claim and the evidence: what is estimated, and its verdict as verdict.json has it."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from ablate.study import wording
@@ -16,6 +16,7 @@ from ablate.study.kind.ladder import Ladder
 from ablate.study.outcome import UNSTABLE
 from ablate.study.sides import names
 from ablate.study.signs import sign_flip
+from ablate.study.spending import ONCE, nominal
 from ablate.study.verdict import INCONCLUSIVE, SUPPORTED, THERE, Turn
 
 Claim = dict[str, Any]
@@ -26,19 +27,10 @@ KEPT = (
 IF_USED = ("reading", "loses", "plan_for")
 
 
-@dataclass(frozen=True)
-class Looks:
-    """Of alpha, what this look and the next one may use, and how many claims would share it."""
-
-    spending: float
-    following: float
-    undecided: int  # claims among which Holm's correction still divides it
-
-
 def judged(
-    finding: Finding, p_adjusted: Tests, looks: Looks, registration: Any, evidence: Evidence
+    finding: Finding, p_adjusted: Tests, undecided: int, registration: Any, evidence: Evidence
 ) -> dict[str, Any]:
-    """The entry of a claim in verdict.json."""
+    """The entry of a claim in verdict.json; `undecided` claims share alpha by Holm's correction."""
     claim = finding.claim
     older, exploratory = age(finding.runs, registration)
     entry = {key: claim[key] for key in KEPT}
@@ -46,7 +38,7 @@ def judged(
     if isinstance(finding.found, Exact):
         entry |= _exact(claim, finding.found)
     else:
-        entry |= _effect(finding, p_adjusted, looks, control(claim, evidence))
+        entry |= _effect(finding, p_adjusted, undecided, control(claim, evidence))
     return entry | {
         "arms": names(claim),
         "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
@@ -88,24 +80,25 @@ def _exact(claim: Claim, found: Exact) -> dict[str, Any]:
 
 
 def _effect(
-    finding: Finding, p_adjusted: Tests, looks: Looks, held: Control | None
+    finding: Finding, p_adjusted: Tests, undecided: int, held: Control | None
 ) -> dict[str, Any]:
     claim, found, paired = finding.claim, finding.found, finding.paired
     assert not isinstance(found, Exact)
     kind = kind_of(claim)
-    decision = kind.decide(p_adjusted, looks.spending * claim["alpha"])
+    decision = kind.decide(p_adjusted, claim["alpha"])
     open_ = decision.status == INCONCLUSIVE
-    shared = claim["alpha"] / (looks.undecided if open_ else 1)
+    shared = claim["alpha"] / (undecided if open_ else 1)
     decidable = not finding.problem
-    least = kind.detectable(claim, found, looks.spending * shared) if decidable else None
+    share = 2 * nominal(shared / 2, found.looks)  # of alpha, at this look
+    least = kind.detectable(claim, found, share) if decidable else None
     more = decidable and (open_ or decision.grade == THERE)
-    plans = kind.seeds_needed(claim, found, looks.following * shared) if more else {}
+    plans = kind.seeds_needed(claim, found, shared) if more else {}
     turns = kind.turns(found, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
     alone = kind.decide(scaled, claim["alpha"])
     said = wording.sentence(claim, found, decision, least, plans, held)
     if alone != decision:
-        said += f" Uncorrected for the file's other claims and for earlier looks it is {alone}."
+        said += f" Uncorrected for the file's other claims it is {alone}."
     said += wording.sensitivity(claim, turns)
     entry = {
         "verdict": decision.status,
@@ -114,7 +107,7 @@ def _effect(
         "interval": _bounded(found.interval(1 - claim["alpha"])),
         "p": finding.p,
         "p_adjusted": p_adjusted,
-        "p_look": {one: min(1.0, p / looks.spending) for one, p in scaled.items()},
+        "p_look": scaled,
         "seeds": paired.seeds if paired else [],
         "pairs": found.pairs,
         "differences": paired.differences.tolist() if paired else [],
@@ -127,6 +120,8 @@ def _effect(
         "sensitivity": _bands(turns),
         "sentence": said if decidable else f"{finding.problem}: {decision}.",
     }
+    if found.looks != ONCE:
+        entry["information"] = list(found.looks)
     if SUPPORTED in kind.whole:
         entry["interval_equivalence"] = _bounded(found.interval(1 - 2 * claim["alpha"]))
     if kind.controlled:

@@ -17,6 +17,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+from ablate.study.spending import ONCE, Fractions, repeated
+
 GRID = 201
 DIGITS = 9  # statistics that agree to this many digits are ties
 STEPS = 20  # of bisection: the ends are exact to 2e-6
@@ -32,6 +34,7 @@ class Rates:
     of_first: int
     second: int
     of_second: int
+    looks: Fractions = ONCE  # those that were taken, this one last
 
     @property
     def effect(self) -> float:
@@ -57,18 +60,22 @@ class Rates:
         """One-sided p-value against the hypothesis that the true difference is at most x."""
         if not self.known:
             return 1.0
-        return float(p_values(self.of_first, self.of_second, x)[self.first, self.second])
+        found = float(p_values(self.of_first, self.of_second, x)[self.first, self.second])
+        return repeated(found, self.looks)
 
     def p_at_least(self, x: float) -> float:
         """One-sided p-value against the hypothesis that the true difference is at least x."""
-        return Rates(self.second, self.of_second, self.first, self.of_first).p_at_most(-x)
+        return self._mirrored.p_at_most(-x)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Two-sided interval: the differences that neither one-sided test rejects."""
         if not self.known:
             return -math.inf, math.inf
-        mirrored = Rates(self.second, self.of_second, self.first, self.of_first)
-        return self._lower((1 - level) / 2), -mirrored._lower((1 - level) / 2)
+        return self._lower((1 - level) / 2), -self._mirrored._lower((1 - level) / 2)
+
+    @property
+    def _mirrored(self) -> "Rates":
+        return Rates(self.second, self.of_second, self.first, self.of_first, self.looks)
 
     def _lower(self, tail: float) -> float:
         low, high = -1.0, self.effect

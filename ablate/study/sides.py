@@ -40,6 +40,13 @@ def sides(claim: Claim, evidence: Evidence) -> list[Side]:
     return _shared(found, evidence.study["factors"])
 
 
+def ended_in(sides: list[Side]) -> set[int]:
+    """Seeds that every arm has runs of, none of them failed."""
+    shared = set.intersection(*(set(side.runs) for side in sides)) if sides else set()
+    runs = [run for side in sides for found in side.runs.values() for run in found]
+    return shared - {run["seed"] for run in runs if run["status"] == "failed"}
+
+
 def has(run: Run, levels: Levels) -> bool:
     """Whether a run has these levels."""
     return all(key in run["levels"] and run["levels"][key] == v for key, v in levels.items())

@@ -7,12 +7,11 @@ factors and the declared nuisances, they train differently, and what is judged i
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
@@ -22,6 +21,7 @@ from ablate.model.base import Model
 from ablate.seeding import seed_dropout, seed_of
 from ablate.study.sides import ContrastError, slope
 from ablate.sweep.cell import SEEDS, Cell
+from ablate.sweep.leaves import leaves
 from ablate.sweep.metrics import check_metric, metric_names
 from ablate.task.base import Task
 from ablate.train.run import make_model, make_parts
@@ -128,30 +128,16 @@ def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
 def _check_fixed(arms: list[Cell], study: dict[str, Any]) -> None:
     """What differs between two arms must lie below a factor or a nuisance."""
     free = [key.replace("/", ".") for key in _free(study)]
-    leaves = [_leaves(arm.task_config()) for arm in arms]
-    for arm, own in zip(arms[1:], leaves[1:], strict=True):
-        for key in leaves[0].keys() | own.keys():
-            differs = leaves[0].get(key) != own.get(key)
+    found = [leaves(arm.task_config()) for arm in arms]
+    for arm, own in zip(arms[1:], found[1:], strict=True):
+        for key in found[0].keys() | own.keys():
+            differs = found[0].get(key) != own.get(key)
             if differs and not any(key == f or key.startswith(f"{f}.") for f in free):
                 raise UserError(
                     f"the arms {arms[0].label} and {arm.label} differ in {key} as well "
-                    f"({leaves[0].get(key)}, {own.get(key)}), which is neither a factor nor a "
+                    f"({found[0].get(key)}, {own.get(key)}), which is neither a factor nor a "
                     "nuisance of the study"
                 )
-
-
-def _leaves(config: DictConfig) -> dict[str, Any]:
-    # not resolved: what follows from another key is no difference of its own
-    plain: Any = OmegaConf.to_container(config, resolve=False)
-    return dict(_walk(plain, ""))
-
-
-def _walk(node: Any, path: str) -> Iterable[tuple[str, Any]]:
-    if not isinstance(node, dict):
-        yield path, node
-        return
-    for key, value in node.items():
-        yield from _walk(value, f"{path}.{key}" if path else str(key))
 
 
 def _check_training(arms: list[Cell], data: dict[int, TextData]) -> None:

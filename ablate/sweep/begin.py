@@ -8,10 +8,11 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.precision import AUTO, settle
 from ablate.errors import UserError
 from ablate.record.files import check_name
+from ablate.study.book import register
 from ablate.study.claim import check_study
 from ablate.study.command import command
-from ablate.study.registration import register
 from ablate.study.seal import write_about
+from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
 
 LAUNCHER = "ablate_launcher"
@@ -36,7 +37,8 @@ def begin(config: DictConfig) -> None:
     registration: dict[str, Any] = {}
     if study is not None:
         check_study(study)
-        registration = register(Path(config.paths.results), config.name, study, about)
+        results, experiments = Path(config.paths.results), Path(config.paths.experiments)
+        registration = register(results, experiments, asked(config, study, about))
     registration["command"] = command(config.hydra.overrides.task, "-m")
     said = {
         "name": config.name,

@@ -1,6 +1,5 @@
 """The end of a sweep: its table and, where it has a study, its verdicts and its report."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from rich.markup import escape
 from ablate.record.files import write_text
 from ablate.study.evidence import Evidence
 from ablate.study.gather import gather
-from ablate.study.registration import look
+from ablate.study.pool import looked
 from ablate.study.table import as_markdown, as_rich, rows
 
 OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
@@ -30,7 +29,8 @@ def end(config: DictConfig) -> int:
     console.print(as_rich(evidence.name, arms, asked))
     write_text(sweep / "table.md", as_markdown(arms))
     if config.study is not None:
-        _judge(config, _counted(config, evidence), console)
+        results, experiments = Path(config.paths.results), Path(config.paths.experiments)
+        _judge(config, looked(results, experiments, sweep, evidence), console)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
     for run in failed:
         console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", markup=False)
@@ -39,16 +39,6 @@ def end(config: DictConfig) -> int:
     if config.logger is not None and any(runs.glob(f"*/{OFFLINE}")):
         console.print(f"W&B was offline; to send its runs: wandb sync {runs / '*' / OFFLINE}")
     return len(failed)
-
-
-def _counted(config: DictConfig, evidence: Evidence) -> Evidence:
-    """The evidence with this look at its runs counted and written down."""
-    seeds = sorted({run["seed"] for run in evidence.runs if run["status"] != "failed"})
-    begun = dict(evidence.registration)
-    command = begun.pop("command")
-    regime = {k: v for k, v in evidence.regime.items() if k != "test_sentences"}
-    counted = look(Path(config.paths.results), evidence.name, begun, regime, seeds)
-    return replace(evidence, registration={**counted, "command": command})
 
 
 def _judge(config: DictConfig, evidence: Evidence, console: Console) -> None:

@@ -65,14 +65,6 @@ def test_where_sentences_are_too_few_no_seeds_are_enough(claim, translated, evid
     assert "supported takes more test sentences, not seeds, where" in found["sentence"]
 
 
-def test_the_next_look_has_less_of_alpha(claim, arms, evidence):
-    plans = [
-        only(evidence(arms(*CLOSE), claim(margin=0.3), seeds=seeds))["seeds_needed"]["supported"]
-        for seeds in (5, 4)  # one more than there are, which is no further look; and as many
-    ]
-    assert plans[0]["seeds"] < plans[1]["seeds"]
-
-
 @pytest.mark.parametrize(
     ("low", "said"),
     [
@@ -158,7 +150,7 @@ def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
     alone = [only(evidence(arms(*CLOSE), one))["verdict"] for one in claims]
     assert alone[2:] == ["refuted", "refuted"]
     for entry, before in zip(found, alone, strict=True):
-        told = f"Uncorrected for the file's other claims and for earlier looks it is {before}."
+        told = f"Uncorrected for the file's other claims it is {before}."
         assert (told in entry["sentence"]) == (entry["verdict"] != before)
     assert [entry["verdict"] for entry in found] == [
         "refuted" if p <= 0.05 else "inconclusive" for p in adjusted
@@ -219,26 +211,34 @@ def test_what_makes_a_verdict_exploratory(
     assert found["claims"][0]["exploratory"] == found["exploratory"] == exploratory
 
 
+LUCKY = ([2.5, 1.8, 3.3, 3.1, 3.4], [1.0, 2.0, 1.8, 2.1, 2.0])  # 2 p = .02
+
+
 @pytest.mark.parametrize(
-    ("looks", "planned", "verdict", "spent"),
+    ("seen", "planned", "verdict", "spent", "exploratory"),
     [
-        (0, 3, "supported", 0.05),  # the first look, on however many seeds
-        (1, 5, "supported", 0.05),  # the same plan once more
-        (1, 3, "inconclusive", 0.0625),
-        (4, 3, "inconclusive", 0.05 * (1.5 - 1 / 32)),
+        ([], 5, "supported", 0.05, False),
+        ([], 3, "supported", 0.05, False),  # the first look, on however many seeds
+        ([], 10, "inconclusive", 0.0031, False),  # half of the plan
+        ([[0, 1], [0, 1, 2, 3]], 5, "supported", 0.05, False),
+        ([[0, 1, 2]], 10, "inconclusive", 0.0031, False),
+        ([[0, 1, 2]], 3, "supported", 0.05, True),  # alpha was spent at three
     ],
 )
-def test_looks_beyond_the_plan_spend_alpha(claim, arms, evidence, looks, planned, verdict, spent):
-    runs = arms([2.1, 2.4, 2.6, 3.1, 2.9], [1.0, 2.0, 1.8, 2.1, 2.0])  # p = .003
-    runs = [dict(one) for one in runs]
-    for one, shift in zip(runs[5:], (0.4, -0.6, 0.7, 0.0, 0.5), strict=True):
-        one["metrics"] = {**one["metrics"], "test/nll": one["metrics"]["test/nll"] - shift}
-    asked = claim(margin=0.0)
-    found = conclude(evidence(runs, asked, registration={"looks": looks}, seeds=planned))
-    assert 0.0125 < 2 * found["claims"][0]["p"]["supported"] < 0.05
-    assert found["claims"][0]["verdict"] == verdict
-    assert found["alpha_spent"] == pytest.approx(spent)
-    assert any("look" in caveat for caveat in found["caveats"]) == (spent > 0.05)
+def test_looks_spend_alpha(claim, arms, evidence, seen, planned, verdict, spent, exploratory):
+    tried = ["all of alpha was spent"] if exploratory else []
+    book = {"looks": len(seen), "asked": {"c": {"looks": seen, "tried": tried, "regimes": 2}}}
+    of = evidence(arms(*LUCKY), claim(margin=0.0), registration=book, seeds=planned)
+    found = conclude(of)
+    (one,) = found["claims"]
+    assert (one["verdict"], one["exploratory"]) == (verdict, exploratory)
+    assert found["alpha_spent"] == pytest.approx(spent, abs=1e-4)
+    assert (one["interval"][0] > 0) == (verdict == "supported")  # a repeated interval agrees
+    assert one["p_look"]["supported"] == pytest.approx(2 * one["p"]["supported"])
+    told = " ".join(found["caveats"])
+    assert "c: its question was also asked in 2 other regimes." in told
+    assert ("c: exploratory, since its question was asked before: all of" in told) == exploratory
+    assert ("look" in told) == (one.get("information") is not None)
 
 
 def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evidence):

@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
     from ablate.report.write import write_files
+    from ablate.study.book import copy_book
     from ablate.study.conclude import conclude
     from ablate.sweep.end import announce
 
@@ -51,6 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         with writing(target):
             if arguments.to:
                 evidence.save(target)
+                copy_book(Path(arguments.source), target)
             write_files(evidence, verdict, target)
     console = Console()
     if warning := slice_warning(verdict):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablate.study.estimate import Estimate
+from ablate.study.spending import Fractions
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Ladder:
     def levels_of_noise(self) -> str:
         """What the intervals cover."""
         return self.told.levels_of_noise
+
+    @property
+    def looks(self) -> Fractions:
+        """The looks that were taken, this one last."""
+        return self.told.looks
 
     def interval(self, level: float) -> tuple[float, float]:
         """Two-sided interval of the difference that is told."""

@@ -11,9 +11,10 @@ from ablate.study.contrast import contrast
 from ablate.study.evidence import Evidence
 from ablate.study.kind.base import POWER, Claim, Finding, check_arms
 from ablate.study.kind.superiority import Superiority
+from ablate.study.looks import looks_of
 from ablate.study.outcome import UNSTABLE
 from ablate.study.rates import Rates, p_values
-from ablate.study.sides import sides
+from ablate.study.sides import ended_in, sides
 from ablate.study.verdict import AT_LEAST
 
 
@@ -65,11 +66,12 @@ class Stability(Superiority):
 def rates(claim: Claim, evidence: Evidence) -> Rates:
     """Runs that went wrong in each arm, paired or not; the arm whose share counts as plus first."""
     counts = []
-    for side in sorted(sides(claim, evidence), key=lambda side: -side.weight):
+    arms = sides(claim, evidence)
+    for side in sorted(arms, key=lambda side: -side.weight):
         ended = [r for runs in side.runs.values() for r in runs if r["status"] != "failed"]
         wrong = sum(run["status"] in UNSTABLE[claim["metric"]] for run in ended)
         counts += [wrong, len(ended)]
-    return Rates(*counts)
+    return Rates(*counts, looks_of(claim, evidence, ended_in(arms)))
 
 
 def _shown(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:

@@ -1,0 +1,201 @@
+"""The book of what was started and looked at for each question, whatever its study was called.
+
+results/book.jsonl has a line for every sweep that begins: its question (which arms in which metric,
+ablate.study.book.question), the rule of each claim, the settings that are no factor, the seeds. It
+has another for every look, with the seeds that it saw and those that failed. Lines are only ever
+added. experiments/NAME/book.jsonl is what was known when that evidence was committed, and is read
+as well. A question is asked in a regime (data, size, budget, device); what was asked in others is
+counted and stands beside the verdict. Exact claims leave nothing to chance and are not booked.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.record.files import append_line, write_text
+from ablate.study.registration import digest
+from ablate.study.seal import read_parts
+
+BOOK = "book.jsonl"
+SIDES = ("where", "minus", "over")
+RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
+OF_STUDY = ("seeds", "tune")
+Claim = dict[str, Any]
+Rule = dict[str, Any]
+Seed = tuple[int, int]  # replicate and seed
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that was begun; `folder` is relative to that of all results."""
+
+    name: str
+    time: float
+    folder: str
+    study: str  # its hash
+    regime: dict[str, Any]
+    settings: dict[str, Any]
+    replicate: int
+    seeds: list[int]
+    questions: dict[str, list[Rule]]
+
+    @property
+    def planned(self) -> set[Seed]:
+        """The seeds that it was begun with."""
+        return {(self.replicate, seed) for seed in self.seeds}
+
+    def same(self, other: "Sweep") -> bool:
+        """Whether it makes the same runs."""
+        alike = not differences(self.settings, other.settings)
+        return alike and self.planned == other.planned
+
+
+@dataclass(frozen=True)
+class Look:
+    """A conclusion: the seeds that ended, and those that failed."""
+
+    folder: str
+    time: float
+    seeds: list[Seed]
+    failed: list[Seed]
+
+
+@dataclass(frozen=True)
+class Book:
+    """All lines, in the order of their times, and where committed evidence of sweeps lies."""
+
+    sweeps: list[Sweep]
+    looks: list[Look]
+    kept: dict[str, Path]  # evidence by the folder of its sweep
+
+    @classmethod
+    def read(cls, results: Path, experiments: Path) -> "Book":
+        """Read the book of these results, and those that were committed."""
+        copies = sorted(experiments.glob(f"*/{BOOK}"))
+        texts = [text for path in (results / BOOK, *copies) for text in _lines(path)]
+        found = [one for text in dict.fromkeys(texts) if (one := _parsed(text)) is not None]
+        found.sort(key=lambda one: one.time)
+        return cls(
+            [one for one in found if isinstance(one, Sweep)],
+            [one for one in found if isinstance(one, Look)],
+            {_sweep_of(path.parent): path.parent for path in copies},
+        )
+
+    def of(self, folder: str) -> Sweep:
+        """The sweep that was begun in a folder, the last time that it was."""
+        return [sweep for sweep in self.sweeps if sweep.folder == folder][-1]
+
+    def asking(self, question: str, regime: dict[str, Any]) -> list[Sweep]:
+        """All sweeps for a question in a regime."""
+        return [s for s in self.sweeps if s.regime == regime and question in s.questions]
+
+    def before(self, own: Sweep, question: str, rule: Rule) -> list[Sweep]:
+        """Those that were begun before the first one like `own` under this rule."""
+        asked = self.asking(question, own.regime)
+        first = min(s.time for s in asked if s.same(own) and rule in s.questions[question])
+        return [s for s in asked if s.time < first]
+
+    def seen(self, sweeps: Iterable[Sweep]) -> list[set[Seed]]:
+        """The seeds of every look at some sweeps, each once, in the order of the looks."""
+        folders = {sweep.folder for sweep in sweeps}
+        found = [set(look.seeds) for look in self.looks if look.folder in folders]
+        return [seeds for i, seeds in enumerate(found) if seeds not in found[:i]]
+
+    def registration(self, own: Sweep) -> dict[str, Any]:
+        """When this form of a study was first begun in this regime, whatever its name.
+
+        `earlier` are the other forms before it, of this name or with one of its questions.
+        """
+        forms: dict[str, float] = {}
+        for one in self.sweeps:
+            related = one.name == own.name or one.questions.keys() & own.questions.keys()
+            if one.regime == own.regime and related:
+                forms.setdefault(one.study, one.time)
+        first = forms[own.study]
+        earlier = [form for form, when in forms.items() if when < first]
+        return {"hash": own.study, "time": first, "earlier": earlier, "sweep": own.folder}
+
+    def about(self, own: Sweep) -> list[str]:
+        """All lines about the questions of a sweep, in every regime."""
+        sweeps = [s for s in self.sweeps if s.questions.keys() & own.questions.keys()] or [own]
+        folders = {sweep.folder for sweep in sweeps}
+        looks = [look for look in self.looks if look.folder in folders]
+        return [_line(one) for one in sorted([*sweeps, *looks], key=lambda one: one.time)]
+
+
+def register(results: Path, experiments: Path, sweep: Sweep) -> dict[str, Any]:
+    """Write a sweep down, and return the registration of its study."""
+    write(results, sweep)
+    return Book.read(results, experiments).registration(sweep)
+
+
+def write(results: Path, one: Sweep | Look) -> None:
+    """Add a line to the book."""
+    results.mkdir(parents=True, exist_ok=True)
+    append_line(results / BOOK, _line(one))
+
+
+def copy_book(sweep: Path, target: Path) -> None:
+    """Put the lines about the questions of a sweep beside evidence that is kept."""
+    if (sweep / BOOK).exists():
+        write_text(target / BOOK, (sweep / BOOK).read_text())
+
+
+def questions(study: dict[str, Any]) -> dict[str, list[Rule]]:
+    """The rules of a study's claims by their question."""
+    found: dict[str, list[Rule]] = {}
+    for claim in study["claims"]:
+        if claim["kind"] != "exact":
+            found.setdefault(question(claim), []).append(rule(claim, study))
+    return found
+
+
+def question(claim: Claim) -> str:
+    """Which arms a claim compares, whichever it calls the treatment, and in which metric."""
+    arms = sorted(json.dumps(claim[arm], sort_keys=True) for arm in ("treatment", "baseline"))
+    return digest([arms, claim["metric"], *(claim[side] for side in SIDES)])
+
+
+def rule(claim: Claim, study: dict[str, Any]) -> Rule:
+    """What decides a claim."""
+    return {key: claim[key] for key in RULE} | {key: study[key] for key in OF_STUDY}
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What two have in common and is not the same; keys that one lacks came with other code."""
+    return [
+        f"{key} was {before[key]} and is {now[key]}"
+        for key in before
+        if key in now and before[key] != now[key]
+    ]
+
+
+def _line(one: Sweep | Look) -> str:
+    return json.dumps({"what": type(one).__name__.lower(), **asdict(one)}, sort_keys=True)
+
+
+def _parsed(text: str) -> Sweep | Look | None:
+    """What a line says; one that a killed process left unfinished is passed over."""
+    try:
+        line = json.loads(text)
+        if line.pop("what") == "sweep":
+            return Sweep(**line)
+        line |= {key: [(r, s) for r, s in line[key]] for key in ("seeds", "failed")}
+        return Look(**line)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def _sweep_of(folder: Path) -> str:
+    """The folder of the sweep whose evidence lies beside a committed book; "" without evidence."""
+    try:
+        return str(read_parts(folder)["registration"].get("sweep", ""))
+    except UserError:
+        return ""

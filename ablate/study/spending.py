@@ -1,0 +1,95 @@
+"""How much of alpha a look may use: spending of O'Brien-Fleming type.
+
+Whoever looks at the seeds that are there and goes on when the answer does not please errs more
+often than alpha. So alpha is spent along the way: f(t) of it when the share t of the planned seeds
+is in,
+
+    f(t; a) = 2 - 2 Phi(z_(a/2) / sqrt t),
+
+little at first, all of it at the end, whatever the number and the times of the looks. The bound of
+a look follows from those before it, by integrating the density of the tests that went on (Armitage,
+McPherson & Rowe 1969). Tests are one-sided; that another test may stop a study, or futility, only
+makes errors rarer (non-binding). p-values are turned into *repeated* p-values: the level at which
+this look would just have decided. They are compared with alpha as others are, so Holm's correction
+over them is Maurer & Bretz's graph with spending for each claim, and an interval of these levels is
+a repeated confidence interval, which holds whenever and why ever a study was stopped.
+Source: Lan & DeMets 1983, Biometrika 70, 659; Jennison & Turnbull 1989, JRSS B 51, 305;
+Maurer & Bretz 2013, Statistics in Biopharmaceutical Research 5, 311; Liu & Anderson 2008.
+Differs: t counts seeds; what the test sentences add to the error is shared by all looks, which
+makes them more alike than assumed, and errors rarer. p-values of t are used as if of z.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr, ndtri
+
+ONCE = (1.0,)  # one look, at all planned seeds
+PROBITS = np.linspace(-8.2, 3.0, 141)  # of the levels for which bounds are computed
+FAR = 8.5  # standard deviations beyond which nothing is integrated
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(96)
+HALVINGS = 60
+Fractions = tuple[float, ...]  # share of the planned seeds at each look, ascending; this look last
+Bounds = Float[np.ndarray, " levels"]
+
+
+def spent(level: float, share: float) -> float:
+    """What may be used up of a one-sided level once this share of the planned seeds is in."""
+    return level if share >= 1 else float(_spent(np.array([level]), share)[0])
+
+
+def nominal(level: float, fractions: Fractions) -> float:
+    """The one-sided level at which the last look is judged, so that all looks err with `level`."""
+    if fractions == ONCE:
+        return level
+    return float(ndtr(np.interp(ndtri(level), PROBITS, _bounds(fractions))))
+
+
+def repeated(p: float, fractions: Fractions) -> float:
+    """The one-sided level that a p-value of the last look would just have met."""
+    if fractions == ONCE:
+        return p
+    return max(p, float(ndtr(np.interp(ndtri(p), _bounds(fractions), PROBITS))))
+
+
+def _spent(level: Bounds, share: float) -> Bounds:
+    return np.asarray(2 * ndtr(ndtri(level / 2) / share**0.5))
+
+
+@lru_cache(maxsize=256)
+def _bounds(fractions: Fractions) -> Bounds:
+    """Of each level the last look's bound, as a probit of its p-value."""
+    levels = ndtr(PROBITS)
+    first, *later = fractions
+    bound = -ndtri(_spent(levels, first)) * first**0.5  # on the scale of the sum of the seeds
+    at, mass = _nodes(bound, first)
+    mass = mass * _density(at, first)
+    for before, now in zip(fractions, later, strict=False):
+        step = now - before
+        bound = _crossed(at, mass, step, _spent(levels, now) - _spent(levels, before))
+        after, width = _nodes(bound, now)
+        moved = _density(after[:, :, None] - at[:, None, :], step)
+        at, mass = after, width * np.einsum("lij,lj->li", moved, mass)
+    return np.asarray(-bound / fractions[-1] ** 0.5)
+
+
+def _nodes(bound: Bounds, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Where the sums that went on are integrated, below each bound, and the widths there."""
+    low, high = -FAR * share**0.5, np.minimum(bound, FAR * share**0.5)
+    half = (high - low)[:, None] / 2
+    return low + half * (NODES + 1), half * WEIGHTS
+
+
+def _density(x: np.ndarray, variance: float) -> np.ndarray:
+    return np.asarray(np.exp(-(x**2) / (2 * variance)) / (2 * np.pi * variance) ** 0.5)
+
+
+def _crossed(at: np.ndarray, mass: np.ndarray, step: float, wanted: Bounds) -> Bounds:
+    """The bound that the wanted share of all studies crosses at this look and at none before."""
+    low, high = np.full_like(wanted, -FAR), np.full_like(wanted, 5 * FAR)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        above = (mass * ndtr((at - middle[:, None]) / step**0.5)).sum(1) > wanted
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return (low + high) / 2

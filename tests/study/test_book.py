@@ -1,0 +1,121 @@
+"""What is written down of every sweep and look, and what that does to a verdict fished for."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ablate.calibration.fishing import CLAIM, ROUTES, Bench, Try
+from ablate.study.book import BOOK, Book, question, register, rule
+from ablate.study.looks import asked_of, looks_of
+from ablate.study.pool import looked
+from ablate.study.registration import study_hash
+
+SAID = {
+    "looks within the plan": "",
+    "more seeds than planned": "all of alpha was spent by a look at the 10 planned seeds",
+    "one seed dropped": "",
+    "two seeds dropped": "",
+    "a seed stopped by hand": "1 seed begun or seen before are not in",
+    "another replicate": "all of alpha was spent",
+    "another learning rate": "optimizer.lr was 0.0 and is 1.0",
+    "a renamed study": "all of alpha was spent",
+    "another margin": "margin was 0.0 and is 0.05",
+}
+
+
+@pytest.fixture
+def bench():
+    return Bench(np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_no_route_to_a_second_try_is_free(bench, name):
+    first, second = (bench.judged(one) for one, _ in zip(ROUTES[name](bench), "12", strict=False))
+    assert asked_of(CLAIM, first)["tried"] == []
+    tried = asked_of(CLAIM, second)["tried"]
+    assert (SAID[name] in " ".join(tried)) if SAID[name] else tried == []
+    if "dropped" in name:  # what was left out has come back, so it is the same look
+        assert {run["seed"] for run in second.runs} == set(range(10))
+        assert asked_of(CLAIM, second)["looks"] == []
+    if name == "looks within the plan":
+        assert looks_of(CLAIM, second, range(10)) == (0.25, 0.5)
+
+
+def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(bench):
+    bench.judged(Try(seeds=(0, 1), planned=4))
+    found = bench.judged(Try(seeds=(1, 2), planned=4, replicate=3))
+    assert sorted({run["seed"] for run in found.runs}) == [0, 1, 3_000_001, 3_000_002]
+    assert len({run["cell"] for run in found.runs}) == len(found.runs) == 8
+    again = bench.judged(Try(seeds=(0, 1), planned=4))  # the first, once more, after others
+    assert sorted({run["seed"] for run in again.runs}) == [0, 1]
+
+
+def test_evidence_that_is_gone_is_told(bench):
+    bench.judged(Try(seeds=(0, 1, 2), planned=4))
+    bench.kept["0"] = None
+    found = bench.judged(Try(seeds=(2, 3), planned=4))
+    assert asked_of(CLAIM, found)["tried"] == ["2 seeds begun or seen before are not in"]
+
+
+def test_words_for_a_metric_do_not_make_another_study():
+    asked = {"id": "a", "metric": "probe/gap", "tolerance": 1e-9}
+    said = {**asked, "measures": "the largest gap", "control_measures": "a shuffled copy"}
+    assert study_hash({"claims": [said], "literature": "b"}) == study_hash({"claims": [asked]})
+    assert study_hash({"claims": [{**said, "tolerance": 1e-6}]}) != study_hash({"claims": [asked]})
+
+
+def test_a_question_is_its_arms_and_its_metric():
+    turned = {**CLAIM, "treatment": CLAIM["baseline"], "baseline": CLAIM["treatment"]}
+    renamed = {**CLAIM, "id": "other", "kind": "equivalence", "margin": 1.0}
+    assert question(turned) == question(renamed) == question(CLAIM)
+    assert question({**CLAIM, "metric": "test/bleu"}) != question(CLAIM)
+    study = {"seeds": 3, "tune": None}
+    rules = [rule(one, study) for one in (CLAIM, turned, renamed)]
+    assert all(rules.count(one) == 1 for one in rules)
+
+
+@pytest.fixture
+def swept(bench, tmp_path):
+    """Begin and end a sweep in a folder of results, with files."""
+
+    def sweep(one, results="results", regime=None):
+        made = bench.judged(one)
+        own = replace(
+            bench.book.sweeps[-1], regime=regime or {}, folder=f"sweeps/{len(bench.kept)}"
+        )
+        base = tmp_path / results
+        registration = register(base, tmp_path / "experiments", own)
+        (base / own.folder).mkdir(parents=True)
+        runs = [
+            bench.run(one, arm, seed) for arm in ("treatment", "baseline") for seed in own.seeds
+        ]
+        found = replace(made, runs=runs, registration=registration)
+        return looked(base, tmp_path / "experiments", base / own.folder, found)
+
+    return sweep
+
+
+def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
+    swept(Try())
+    book = tmp_path / "results" / BOOK
+    book.write_text(book.read_text() + '{"what": "lo\n[]\n{"what": "sweep"}\n')
+    found = swept(Try(name="other", margin=1.0))
+    assert found.registration["earlier"] != []
+    (tried,) = asked_of(CLAIM, found)["tried"][:1]
+    assert tried.startswith("study of 1970-01-01, 10 seeds: margin was 0.0 and is 1.0")
+    assert len(Book.read(tmp_path / "results", tmp_path / "none").looks) == 2
+
+
+def test_a_committed_book_is_read_elsewhere(swept, tmp_path):
+    swept(Try(rate=1.0))
+    there = tmp_path / "experiments" / "mine"
+    there.mkdir(parents=True)
+    (there / BOOK).write_text((tmp_path / "results" / "sweeps" / "1" / BOOK).read_text())
+    about = {"name": "mine", "study": None, "regime": {}, "registration": {"sweep": "sweeps/1"}}
+    (there / "study.json").write_text(json.dumps(about))
+    found = swept(Try(rate=2.0), results="elsewhere")
+    assert "optimizer.lr was 1.0 and is 2.0" in asked_of(CLAIM, found)["tried"][0]
+    other = swept(Try(rate=2.0), results="third", regime={"data": "other"})
+    assert asked_of(CLAIM, other) == {"looks": [], "tried": [], "regimes": 1}

@@ -1,0 +1,40 @@
+"""What the book keeps of a sweep: its seeds, and the settings that are no factor."""
+
+import pytest
+
+from ablate.sweep.asked import asked
+from ablate.sweep.cell import plain_study
+
+
+@pytest.fixture
+def begun(compose, tmp_path):
+    def begin(*overrides, **given):
+        config = compose(
+            "+experiment=preln_vs_postln", f"paths.results={tmp_path}", hydra_node=True
+        )
+        config.hydra.sweep.dir = str(tmp_path / "sweeps" / "one")
+        config.hydra.overrides.task = list(overrides)
+        for key, value in given.items():
+            config[key] = value
+        return asked(config, plain_study(config), {"data": "toy", "threads": 2})
+
+    return begin
+
+
+@pytest.mark.parametrize(
+    ("said", "seeds"), [("seed=0,4,2", [0, 2, 4]), ("seed=7", [7]), ("n_jobs=1", [*range(12)])]
+)
+def test_seeds_are_those_of_the_sweep(begun, said, seeds):
+    assert begun(said).seeds == seeds
+
+
+def test_settings_are_what_no_factor_and_no_seed_says(begun):
+    found = begun(replicate=3)
+    assert (found.replicate, found.folder, found.regime) == (3, "sweeps/one", {"data": "toy"})
+    assert found.settings["budget.steps"] == 600
+    assert not {"seed", "replicate", "name", "optimizer.lr", "data.root"} & found.settings.keys()
+    assert not any(
+        key.startswith(("schedule", "model.residual", "paths")) for key in found.settings
+    )
+    assert not any("/" in str(value) for value in found.settings.values() if "${" not in str(value))
+    assert len(found.questions) == 4
