@@ -28,9 +28,9 @@ class Freeze(Adapt):
 
     def __call__(self, model: Model, seed: int) -> None:
         """Stop the gradient of the weights that are named."""
-        named = dict(model.named_parameters())
-        frozen = chosen("adapt.parts", self.parts, named)
-        if len(frozen) == len(named):
+        named = dict(model.named_parameters(remove_duplicate=False))
+        frozen = {named[name] for name in chosen("adapt.parts", self.parts, named)}
+        if frozen.issuperset(named.values()):
             raise UserError(f"adapt.parts={self.parts} names every weight: nothing would train")
-        for name in frozen:
-            named[name].requires_grad_(False)
+        for parameter in frozen:
+            parameter.requires_grad_(False)

@@ -38,17 +38,21 @@ class LoRA(Adapt):
 
     def __call__(self, model: Model, seed: int) -> None:
         """Freeze the model, and add the updates."""
-        linear = {n: part for n, part in model.named_modules() if isinstance(part, nn.Linear)}
-        updated = chosen("adapt.maps", self.maps, linear)
+        every = model.named_modules(remove_duplicate=False)
+        linear = {n: part for n, part in every if isinstance(part, nn.Linear)}
+        updated: dict[nn.Linear, str] = {}
+        for name in chosen("adapt.maps", self.maps, linear):
+            # a map of several uses has several names, and is updated once
+            updated.setdefault(linear[name], name)
         model.requires_grad_(False)
-        for name in updated:
-            if self.rank > (most := min(linear[name].weight.shape)):
+        for part, name in updated.items():
+            if self.rank > (most := min(part.weight.shape)):
                 raise UserError(
                     f"adapt.rank={self.rank} is above {most}, the rank that {name} can have"
                 )
-            update = LowRank(linear[name].weight, self.rank, self.alpha / self.rank)
+            update = LowRank(part.weight, self.rank, self.alpha / self.rank)
             update.draw(torch.Generator().manual_seed(stream(seed, f"{name}.lora")))
-            parametrize.register_parametrization(linear[name], "weight", update)
+            parametrize.register_parametrization(part, "weight", update)
 
 
 class LowRank(nn.Module):

@@ -45,7 +45,7 @@ class Model(nn.Module, ABC):
     reads, one after the other.
     """
 
-    breaks: ClassVar[frozenset[Law]] = frozenset()
+    breaks: frozenset[Law] = frozenset()  # by its own settings, not those of its components
     takes: ClassVar[frozenset[type]] = frozenset({Seq2Seq})
     reads: ClassVar[dict[str, slice]] = {"encoder": slice(0, 1), "decoder": slice(-1, None)}
     head: Head

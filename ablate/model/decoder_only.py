@@ -6,8 +6,7 @@ Equation: p(x_t | x_1 .. x_{t-1}) = softmax(W h_t), h the states of a stack of c
 Source: Radford et al. 2018 (GPT); with a source in front of the target arXiv:1801.10198, and
     "language model" in arXiv:1910.10683, section 3.2.1, figure 4.
 What differs: GPT's learned positions and gelu are components to choose. The source is read causally
-    too: the "prefix LM" of the same figure lets the source's tokens see each other. The source's
-    tokens are not predicted.
+    too: `prefix_lm` lets the source's tokens see each other. The source's tokens are not predicted.
 What to expect: perplexity falls with width and depth; as a translator, somewhat below an
     encoder-decoder with as many layers on each side, which has about twice the weights.
 """
@@ -30,7 +29,8 @@ class DecoderOnly(OneStack):
     takes = frozenset({Causal, Seq2Seq})
     reads = {"decoder": slice(None)}
     name = "decoder"
-    causal = True
+    decodes = True
+    source_reads = "past"  # of the source in front of a target: past | source
 
     def forward(self, inputs: Causal | Seq2Seq) -> Float[Tensor, "B T D"]:
         """Return the states that predict what follows each token, of a pair each target token."""
@@ -47,12 +47,17 @@ class DecoderOnly(OneStack):
         """
         embedded = [self.embedding.embed_src(src), self.embedding.embed_tgt(tgt_in)]
         real = torch.cat([src, tgt_in], 1) != PAD
-        states = self.stack(torch.cat(embedded, 1), real, positions=places(real, src.size(1)))
-        return states[:, src.size(1) :]
+        n = src.size(1)
+        prefix = n if self.source_reads == "source" else 0
+        states = self.stack(torch.cat(embedded, 1), real, positions=places(real, n), prefix=prefix)
+        return states[:, n:]
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> StackCache:
         """Read the source; return what decoding remembers, `beams` rows per sentence."""
-        return self.stack.start_after(self.embedding.embed_src(src), src != PAD, beams)
+        causal = self.causal and self.source_reads == "past"
+        return self.stack.start_after(
+            self.embedding.embed_src(src), src != PAD, beams, causal=causal
+        )
 
     def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
         """Return the states that predict what follows each row's newest token."""

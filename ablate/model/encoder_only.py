@@ -23,7 +23,7 @@ class EncoderOnly(OneStack):
     takes = frozenset({Bidirectional})
     reads = {"encoder": slice(None)}
     name = "encoder"
-    causal = False
+    decodes = False
 
     def forward(self, inputs: Bidirectional) -> Float[Tensor, "B T D"]:
         """Return the states that predict each token."""

@@ -11,3 +11,6 @@ class Law(Enum):
     TARGET_PADDING = "more padding on the target changes nothing at real positions"
     STEPWISE = "decoding step by step with caches equals one parallel pass"
     INITIAL_VALUES = "parameters that it shares with the base start at the same values"
+
+
+WITHOUT_CAUSAL_MASK = frozenset({Law.NO_FUTURE, Law.STEPWISE})

@@ -16,17 +16,19 @@ from ablate.model.dropout import Rates
 from ablate.model.embedding.base import Embedding
 from ablate.model.feed_forward.base import FeedForward
 from ablate.model.head import LinearHead
+from ablate.model.laws import WITHOUT_CAUSAL_MASK
 from ablate.model.norm.base import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
+from ablate.model.projections.base import Projections
 from ablate.model.residual.base import Depth, Residual
-from ablate.model.sizes import check_positive, head_width
+from ablate.model.sizes import check_positive, head_width, shared_layers
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Sublayer
 
 
 class OneStack(Model):
-    """Embedding, stack and head; a subclass says what it reads, and whether it sees the future.
+    """Embedding, stack and head; a subclass says what it reads, and whether it decodes.
 
     Args:
         d_model: width of every layer.
@@ -35,8 +37,10 @@ class OneStack(Model):
         d_head: width of a head; None: d_model / n_heads.
         n_layers: layers.
         dropout: probability of each site.
-        position, residual, norm, attention, padding, feed_forward, embedding: factories, as those
-            of `ablate.model.transformer.Transformer`.
+        share_layers: none | pairs | all, the neighbouring layers that are one.
+        causal: whether a mask over later tokens is there in training.
+        position, residual, norm, attention, projections, padding, feed_forward, embedding:
+            factories, as those of `ablate.model.transformer.Transformer`.
         src_vocab: size of the source vocabulary.
         tgt_vocab: size of the target vocabulary.
         joint_vocab: whether both are the same vocabulary.
@@ -46,7 +50,7 @@ class OneStack(Model):
     """
 
     name: ClassVar[str]  # of the stack: encoder | decoder
-    causal: ClassVar[bool]
+    decodes: ClassVar[bool]  # whether it goes on token by token
 
     def __init__(  # noqa: PLR0913
         self,
@@ -56,11 +60,14 @@ class OneStack(Model):
         n_heads: int,
         d_head: int | None,
         n_layers: int,
+        share_layers: str,
+        causal: bool,
         dropout: Rates,
         position: Callable[..., Position],
         residual: Callable[..., Residual],
         norm: Callable[..., Norm],
         attention: Callable[..., Kernel],
+        projections: Callable[..., Projections],
         padding: Callable[..., Padding],
         feed_forward: Callable[..., FeedForward],
         embedding: Callable[..., Embedding],
@@ -69,6 +76,8 @@ class OneStack(Model):
         joint_vocab: bool,
     ) -> None:
         super().__init__()
+        self.causal = causal
+        self.breaks = frozenset() if causal else WITHOUT_CAUSAL_MASK
         check_positive(d_model=d_model, d_ff=d_ff, n_layers=n_layers)
         d_head = head_width(d_model, n_heads, d_head)
 
@@ -80,7 +89,9 @@ class OneStack(Model):
                     d_head=d_head,
                     kernel=attention(d_head=d_head, dropout=dropout.attention),
                     padding=padding(),
-                    causal=self.causal,
+                    projections=projections,
+                    causal=causal or self.decodes,
+                    look_ahead=not causal,
                 ),
                 "feed_forward": feed_forward(
                     d_model=d_model, d_ff=d_ff, dropout=dropout.feed_forward
@@ -91,14 +102,16 @@ class OneStack(Model):
         self.embedding = embedding(
             d_model=d_model, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab
         )
+        order = shared_layers(share_layers, n_layers)
         stack = Stack(
-            [layer() for _ in range(n_layers)],
+            [layer() for _ in set(order)],
+            order=order,
             d_model=d_model,
             position=position(d_model=d_model),
             residual=residual(
                 norm=partial(norm, d_model=d_model),
                 dropout=dropout.residual,
-                depth=Depth(self.name, 2 * n_layers, **depth),
+                depth=Depth(self.name, 2 * len(set(order)), **depth),
             ),
             dropout=dropout.embedding,
         )
@@ -114,9 +127,9 @@ class OneStack(Model):
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
         """Yield the attention of each layer, as "decoder.0.self"."""
-        for number, sublayer in enumerate(self.stack.sublayers[::2]):
-            assert isinstance(sublayer, SelfAttention)
-            yield f"{self.name}.{number}.self", sublayer.kernel
+        for name, part in self.stack.layers.named_modules():
+            if isinstance(part, SelfAttention):
+                yield f"{self.name}.{name.partition('.')[0]}.self", part.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
         """Yield the parameters of each layer, as "decoder.0"."""

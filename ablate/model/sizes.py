@@ -1,4 +1,4 @@
-"""Checks of the model's numbers, before anything is built."""
+"""The model's numbers, checked before anything is built."""
 
 from ablate.errors import UserError
 
@@ -27,3 +27,19 @@ def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:
             f"one of {allowed}, or set model.d_head"
         )
     return d_model // n_heads
+
+
+def shared_layers(share_layers: str, n_layers: int) -> list[int]:
+    """Return for each layer of a stack, in their order, which weights it has, counted from 0.
+
+    The last of an odd number of layers in pairs has weights of its own.
+
+    Raises:
+        UserError: `share_layers` is not none, pairs or all.
+    """
+    together = {"none": 1, "pairs": 2, "all": n_layers}
+    if share_layers not in together:
+        raise UserError(
+            f"model.share_layers is {share_layers!r}: it must be one of {tuple(together)}"
+        )
+    return [layer // together[share_layers] for layer in range(n_layers)]

@@ -20,6 +20,7 @@ class Stack(nn.Module):
 
     Args:
         layers: the sub-layers of each layer, by name.
+        order: the numbers of the layers that tokens pass, one that shares its weights repeatedly.
         d_model: width of the tokens.
         position: tells where tokens stand.
         residual: leads past the sub-layers.
@@ -33,6 +34,7 @@ class Stack(nn.Module):
         self,
         layers: Sequence[Mapping[str, Sublayer]],
         *,
+        order: Sequence[int],
         d_model: int,
         position: Position,
         residual: Residual,
@@ -44,13 +46,16 @@ class Stack(nn.Module):
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(nn.ModuleDict(dict(layer)) for layer in layers)
         self.residual = residual
+        own = [len(layer) for layer in layers]
+        self.order = list(order)
+        self.numbers = [sum(own[:i]) + j for i in order for j in range(own[i])]
         for sublayer in self.sublayers:
             sublayer.check(position)
 
     @property
     def sublayers(self) -> list[Sublayer]:
-        """All sub-layers in their order."""
-        return [cast("Sublayer", s) for layer in self.layers for s in layer.children()]
+        """All sub-layers in the order in which they act; their numbers are `numbers`."""
+        return [cast("Sublayer", s) for i in self.order for s in self.layers[i].children()]
 
     def forward(
         self,
@@ -58,21 +63,23 @@ class Stack(nn.Module):
         real: Bool[Tensor, "B L"],
         memory: Memory | None = None,
         positions: Int[Tensor, "#B L"] | None = None,
+        prefix: int = 0,
     ) -> Float[Tensor, "B L D"]:
         """Return the tokens after all layers; `real` is False at padding.
 
-        Tokens stand side by side unless `positions` says otherwise.
+        Tokens stand side by side unless `positions` says otherwise. The first `prefix` of them are
+        read by all, whatever the causal mask says.
         """
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
-        at = Place(positions, self.position, real, memory)
+        at = Place(positions, self.position, real, memory, prefix)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
         return self._run(x, at, calls)
 
     def _run(self, x: Tensor, at: Place, calls: Sequence[partial[Tensor]]) -> Tensor:
         x = to_product_dtype(self.dropout(self.position.embed(x, at.positions)))
         stream = self.residual.enter(x, at.real)
-        for i, call in enumerate(calls):
+        for i, call in zip(self.numbers, calls, strict=True):
             stream = self.residual.through(i, stream, call, at.real)
         return self.residual.leave(stream, at.real)
 
@@ -84,12 +91,15 @@ class Stack(nn.Module):
 
     @torch.no_grad()
     def start_after(
-        self, x: Float[Tensor, "M P D"], real: Bool[Tensor, "M P"], beams: int
+        self, x: Float[Tensor, "M P D"], real: Bool[Tensor, "M P"], beams: int, *, causal: bool
     ) -> "StackCache":
-        """Return the caches after a prefix that all hypotheses of a sentence share."""
+        """Return the caches after a prefix that all hypotheses of a sentence share.
+
+        Its tokens read those before them if `causal`, else each other.
+        """
         slots = Slots(len(x), beams, x.device)
         cache = StackCache(slots, [s.cache(None, slots) for s in self.sublayers])
-        slots.begin_prefix(real)
+        slots.begin_prefix(real, causal=causal)
         self._newest(x, cache)
         slots.end_prefix(real)
         return cache
@@ -112,7 +122,7 @@ class Stack(nn.Module):
         return self._run(x, at, calls)
 
     def parameters_by_layer(self) -> Iterator[list[nn.Parameter]]:
-        """Yield the parameters of each layer, those of its norms last."""
+        """Yield the parameters of each layer, those of its norms last; shared ones once."""
         norms = iter(self.residual.norms)
         for layer in self.layers:
             own = [next(norms) for _ in layer.children()]
@@ -121,8 +131,12 @@ class Stack(nn.Module):
     def adjust_initial_values(self) -> None:
         """Multiply the initial values of the sub-layers as the residual asks for."""
         for layer in self.layers:
-            for name, parameter in layer.named_parameters():
-                if (gain := self.residual.gain(name)) != 1:
+            gains: dict[nn.Parameter, float] = {}
+            # a matrix of several uses has several names
+            for name, parameter in layer.named_parameters(remove_duplicate=False):
+                gains[parameter] = min(self.residual.gain(name), gains.get(parameter, torch.inf))
+            for parameter, gain in gains.items():
+                if gain != 1:
                     parameter.mul_(gain)
 
 

@@ -30,6 +30,7 @@ class Place(NamedTuple):
     position: Position  # the stack's, for attention that positions act in
     real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
     memory: Memory | None  # what a decoder reads; in decoding, caches have what they need of it
+    prefix: int = 0  # the first tokens, that all may read; in decoding, slots know
 
 
 @runtime_checkable
@@ -75,14 +76,15 @@ class Slots:
         self.new = slice(0, 0)  # the slots of this step
         self.positions: Int[Tensor, "#M N"] = self.before  # where the tokens of this step stand
 
-    def begin_prefix(self, real: Bool[Tensor, "M P"]) -> None:
-        """Let every token of the prefix read itself and those before it, padding left out."""
+    def begin_prefix(self, real: Bool[Tensor, "M P"], *, causal: bool) -> None:
+        """Let every token of the prefix read all, or itself and those before; no padding."""
         length = real.size(1)
         self.first = -(-length // VECTOR) * VECTOR
         self.new = slice(0, length)
         self.positions = torch.arange(length, device=real.device)[None]
-        causal = torch.ones(length, length, dtype=torch.bool, device=real.device).tril()
-        self.reads = F.pad(real[:, None] & causal, (0, self.first + self.room - length))
+        pairs = torch.ones(length, length, dtype=torch.bool, device=real.device)
+        pairs = real[:, None] & (pairs.tril() if causal else pairs)
+        self.reads = F.pad(pairs, (0, self.first + self.room - length))
 
     def end_prefix(self, real: Bool[Tensor, "M P"]) -> None:
         """Let every hypothesis read the prefix."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -19,11 +20,13 @@ from ablate.model.dropout import Rates
 from ablate.model.embedding.base import Embedding
 from ablate.model.feed_forward.base import FeedForward
 from ablate.model.head import LinearHead
+from ablate.model.laws import WITHOUT_CAUSAL_MASK
 from ablate.model.norm.base import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
+from ablate.model.projections.base import Projections
 from ablate.model.residual.base import Depth, Residual
-from ablate.model.sizes import check_positive, head_width
+from ablate.model.sizes import check_positive, head_width, shared_layers
 from ablate.model.stack import Stack, StackCache
 from ablate.model.sublayer import Memory, Sublayer
 
@@ -35,6 +38,7 @@ class Own:
     attention: Callable[..., Kernel] | None
     padding: Callable[..., Padding] | None
     position: Callable[..., Position] | None = None
+    projections: Callable[..., Projections] | None = None
 
 
 class Transformer(Model):
@@ -48,8 +52,10 @@ class Transformer(Model):
         n_layers: layers of the encoder.
         n_decoder_layers: layers of the decoder.
         dropout: probability of each site.
-        position, residual, norm, attention, padding, feed_forward, embedding: factories, called
-            once per use; the seam of each is the `base.py` of its folder.
+        share_layers: none | pairs | all, the neighbouring layers of a stack that are one.
+        causal: whether the decoder trains with a mask over later tokens.
+        position, residual, norm, attention, projections, padding, feed_forward, embedding:
+            factories, called once per use; the seam of each is the `base.py` of its folder.
         encoder, decoder: what self-attention and positions of a stack have in their place.
         cross: the same of cross-attention, in which positions do not act.
         src_vocab: size of the source vocabulary.
@@ -69,11 +75,14 @@ class Transformer(Model):
         d_head: int | None,
         n_layers: int,
         n_decoder_layers: int,
+        share_layers: str,
+        causal: bool,
         dropout: Rates,
         position: Callable[..., Position],
         residual: Callable[..., Residual],
         norm: Callable[..., Norm],
         attention: Callable[..., Kernel],
+        projections: Callable[..., Projections],
         padding: Callable[..., Padding],
         feed_forward: Callable[..., FeedForward],
         embedding: Callable[..., Embedding],
@@ -85,34 +94,32 @@ class Transformer(Model):
         joint_vocab: bool,
     ) -> None:
         super().__init__()
+        self.breaks = frozenset() if causal else WITHOUT_CAUSAL_MASK
         check_positive(
             d_model=d_model, d_ff=d_ff, n_layers=n_layers, n_decoder_layers=n_decoder_layers
         )
         d_head = head_width(d_model, n_heads, d_head)
 
-        sizes = {"d_model": d_model, "n_heads": n_heads, "d_head": d_head}
-
-        def kernel(own: Own) -> Kernel:
-            return (own.attention or attention)(d_head=d_head, dropout=dropout.attention)
-
-        def self_attention(own: Own, *, causal: bool) -> SelfAttention:
-            own_padding = (own.padding or padding)()
-            return SelfAttention(**sizes, kernel=kernel(own), padding=own_padding, causal=causal)
-
-        def cross_attention() -> CrossAttention:
-            own_padding = (cross.padding or padding)()
-            return CrossAttention(**sizes, kernel=kernel(cross), padding=own_padding)
+        def parts(own: Own) -> dict[str, Any]:
+            return {
+                **{"d_model": d_model, "n_heads": n_heads, "d_head": d_head},
+                "kernel": (own.attention or attention)(d_head=d_head, dropout=dropout.attention),
+                "padding": (own.padding or padding)(),
+                "projections": own.projections or projections,
+            }
 
         def encoder_layer() -> dict[str, Sublayer]:
             return {
-                "self_attention": self_attention(encoder, causal=False),
+                "self_attention": SelfAttention(**parts(encoder), causal=False),
                 "feed_forward": new_feed_forward(),
             }
 
         def decoder_layer() -> dict[str, Sublayer]:
             return {
-                "self_attention": self_attention(decoder, causal=True),
-                "cross_attention": cross_attention(),
+                "self_attention": SelfAttention(
+                    **parts(decoder), causal=True, look_ahead=not causal
+                ),
+                "cross_attention": CrossAttention(**parts(cross)),
                 "feed_forward": new_feed_forward(),
             }
 
@@ -127,18 +134,22 @@ class Transformer(Model):
         self.embedding = embedding(
             d_model=d_model, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab
         )
+        order = shared_layers(share_layers, n_layers)
         self.encoder = Stack(
-            [encoder_layer() for _ in range(n_layers)],
+            [encoder_layer() for _ in set(order)],
+            order=order,
             d_model=d_model,
             position=(encoder.position or position)(d_model=d_model),
-            residual=new_residual(depth=Depth("encoder", 2 * n_layers, **layers)),
+            residual=new_residual(depth=Depth("encoder", 2 * len(set(order)), **layers)),
             dropout=dropout.embedding,
         )
+        order = shared_layers(share_layers, n_decoder_layers)
         self.decoder = Stack(
-            [decoder_layer() for _ in range(n_decoder_layers)],
+            [decoder_layer() for _ in set(order)],
+            order=order,
             d_model=d_model,
             position=(decoder.position or position)(d_model=d_model),
-            residual=new_residual(depth=Depth("decoder", 3 * n_decoder_layers, **layers)),
+            residual=new_residual(depth=Depth("decoder", 3 * len(set(order)), **layers)),
             dropout=dropout.embedding,
         )
         self.head = LinearHead(self.embedding.output_weight)
@@ -173,7 +184,7 @@ class Transformer(Model):
         return {"source": min(sources, default=None), "target": self.decoder.position.longest}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield every attention, as "encoder.0.self" and "decoder.0.cross"."""
+        """Yield every attention, as "encoder.0.self" and "decoder.0.cross"; shared ones once."""
         for stack in ("encoder", "decoder"):
             for name, part in getattr(self, stack).layers.named_modules():
                 if isinstance(part, MultiHeadAttention):

@@ -20,7 +20,7 @@ class ParameterCount(Probe):
         """Return the counts; `block_excess` is 0 when the head count does not matter."""
         blocks = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
         sizes = {sum(p.numel() for p in block.parameters()) for block in blocks}
-        d_model = blocks[0].query.in_features
+        d_model = blocks[0].d_model
         return {
             "attention_block": float(max(sizes)),
             "attention_all": float(sum(p.numel() for b in blocks for p in b.parameters())),

@@ -27,14 +27,14 @@ every_adapt = pytest.mark.parametrize("level", ADAPTS)
 
 
 @functools.cache
-def model_config(embedding):
+def model_config(*overrides):
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        return hydra.compose("config", [*SIZES, f"model/embedding={embedding}"]).model
+        return hydra.compose("config", [*SIZES, *overrides]).model
 
 
-def made(embedding="separate"):
+def made(embedding="separate", *overrides):
     """A model before its adaptation."""
-    config = model_config(embedding)
+    config = model_config(f"model/embedding={embedding}", *overrides)
     model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True).eval()
     initialise(model, 1)
     return model
@@ -151,6 +151,36 @@ def test_lora_trains_its_two_matrices_alone():
         re.search(r"\.(query|value)\.parametrizations\.weight\.0\.[ab]$", name)
         for name in trained(model)
     )
+
+
+@pytest.mark.parametrize(
+    ("level", "maps", "updates"),
+    [
+        ("tied", ["query", "value"], 1),
+        ("keys_are_values", ["query", "value"], 2),
+        ("grouped", ["key"], 1),
+        ("one_set", ["query"], 1),
+    ],
+)
+@torch.no_grad()
+def test_lora_updates_what_uses_or_heads_share_once(level, maps, updates):
+    model, plain = (made("separate", f"model/projections={level}") for _ in range(2))
+    shake(adapt(model, "lora", rank=2, maps=maps))
+    assert len(trained(model)) == 2 * updates * 3  # two matrices in each of three attentions
+    for name, part in model.named_modules():
+        if hasattr(part, "parametrizations"):
+            plain.get_submodule(name).weight.copy_(part.weight)
+    torch.testing.assert_close(logits(model), logits(plain))
+    torch.testing.assert_close(stepwise(model), stepwise(plain))
+    assert not torch.equal(logits(model), logits(made("separate", f"model/projections={level}")))
+
+
+def test_shared_layers_have_one_adapter_each():
+    one, three = (
+        adapt(made("separate", f"model.n_layers={n}", "model.share_layers=all"), "adapters")
+        for n in (1, 3)
+    )
+    assert trained(one) == trained(three)
 
 
 def test_lora_draws_by_seed_and_name():

@@ -34,7 +34,7 @@ def test_arms_share_initial_values(variant, base, initialise):
     initialise(variant.model, 3)
     ours, theirs = values(base), values(variant.model)
     shared = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
-    assert len(shared) > 40
+    assert len(shared) > 30
     equal = all(torch.equal(ours[name], theirs[name]) for name in shared)
     assert equal == variant.keeps(Law.INITIAL_VALUES)
 

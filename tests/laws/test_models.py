@@ -8,8 +8,9 @@ from torch.nn import functional as F
 
 from ablate.config.schema import CONF
 from ablate.initial.seeded import initialise
-from ablate.model.base import Causal, Seq2Seq
+from ablate.model.base import Seq2Seq
 from ablate.model.build import build
+from ablate.model.laws import Law
 
 PAD, VOCAB = 0, 20
 # a size is a config that names another model in its defaults
@@ -94,7 +95,7 @@ def test_no_future(taken):
     changed = inputs._replace(**{kind._fields[-1]: other})
     past = (tokens != PAD)[:, :4]
     same = close(states(model, inputs)[:, :4][past], states(model, changed)[:, :4][past])
-    assert same == (kind in (Causal, Seq2Seq))
+    assert same == (Law.NO_FUTURE not in model.breaks)
 
 
 @torch.no_grad()
@@ -154,6 +155,39 @@ def test_decoding_step_by_step_equals_the_parallel_pass(level, beams):
         rows = first + torch.randint(beams, (len(history),), generator=generator)
         cache.reorder(rows)
         history = history[rows]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("setting", ["causal=false", "share_layers=pairs", "share_layers=all"])
+@pytest.mark.parametrize("level", [level for level in TRANSLATES if level != "rnn"])
+def test_a_setting_breaks_the_laws_that_the_model_then_declares(level, setting):
+    model = built(model_config(level, f"model.{setting}", "model.n_layers=3"))
+    inputs = src, tgt_in = inputs_of(Seq2Seq)
+    real = tgt_in != PAD
+    whole = states(model, inputs)
+    other = inputs._replace(tgt_in=torch.where(tgt_in == 5, 6, 5).where(real, PAD))
+    other.tgt_in[:, :4] = tgt_in[:, :4]
+    past = real[:, :4]
+    no_future = close(states(model, other)[:, :4][past], whole[:, :4][past])
+    assert no_future == (Law.NO_FUTURE not in model.breaks)
+    cache = model.start(src, 1)
+    steps = torch.stack([model.head(model.step(tokens, cache)) for tokens in tgt_in.T], 1)
+    assert close(steps[real], whole[real]) == (Law.STEPWISE not in model.breaks)
+    assert bool(model.breaks) == (setting == "causal=false")
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("level", ["decoder_only", "prefix_lm"])
+def test_a_source_in_front_is_read_as_a_whole_or_by_what_follows(level):
+    model = built(model_config(level))
+    read = []
+    model.stack.layers[0]["self_attention"].register_forward_hook(
+        lambda module, inputs, output: read.append(output)
+    )
+    inputs = inputs_of(Seq2Seq)
+    model(inputs)
+    model(inputs._replace(src=torch.cat([inputs.src[:, :3], inputs.src[:, 3:].flip(1)], 1)))
+    assert torch.equal(read[0][0, :3], read[1][0, :3]) == (level == "decoder_only")
 
 
 def test_initial_values_follow_from_the_seed(level):

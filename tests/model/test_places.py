@@ -18,6 +18,13 @@ def test_attention_of_one_kind(build_model, place):
         assert kernel == ("Uniform" if of_kind else "Fused")
 
 
+def test_projections_of_cross_attention_alone(build_model):
+    model = build_model("model/projections@model.cross.projections=tied")
+    for name, part in model.named_modules():
+        if hasattr(part, "kernel"):
+            assert (part.query is part.value) == name.endswith("cross_attention")
+
+
 @torch.no_grad()
 def test_uniform_cross_attention_reads_a_bag_and_the_decoder_an_order(build_model):
     from ablate.model.base import Seq2Seq

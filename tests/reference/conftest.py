@@ -25,11 +25,12 @@ def transformer():
     from ablate.model.norm.layer_norm import LayerNorm
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
+    from ablate.model.projections import separate
     from ablate.model.residual.post_ln import PostLN
     from ablate.model.residual.pre_ln import PreLN
     from ablate.model.transformer import Own, Transformer
 
-    def built(residual, attention):
+    def built(residual, attention, causal=True):
         kernel = {"fused": Fused, "explicit": Explicit}[attention]
         model = Transformer(
             d_model=D_MODEL,
@@ -38,11 +39,14 @@ def transformer():
             d_head=None,
             n_layers=2,
             n_decoder_layers=2,
+            share_layers="none",
+            causal=causal,
             dropout=Rates(0.0, 0.0, 0.0, 0.0, 0.0),
             position=NoPosition,
             residual={"post_ln": PostLN, "pre_ln": PreLN}[residual],
             norm=partial(LayerNorm, eps=1e-5),
             attention=partial(kernel, scale="sqrt_d_head", fill="zero_output"),
+            projections=partial(separate.Separate, output="learned"),
             padding=Columns,
             feed_forward=partial(PositionWise, activation="relu"),
             embedding=partial(Separate, scaled=True),

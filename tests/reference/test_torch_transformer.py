@@ -49,12 +49,17 @@ def torch_stacks(pre_ln):
     return encoder, nn.TransformerDecoder(nn.TransformerDecoderLayer(32, 4, 48, **layer), 2, norm)
 
 
-@pytest.mark.parametrize("attention", ["fused", "explicit"])
-@pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
-def test_outputs_and_gradients(transformer, residual, attention):
+@pytest.mark.parametrize(
+    "residual, attention, causal",
+    [
+        *((residual, a, True) for residual in ("post_ln", "pre_ln") for a in ("fused", "explicit")),
+        ("pre_ln", "fused", False),
+    ],
+)
+def test_outputs_and_gradients(transformer, residual, attention, causal):
     from ablate.model.sublayer import Memory
 
-    model = transformer(residual, attention)
+    model = transformer(residual, attention, causal)
     encoder, decoder = torch_stacks(residual == "pre_ln")
     everything = [*pairs(model.encoder, encoder), *pairs(model.decoder, decoder)]
     assert sum(ours.numel() for ours, _, _ in everything) == sum(
@@ -73,7 +78,7 @@ def test_outputs_and_gradients(transformer, residual, attention):
     their_out = decoder(
         tgt,
         their_states,
-        tgt_mask=torch.ones(5, 5, dtype=torch.bool).triu(1),
+        tgt_mask=torch.ones(5, 5, dtype=torch.bool).triu(1) if causal else None,
         tgt_key_padding_mask=~tgt_real,
         memory_key_padding_mask=~src_real,
     )

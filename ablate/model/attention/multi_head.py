@@ -1,5 +1,7 @@
 """Multi-head attention: projections, heads and a kernel (arXiv:1706.03762, section 3.2.2)."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -8,10 +10,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.model.attention.base import Kernel
-from ablate.model.linear import Linear, linear
+from ablate.model.linear import linear
 from ablate.model.padding.base import Mask, Padding
 from ablate.model.position.base import Position
+from ablate.model.projections.base import Map, Projections
+from ablate.model.projections.separate import Separate
 from ablate.model.sublayer import VECTOR, Cache, Memory, Place, Slots, Sublayer
+
+SEPARATE = partial(Separate, output="learned")
 
 Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"]]  # weight and bias of several maps
 
@@ -28,17 +34,24 @@ class MultiHeadAttention(Sublayer):
         d_head: width of one; n_heads * d_head need not be d_model.
         kernel: what attends.
         padding: says which queries and keys are masked.
+        projections: makes the maps to heads and back.
     """
 
     def __init__(
-        self, *, d_model: int, n_heads: int, d_head: int, kernel: Kernel, padding: Padding
+        self,
+        *,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        kernel: Kernel,
+        padding: Padding,
+        projections: Callable[..., Projections] = SEPARATE,
     ) -> None:
         super().__init__()
-        self.n_heads, self.d_head = n_heads, d_head
-        self.query = Linear(d_model, n_heads * d_head)
-        self.key = Linear(d_model, n_heads * d_head)
-        self.value = Linear(d_model, n_heads * d_head)
-        self.output = Linear(n_heads * d_head, d_model)
+        self.d_model, self.n_heads, self.d_head = d_model, n_heads, d_head
+        maps = projections(d_model=d_model, n_heads=n_heads, d_head=d_head)
+        self.query, self.key, self.value = maps.query, maps.key, maps.value
+        self.output = maps.output
         self.kernel = kernel
         self.padding = padding
 
@@ -53,11 +66,16 @@ class MultiHeadAttention(Sublayer):
 
     def merge(self, heads: Float[Tensor, "B H L E"]) -> Float[Tensor, "B L D"]:
         """Return the output projection of the heads, side by side."""
-        return self.output(heads.transpose(1, 2).flatten(2))
+        merged: Tensor = self.output(heads.transpose(1, 2).flatten(2))
+        return merged
 
 
 class SelfAttention(MultiHeadAttention):
-    """Tokens read each other, or with `causal` those before them."""
+    """Tokens read each other, or with `causal` those before them.
+
+    With `look_ahead` as well, whole sequences are read without the causal mask; where decoding goes
+    on step by step, there is nothing ahead to look at.
+    """
 
     def __init__(
         self,
@@ -68,11 +86,18 @@ class SelfAttention(MultiHeadAttention):
         kernel: Kernel,
         padding: Padding,
         causal: bool,
+        look_ahead: bool = False,
+        projections: Callable[..., Projections] = SEPARATE,
     ) -> None:
         super().__init__(
-            d_model=d_model, n_heads=n_heads, d_head=d_head, kernel=kernel, padding=padding
+            d_model=d_model,
+            n_heads=n_heads,
+            d_head=d_head,
+            kernel=kernel,
+            padding=padding,
+            projections=projections,
         )
-        self.causal = causal
+        self.causal, self.look_ahead = causal, look_ahead
 
     def check(self, position: Position) -> None:
         """Raise UserError where positions cannot act in these heads or this kernel."""
@@ -86,7 +111,9 @@ class SelfAttention(MultiHeadAttention):
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
         bias = at.position.bias(self.n_heads, at.positions, at.positions)
         assert at.real is not None
-        mask = self.padding.mask(at.real, at.real)._replace(causal=self.causal)
+        mask = self.padding.mask(at.real, at.real)
+        if self.causal and not self.look_ahead:
+            mask = mask.after(at.prefix, at.real)
         return self.merge(self.kernel(q, k, v, mask, bias))
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
@@ -194,7 +221,7 @@ class CrossCache:
             self.pairs = self.pairs.index_select(0, sentences)
 
 
-def pack(*linears: Linear) -> Packed:
+def pack(*maps: Map) -> Packed:
     """Return the weights of linear maps of one input, and their biases, each as one tensor."""
-    weight = torch.cat([linear.weight for linear in linears])
-    return weight, torch.cat([linear.bias for linear in linears])
+    weight = torch.cat([one.weight for one in maps])
+    return weight, torch.cat([one.bias for one in maps])

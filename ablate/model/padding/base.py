@@ -23,6 +23,14 @@ class Mask(NamedTuple):
     query_positions: Int[Tensor, "#B Q"] | None = None
     key_positions: Int[Tensor, "#B K"] | None = None
 
+    def after(self, prefix: int, real: Bool[Tensor, "B L"]) -> "Mask":
+        """Return the causal mask of tokens that all read a prefix of theirs, within this mask."""
+        if not prefix:
+            return self._replace(causal=True)
+        pairs = torch.ones(real.size(1), real.size(1), dtype=torch.bool, device=real.device).tril()
+        pairs[:, :prefix] = True
+        return self._replace(pairs=pairs[None, None])
+
     def dense(
         self, n_queries: int, n_keys: int, device: torch.device
     ) -> Bool[Tensor, "#B 1 #Q #K"] | None:

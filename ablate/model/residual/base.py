@@ -35,7 +35,7 @@ class Depth(NamedTuple):
     """How deep the stack of a residual is, and the model around it."""
 
     stack: str  # encoder | decoder
-    sublayers: int  # of this stack
+    sublayers: int  # of this stack; those that layers share count once
     encoder_layers: int  # 0 without an encoder
     decoder_layers: int  # 0 without a decoder
 
@@ -59,7 +59,7 @@ class Residual(nn.Module, ABC):
 
     @abstractmethod
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
-        """Return the stream after sub-layer number i of the stack."""
+        """Return the stream after sub-layer number i of those that `Depth` counts."""
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
         """Return the output of the stack."""

@@ -17,7 +17,7 @@ from ablate.model.laws import Law
 from ablate.model.norm.base import Norm
 from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream
 
-SMALLER = ("value.weight", "output.weight")
+SMALLER = {"feed_forward", "value", "output"}
 
 
 class DeepNorm(Residual):
@@ -35,8 +35,7 @@ class DeepNorm(Residual):
 
     def gain(self, parameter: str) -> float:
         """Return beta for what is scaled down; biases are 0 at the start whatever it is."""
-        scaled = parameter.startswith("feed_forward.") or parameter.endswith(SMALLER)
-        return self.beta if scaled else 1.0
+        return self.beta if SMALLER.intersection(parameter.split(".")) else 1.0
 
 
 def constants(depth: Depth) -> tuple[float, float]:

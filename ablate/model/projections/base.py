@@ -1,0 +1,99 @@
+"""The seam of projections: the maps from tokens to heads and back."""
+
+from abc import ABC
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ablate.errors import UserError
+from ablate.model.laws import Law
+from ablate.model.linear import Linear, linear
+
+OUTPUTS = ("learned", "identity")
+
+
+class Identity(nn.Module):
+    """The map that leaves vectors as they are, and has a matrix for products with several maps."""
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.eye(width), persistent=False)
+        self.register_buffer("bias", torch.zeros(width), persistent=False)
+
+    def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
+        """Return x."""
+        return x
+
+
+class Repeated(nn.Module):
+    """A map to a few heads, each of which stands for several neighbouring ones."""
+
+    def __init__(self, d_model: int, d_head: int, groups: int, times: int) -> None:
+        super().__init__()
+        self.group = Linear(d_model, groups * d_head)
+        self.d_head, self.times = d_head, times
+
+    @property
+    def weight(self) -> Float[Tensor, "E D"]:
+        """The matrix to all heads."""
+        return self._repeat(self.group.weight)
+
+    @property
+    def bias(self) -> Float[Tensor, " E"]:
+        """The bias of all heads."""
+        return self._repeat(self.group.bias)
+
+    def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N E"]:
+        """Return what the map makes of each x."""
+        return linear(x, self.weight, self.bias)
+
+    def adjust_initial_values(self) -> None:
+        """Give the matrix the range that it would have with a head for each of those it serves."""
+        n_out, n_in = self.group.weight.shape
+        self.group.weight.mul_(((n_in + n_out) / (n_in + n_out * self.times)) ** 0.5)
+
+    def _repeat(self, rows: Tensor) -> Tensor:
+        heads = rows.unflatten(0, (-1, self.d_head))
+        return heads.repeat_interleave(self.times, 0).flatten(0, 1)
+
+
+Map = Linear | Identity | Repeated
+
+
+class Projections(ABC):
+    """Maps of one attention; built as `projections(d_model=, n_heads=, d_head=)`.
+
+    Attention takes the four as modules of its own. One map may have several of the uses.
+    """
+
+    breaks: ClassVar[frozenset[Law]] = frozenset()
+    query: Map
+    key: Map
+    value: Map
+
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, output: str) -> None:
+        if output not in OUTPUTS:
+            raise UserError(f"model.projections.output is {output!r}: it must be one of {OUTPUTS}")
+        width = n_heads * d_head
+        self.output: Map = Linear(width, d_model)
+        if output == "identity":
+            self.output = identity("model.projections.output=identity", d_model, n_heads, d_head)
+
+
+def identity(choice: str, d_model: int, n_heads: int, d_head: int) -> Identity:
+    """Return the identity between tokens and heads.
+
+    Raises:
+        UserError: the heads side by side are not as wide as a token.
+    """
+    if n_heads * d_head != d_model:
+        raise UserError(
+            f"{choice} needs heads that are together as wide as a token, and model.n_heads="
+            f"{n_heads} of model.d_head={d_head} are not model.d_model={d_model}"
+        )
+    return Identity(d_model)

@@ -1,0 +1,55 @@
+"""Heads that share their maps.
+
+Equation: head h has the keys and values of group h // (n_heads / groups), as each other head of the
+    group has; with `queries` the queries as well.
+Source: one group arXiv:1911.02150, section 3 (multi-query attention); several arXiv:2305.13245,
+    section 2.2 (grouped-query attention).
+What differs: initial values have the range of a map to all heads, so that a shared head starts no
+    larger than one of its own. Keys and values are computed and stored for every head: decoding
+    reads as much memory as elsewhere. Level `one_set` shares queries too, which no source does.
+What to expect: slightly below separate maps (arXiv:1911.02150, table 1). With one set for all,
+    heads are equal but for dropout of their weights: one wide value, read with one set of weights.
+"""
+
+from ablate.config.limits import Count
+from ablate.errors import UserError
+from ablate.model.linear import Linear
+from ablate.model.projections.base import Projections, Repeated
+
+
+class Grouped(Projections):
+    """Maps to fewer heads, repeated.
+
+    Args:
+        d_model: width of tokens.
+        n_heads: number of heads.
+        d_head: width of one.
+        groups: sets of keys and values; it divides n_heads.
+        queries: whether heads of a group share queries as well.
+        output: learned | identity.
+
+    Raises:
+        UserError: groups that heads cannot be dealt to, another output, or an identity between
+            unequal widths.
+    """
+
+    def __init__(
+        self,
+        *,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        groups: Count,
+        queries: bool,
+        output: str,
+    ) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, output=output)
+        if n_heads % groups:
+            raise UserError(
+                f"model.projections.groups is {groups}: it must divide model.n_heads {n_heads}"
+            )
+        sizes = {"groups": groups, "times": n_heads // groups}
+        self.key, self.value = (Repeated(d_model, d_head, **sizes) for _ in range(2))
+        self.query = Linear(d_model, n_heads * d_head)
+        if queries:
+            self.query = Repeated(d_model, d_head, **sizes)
