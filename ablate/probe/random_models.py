@@ -1,8 +1,9 @@
 """What probes share that try random sentences under random weights."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import torch
+from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.model.transformer import Transformer
@@ -37,3 +38,9 @@ class RandomModels(Probe):
             name = f"{type(self).__name__}/{number}"
             generator = torch.Generator().manual_seed(stream(self.seed, name))
             yield randomised(model, generator), generator
+
+
+def extremes(found: list[dict[str, Tensor]], least: Collection[str]) -> dict[str, float]:
+    """Return over all draws the largest value of each measure, the smallest of those in `least`."""
+    values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
+    return {k: float(v.min() if k in least else v.max()) for k, v in values.items()}
