@@ -17,16 +17,24 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.model.attention.base import Kernel
-from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
 from ablate.model.attention.uniform import Uniform
 from ablate.model.inspect import weights_of
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
-from ablate.probe.attention_loops import Heads, affine, by_head, by_position, by_view, projected, read
-from ablate.probe.divided_heads import divisibility, with_free_heads
+from ablate.probe.attention_loops import (
+    Heads,
+    affine,
+    by_head,
+    by_position,
+    by_view,
+    projected,
+    read,
+)
+from ablate.probe.divided_heads import divisibility, with_heads
 from ablate.probe.random_models import RandomModels, extremes
 
+APART = 20.0  # of two scores: exp(-20) is no number of float16
 DIRECTIONS = 64  # in which points are compared with the values that they should lie between
 LEAST = (
     "matrix_control",
@@ -99,14 +107,14 @@ class AttentionAlgebra(RandomModels):
             for n in (first, second, width)
         )
         own, causal, cross = attentions(model)
-        heads = projected(own, x, x)
+        heads, across = projected(own, x, x), projected(cross, x, y)
         found = {
             **forms(own, causal, cross, x, y),
+            **shapes((own, causal, cross), x, y, with_heads(width, 3, width, generator)),
             **averages(own, x, heads, generator),
-            **rows(own.kernel, heads, projected(cross, x, y)),
+            **rows(own.kernel, heads, across[0] @ across[1].mT),
             **projections(own, x[: width - 1], square),
             **means(own.kernel, heads),
-            **with_free_heads(x, generator),
         }
         return {name: torch.as_tensor(value, dtype=torch.float64) for name, value in found.items()}
 
@@ -131,7 +139,7 @@ def forms(
     matrix_error: distance from the loop over words and heads, float32_error: that of the module in
     float32, cross_error: that of cross-attention, x and y being of two lengths; matrix_control:
     with the values of other words. heads_error: distance from a loop over heads; view_error: from
-    heads cut without regard to words. shape_changes: outputs of another shape than x.
+    heads cut without regard to words.
     """
     apart, single, wrong = [], [], []
     for attention, other in ((own, x), (causal, x), (cross, y)):
@@ -150,7 +158,24 @@ def forms(
         "matrix_control": min(wrong),
         "heads_error": max(largest(read(m, x, z) - by_head(m, x, z)) for m, z in pairs),
         "view_error": min(largest(read(m, x, z) - by_view(m, x, z)) for m, z in pairs),
-        "shape_changes": sum(read(m, x, z).shape != x.shape for m, z in (*pairs, (causal, x))),
+    }
+
+
+def shapes(
+    modules: tuple[MultiHeadAttention, ...],
+    x: Float[Tensor, "Q D"],
+    y: Float[Tensor, "K D"],
+    wider: MultiHeadAttention,
+) -> dict[str, float]:
+    """Compare the shape of what goes in and comes out.
+
+    shape_changes: outputs of another shape than x, also where heads together are wider than x;
+    free_width_changes: whether these change the width before the output projection.
+    """
+    outs = [read(attention, x, y) for attention in (*modules, wider)]
+    return {
+        "shape_changes": float(sum(out.shape != x.shape for out in outs)),
+        "free_width_changes": float(wider.output.in_features != x.size(1)),
     }
 
 
@@ -163,16 +188,18 @@ def averages(
     0, or the output outside of the values' convex hull; average_control: from the sum of other
     words' values; block_excess: how far the output of all heads, projected, is outside of the hull
     of the values. row_error and dropout_row_error: how far the weights of a row are from 1
-    together, in testing and in training; float16_zeros: weights that are 0 there.
+    together, in testing and in training; float16_zeros: of two weights in float16, scores
+    being APART, those that are 0.
     """
     q, k, v = (of[None] for of in heads)
     out, weights = own.kernel(q, k, v, Mask(), None), weights_of(own.kernel, q, k, v, Mask(), None)
-    training = weights_of(copy.deepcopy(own.kernel).train(), q, k, v, Mask(), None)
+    training = dropped(own.kernel, q, k, v)
     below = float((-weights).clamp(min=0).max())
     excess = outside(out[0], v[0], generator)
     together = v[0].transpose(0, 1).flatten(1)
-    spread = torch.tensor([0.0, 30.0], dtype=torch.float16).view(1, 1, 2, 1)
-    narrow = weights_of(own.kernel, spread[:, :, 1:], spread, spread, Mask(), None)
+    near = torch.tensor([0.0, 2.0], dtype=torch.float16).view(1, 1, 2, 1)
+    asking = torch.full_like(near[:, :, 1:], APART / 2 * own.d_head**0.5)
+    narrow = weights_of(own.kernel, asking, near, near, Mask(), None)
     return {
         "average_error": max(largest(out - weights @ v), below, excess),
         "average_control": largest(out - weights @ v.roll(1, 2)),
@@ -181,6 +208,13 @@ def averages(
         "dropout_row_error": largest(training.sum(-1) - 1),
         "float16_zeros": float((narrow == 0).sum()),
     }
+
+
+def dropped(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Return the weights of a kernel in training, with the same dropout every time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return weights_of(copy.deepcopy(kernel).train(), q, k, v, Mask(), None)
 
 
 def outside(
@@ -195,7 +229,7 @@ def outside(
     return float((points @ directions - farthest).clamp(min=0).max())
 
 
-def rows(kernel: Kernel, heads: Heads, crossed: Heads) -> dict[str, float]:
+def rows(kernel: Kernel, heads: Heads, across: Float[Tensor, "H R S"]) -> dict[str, float]:
     """Ask what stands where in the scores.
 
     not_square and cross_not_square: whether the scores of a sentence with itself, or with another,
@@ -206,16 +240,17 @@ def rows(kernel: Kernel, heads: Heads, crossed: Heads) -> dict[str, float]:
     q, k, v = heads
     asked = q.clone()
     asked[:, 0] = -q[:, 0]
-    before, after = (weights_of(kernel, z[None], k[None], v[None], Mask(), None) for z in (q, asked))
+    before, after = (
+        weights_of(kernel, z[None], k[None], v[None], Mask(), None) for z in (q, asked)
+    )
     moved = (after - before).abs().amax((0, 1, 3))
-    crosswise = crossed[0] @ crossed[1].mT
     shorter = (v[:, :-1], v[:, :1]) if v.size(1) > 2 else (v[:, :1],)
     return {
         "not_square": float((q @ k.mT).shape != (len(q), q.size(1), q.size(1))),
-        "cross_not_square": float(crosswise.size(1) != crosswise.size(2)),
+        "cross_not_square": float(across.size(1) != across.size(2)),
         "other_rows": float(moved[1:].max()),
         "row_control": float(moved[0]),
-        "unequal_accepted": sum(not refused(kernel, q, k, few) for few in shorter),
+        "unequal_accepted": float(sum(not refused(kernel, q, k, few) for few in shorter)),
     }
 
 
@@ -228,7 +263,7 @@ def raises(compute: Callable[[], Tensor]) -> bool:
     """Return whether torch cannot compute something."""
     try:
         compute()
-    except RuntimeError:
+    except (RuntimeError, TypeError):  # of torch, or of shapes that are checked
         return True
     return False
 
@@ -239,8 +274,8 @@ def projections(
     """Ask in which order words and weights are multiplied; W maps to queries, words are rows.
 
     left_refused: whether W X cannot be computed where there are not as many words as dimensions;
-    left_error: how far it is from the queries where there are, columns_error: how far W^T X^T, words
-    being columns, is from them. layer_error: how far queries are from a fully connected layer of
+    left_error: how far it is from the queries where there are; columns_error: how far W^T X^T is,
+    words being columns. layer_error: how far queries are from a fully connected layer of
     every word, layer_control: of another word; bias_moves: how far they are from X W.
     """
     weight = own.query.weight.T

@@ -56,8 +56,8 @@ def by_position(
     heads = []
     for h in range(attention.n_heads):
         queries = [vector(attention.query, h, attention.d_head, word) for word in x]
-        keys = [vector(attention.key, h, attention.d_head, word) for word in y]
-        values = [vector(attention.value, h, attention.d_head, word) for word in valued]
+        keys = torch.stack([vector(attention.key, h, attention.d_head, word) for word in y])
+        values = torch.stack([vector(attention.value, h, attention.d_head, w) for w in valued])
         seen = [i + 1 if causal else len(keys) for i in range(len(queries))]
         mixed = [one(q, keys[:n], values[:n]) for q, n in zip(queries, seen, strict=True)]
         heads.append(torch.stack(mixed))
@@ -65,7 +65,7 @@ def by_position(
     return torch.stack([affine(attention.output, word) for word in side_by_side])
 
 
-def vector(of: Linear, h: int, width: int, word: Float[Tensor, " D"]) -> Float[Tensor, " E"]:
+def vector(of: Linear, h: int, width: int, word: Tensor) -> Tensor:
     """Return the query, key or value of a word in head h."""
     own = slice(h * width, (h + 1) * width)
     return of.weight[own] @ word + of.bias[own]
@@ -76,11 +76,10 @@ def affine(of: Linear, word: Float[Tensor, " D"]) -> Float[Tensor, " E"]:
     return (of.weight * word).sum(1) + of.bias
 
 
-def one(q: Float[Tensor, " E"], keys: list[Tensor], values: list[Tensor]) -> Float[Tensor, " E"]:
-    """Return what one query reads."""
-    shares = [(q @ k / len(q) ** 0.5).exp() for k in keys]
-    mixed = [share * value for share, value in zip(shares, values, strict=True)]
-    return torch.stack(mixed).sum(0) / torch.stack(shares).sum()
+def one(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return what one query reads: the sum of values by its shares of all exponentials."""
+    strengths = ((keys * q).sum(1) / len(q) ** 0.5).exp()
+    return (strengths[:, None] * values).sum(0) / strengths.sum()
 
 
 def by_head(
