@@ -20,7 +20,7 @@ from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.inspect import attention_weights
 from ablate.model.transformer import Transformer
-from ablate.probe.random_models import RandomModels
+from ablate.probe.random_models import RandomModels, extremes
 from ablate.probe.sentences import random_sentences
 
 LEAST = ("past", "padding_source")  # of all draws the smallest counts
@@ -49,8 +49,7 @@ class AttentionWeights(RandomModels):
         least share on padding of the source.
         """
         found = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
-        return {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
+        return extremes(found, LEAST)
 
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements under one set of weights."""

@@ -1,13 +1,13 @@
 """What probes share that try random sentences under random weights."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import torch
+from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
-from ablate.probe.sentences import randomised
+from ablate.probe.sentences import Part, randomised
 from ablate.seeding import stream
 
 
@@ -31,9 +31,15 @@ class RandomModels(Probe):
                 raise UserError(f"probe.{key} is {value}: it must be at least {least}")
         self.draws, self.length, self.seed = draws, length, seed
 
-    def models(self, model: Transformer) -> Iterator[tuple[Transformer, torch.Generator]]:
-        """Yield the model under each of the weights, and what its sentences are drawn with."""
+    def models(self, model: Part) -> Iterator[tuple[Part, torch.Generator]]:
+        """Yield the model, or a part, under each of the weights, with what draws its sentences."""
         for number in range(self.draws):
             name = f"{type(self).__name__}/{number}"
             generator = torch.Generator().manual_seed(stream(self.seed, name))
             yield randomised(model, generator), generator
+
+
+def extremes(found: list[dict[str, Tensor]], least: Collection[str]) -> dict[str, float]:
+    """Return over all draws the largest value of each measure, the smallest of those in `least`."""
+    values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
+    return {k: float(v.min() if k in least else v.max()) for k, v in values.items()}

@@ -1,16 +1,18 @@
 """Random sentences and random weights, for probes that need no corpus."""
 
 import copy
+from typing import TypeVar
 
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.embedding.table import Table
 from ablate.model.transformer import Transformer
 
 NOISE = 0.1  # standard deviation
+Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of one
 
 
 def random_sentences(
@@ -29,7 +31,7 @@ def each_replaced(ids: Int[Tensor, "1 L"]) -> Int[Tensor, "M L"]:
     return torch.cat([ids, torch.where(diagonal, others, ids)])
 
 
-def randomised(model: Transformer, generator: torch.Generator) -> Transformer:
+def randomised(model: Part, generator: torch.Generator) -> Part:
     """Return a float64 copy with noise on every parameter, biases and gains too, for evaluation.
 
     At their initial values biases are 0 and gains 1, where some differences cannot show.

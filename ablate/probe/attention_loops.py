@@ -1,0 +1,117 @@
+"""Attention computed word by word or head by head, for probes to hold the modules to.
+
+Sentences stand alone here, without a batch; every word of them is real.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.model.attention.multi_head import MultiHeadAttention, pack
+from ablate.model.linear import Linear
+from ablate.model.position.none import NoPosition
+from ablate.model.sublayer import Memory, Place
+
+Heads = tuple[Float[Tensor, "H Q E"], Float[Tensor, "H K E"], Float[Tensor, "H K E"]]
+
+
+def read(
+    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
+) -> Float[Tensor, "Q D"]:
+    """Return what the module gives for x, which reads itself or, in cross-attention, y."""
+    place = Place(
+        torch.arange(len(x))[None], NoPosition(d_model=x.size(1)), real(x), Memory(y[None], real(y))
+    )
+    out: Tensor = attention(x[None], place)
+    return out[0]
+
+
+def real(x: Float[Tensor, "L D"]) -> Bool[Tensor, "1 L"]:
+    """Return that no word is padding."""
+    return torch.ones(1, len(x), dtype=torch.bool)
+
+
+def projected(
+    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
+) -> Heads:
+    """Return the module's own queries of x, and keys and values of y."""
+    (queries,) = attention.project(x[None], pack(attention.query))
+    keys, values = attention.project(y[None], pack(attention.key, attention.value))
+    return queries[0], keys[0], values[0]
+
+
+def by_position(
+    attention: MultiHeadAttention,
+    x: Float[Tensor, "Q D"],
+    y: Float[Tensor, "K D"],
+    valued: Float[Tensor, "K D"],
+    *,
+    causal: bool,
+) -> Float[Tensor, "Q D"]:
+    """Return the same for one word and one head after the other, by the formula of vectors.
+
+    Keys are of y and values of `valued`, which are one in attention as it is.
+    """
+    heads = []
+    for h in range(attention.n_heads):
+        queries = [vector(attention.query, h, attention.d_head, word) for word in x]
+        keys = torch.stack([vector(attention.key, h, attention.d_head, word) for word in y])
+        values = torch.stack([vector(attention.value, h, attention.d_head, w) for w in valued])
+        seen = [i + 1 if causal else len(keys) for i in range(len(queries))]
+        mixed = [one(q, keys[:n], values[:n]) for q, n in zip(queries, seen, strict=True)]
+        heads.append(torch.stack(mixed))
+    side_by_side = torch.cat(heads, 1)
+    return torch.stack([affine(attention.output, word) for word in side_by_side])
+
+
+def vector(of: Linear, h: int, width: int, word: Tensor) -> Tensor:
+    """Return the query, key or value of a word in head h."""
+    own = slice(h * width, (h + 1) * width)
+    return of.weight[own] @ word + of.bias[own]
+
+
+def affine(of: Linear, word: Float[Tensor, " D"]) -> Float[Tensor, " E"]:
+    """Return what a fully connected layer makes of one word, each number a sum of products."""
+    return (of.weight * word).sum(1) + of.bias
+
+
+def one(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return what one query reads: the sum of values by its shares of all exponentials."""
+    strengths = ((keys * q).sum(1) / len(q) ** 0.5).exp()
+    return (strengths[:, None] * values).sum(0) / strengths.sum()
+
+
+def by_head(
+    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
+) -> Float[Tensor, "Q D"]:
+    """Return the same with projections of its own for each head, one head after the other."""
+    heads = []
+    for h in range(attention.n_heads):
+        own = slice(h * attention.d_head, (h + 1) * attention.d_head)
+        q, k, v = (
+            F.linear(words, of.weight[own], of.bias[own])
+            for of, words in ((attention.query, x), (attention.key, y), (attention.value, y))
+        )
+        heads.append(mix(q, k, v))
+    return merged(attention, torch.cat(heads, 1))
+
+
+def by_view(
+    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
+) -> Float[Tensor, "Q D"]:
+    """Return what comes of cutting the projections into heads by `view` alone, words mixed up."""
+    parts = ((attention.query, x), (attention.key, y), (attention.value, y))
+    q, k, v = (of(words).view(attention.n_heads, -1, attention.d_head) for of, words in parts)
+    return merged(attention, mix(q, k, v).reshape(len(x), -1))
+
+
+def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Return softmax(q k^T / sqrt(d_head)) v."""
+    return (q @ k.mT / q.size(-1) ** 0.5).softmax(-1) @ v
+
+
+def merged(attention: MultiHeadAttention, heads: Float[Tensor, "Q W"]) -> Float[Tensor, "Q D"]:
+    """Return the output projection of heads that stand side by side."""
+    out: Tensor = attention.output(heads)
+    return out

@@ -1,0 +1,75 @@
+"""The probe of attention's algebra: what it finds, and that it sees modules that are wrong."""
+
+import pytest
+
+SMALL = dict(draws=2, length=4)
+ROUNDING = (
+    *("matrix_error", "cross_error", "average_error", "row_error", "other_rows", "columns_error"),
+    *("layer_error", "mean_spread", "heads_error"),
+)
+CONTROLS = (
+    *("matrix_control", "average_control", "dropout_row_error", "row_control", "left_error"),
+    *("layer_control", "softmax_spread", "view_error", "free_width_changes", "divisible_reversed"),
+)
+
+
+@pytest.fixture
+def probed(measure, monkeypatch):
+    from ablate.probe import divided_heads
+
+    monkeypatch.setattr(divided_heads, "SIZES", range(1, 5))
+    return lambda *overrides: measure("attention_algebra", "model.n_layers=1", *overrides, **SMALL)
+
+
+@pytest.mark.parametrize("kernel", ["explicit", "fused"])
+def test_modules_are_their_formulas(probed, kernel):
+    found = probed(f"model/attention={kernel}")
+    assert max(found[name] for name in ROUNDING) < 1e-12
+    assert 1e-9 < found["float32_error"] < 1e-5
+    assert min(found[name] for name in CONTROLS) > 1e-3
+    for name in ("not_square", "unequal_accepted", "shape_changes", "divisible_wrong"):
+        assert found[name] == 0, name
+    assert min(found["block_excess"], found["bias_moves"], found["causal_mean_spread"]) > 0.01
+    assert found["left_refused"] == found["cross_not_square"] == found["float16_zeros"] == 1
+    assert found["undivided"] == 1
+
+
+def test_a_split_that_nothing_checks():
+    from ablate.probe.divided_heads import splits
+
+    assert splits(10, 4)  # 8 words of 10 numbers are 80, also ten pseudo-words of 4 x 2
+    assert not splits(7, 3)
+    assert not splits(3, 4)  # no width is left
+
+
+def test_scores_of_the_wrong_scale_are_seen(probed):
+    found = probed("model/attention=explicit", "model.attention.scale=none")
+    assert min(found["matrix_error"], found["heads_error"], found["float32_error"]) > 0.01
+
+
+def test_heads_that_are_cut_by_view_are_seen(probed, monkeypatch):
+    from ablate.model.attention.multi_head import MultiHeadAttention
+
+    def merge(self, heads):
+        return self.output(heads.reshape(len(heads), -1, self.n_heads * self.d_head))
+
+    monkeypatch.setattr(MultiHeadAttention, "merge", merge)
+    found = probed()
+    assert min(found["matrix_error"], found["heads_error"]) > 0.01
+
+
+def test_a_kernel_that_gives_no_average_is_seen(probed):
+    found = probed("model/attention=linear", "model.attention.normalised=false")
+    assert min(found["average_error"], found["row_error"]) > 0.01
+
+
+def test_a_kernel_that_mixes_rows_or_takes_any_values_is_seen(probed, monkeypatch):
+    from ablate.model.attention.explicit import Explicit
+
+    def mixed(self, q, k, v, mask, bias):
+        return (v.mean(2, keepdim=True) * q.mean()).expand(*q.shape[:3], -1)
+
+    monkeypatch.setattr(Explicit, "forward", mixed)
+    found = probed("model/attention=explicit")
+    assert found["other_rows"] > 1e-3
+    assert found["unequal_accepted"] > 0
