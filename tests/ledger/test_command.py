@@ -25,7 +25,7 @@ def test_all_claims_with_their_count(ask, verdict):
     assert status == 0 and not errors
     assert len([line for line in output.splitlines() if "not tested" in line]) == 191
     assert output.splitlines()[-1] == (
-        "213 claims: 1 supported, 1 refuted, 0 inconclusive, 0 depends, 21 no run decides, "
+        "217 claims: 1 supported, 1 refuted, 0 inconclusive, 0 depends, 21 no run decides, "
         "190 not tested; 1 outside the ledger"
     )
     assert "Outside the ledger" in output
@@ -110,7 +110,7 @@ def test_damage_is_a_warning(ask, verdict, folders):
     verdict("experiments/bad", {CLAIM: "supported"})
     (folders / "experiments" / "bad" / "verdict.json").write_text("{")
     status, output, errors = ask("verdict=tested")
-    assert status == 0 and output.splitlines()[-1].startswith("0 of 213 claims")
+    assert status == 0 and output.splitlines()[-1].startswith("0 of 217 claims")
     assert len(errors.splitlines()) == 1 and "verdict.json is damaged" in errors
 
 
