@@ -1,13 +1,11 @@
 """What holds of the encodings of positions, without any text.
 
-Equation: p[pos] is what the component adds at position pos (counted from 0). For sinusoids, with
-    the frequency w_i of pair i, p[pos + k] = R_k p[pos]: every pair turned by the angle k w_i; and
-    |p[pos]| = sqrt(d_model / 2), since sin^2 + cos^2 = 1.
-Source: arXiv:1706.03762, section 3.5 ("for any fixed offset k, PE_pos+k can be represented as a
-    linear function of PE_pos"; "may allow the model to extrapolate to sequence lengths longer").
+Equation: p[pos] is what the component adds at position pos (counted from 0).
+Source: arXiv:1706.03762, section 3.5 ("may allow the model to extrapolate to sequence lengths
+    longer").
 What differs: the formula is examined, in the float32 that models add it in, and not what a trained
-    model makes of it.
-What to expect: a residual below 1e-6 and no last position for sinusoids; a table of positions ends.
+    model makes of it; what holds of sinusoids alone is `ablate.probe.sinusoids`.
+What to expect: no last position for sinusoids; a table of positions ends.
 """
 
 import torch
@@ -16,7 +14,6 @@ from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.model.position.base import Position
-from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 
@@ -42,9 +39,6 @@ class PositionFormula(Probe):
         "range_excess",
         "closest",
         "finite",
-        "norm_error",
-        "shift_residual",
-        "shift_control",
     )
 
     def __init__(self, *, max_length: int, farthest: int) -> None:
@@ -52,7 +46,6 @@ class PositionFormula(Probe):
             if value < least:
                 raise UserError(f"probe.{key} is {value}: it must be at least {least}")
         self.max_length, self.farthest = max_length, farthest
-        self.offsets = [2**i for i in range(max_length.bit_length())]  # 1, 2, 4 .. max_length
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return what holds of the encodings that exist.
@@ -60,16 +53,14 @@ class PositionFormula(Probe):
         longest_position: how many positions exist among those looked at, missing: how many do not;
         beyond: 1 where there is one more than max_length; table: trained numbers; norm_smallest,
         norm_largest; range_excess: how far values leave [-1, 1]; closest: least distance of two
-        positions up to max_length; finite: share of values. Sinusoids have, too: norm_error,
-        relative; shift_residual, the
-        largest |p[pos + k] - R_k p[pos]|, and shift_control, the same with the wrong angle.
+        positions up to max_length; finite: share of values.
         """
         position = model.encoder.position
         d_model = model.embedding.output_weight().size(1)
         length = existing(position, d_model, self.farthest * self.max_length)
         p = encodings(position, d_model, length).double()
         norm = p.norm(dim=1)
-        found = {
+        return {
             "longest_position": float(length),
             "missing": float(self.farthest * self.max_length - length),
             "beyond": float(existing(position, d_model, self.max_length + 1) > self.max_length),
@@ -79,16 +70,6 @@ class PositionFormula(Probe):
             "range_excess": float((p.abs().max() - 1).clamp(min=0)),
             "closest": closest(p[: self.max_length]),
             "finite": float(p.isfinite().double().mean()),
-        }
-        return found | (self.sinusoids(position, p) if isinstance(position, Sinusoidal) else {})
-
-    def sinusoids(self, position: Sinusoidal, p: Float[Tensor, "L D"]) -> dict[str, float]:
-        """Return what must hold of sinusoids alone."""
-        expected = (p.size(1) / 2) ** 0.5
-        return {
-            "norm_error": float((p.norm(dim=1) / expected - 1).abs().max()),
-            "shift_residual": max(residual(position, p, k, k) for k in self.offsets),
-            "shift_control": min(residual(position, p, k, k + 1) for k in self.offsets),
         }
 
 
@@ -106,17 +87,6 @@ def existing(position: Position, d_model: int, length: int) -> int:
 def encodings(position: Position, d_model: int, length: int) -> Float[Tensor, "L D"]:
     """Return what is added to the embeddings at positions 0 to length - 1."""
     return position.embed(torch.zeros(1, length, d_model), torch.arange(length)[None])[0]
-
-
-def residual(position: Sinusoidal, p: Float[Tensor, "L D"], k: int, turned: int) -> float:
-    """Return how far p[pos + k] is from p[pos] whose pairs are turned by `turned` positions."""
-    axis = 2 if position.layout == "interleaved" else 1
-    pairs = p.view(len(p), -1, 2) if axis == 2 else p.view(len(p), 2, -1)
-    sin, cos = pairs.unbind(axis)
-    angle = turned * 10000.0 ** (-torch.arange(sin.size(1)).double() / position.n_steps)
-    turn = [sin * angle.cos() + cos * angle.sin(), cos * angle.cos() - sin * angle.sin()]
-    moved = torch.stack(turn, axis).flatten(1)
-    return float((p[k:] - moved[:-k]).abs().max())
 
 
 def closest(p: Float[Tensor, "L D"]) -> float:

@@ -15,20 +15,13 @@ def probed(measure):
 
 
 @pytest.mark.parametrize("level", ["sinusoidal", "sinusoidal_concat"])
-def test_sinusoids_have_no_end_and_shift_by_a_rotation(probed, level):
+def test_sinusoids_have_no_end(probed, level):
     found = probed(level)
     assert found["longest_position"] == 8 * 40
     assert found["beyond"] == found["finite"] == 1
-    assert found["shift_residual"] < 1e-6
-    assert found["shift_control"] > 0.1
-    assert found["norm_error"] < 1e-6
     assert found["norm_largest"] == pytest.approx(8**0.5)
     assert found["range_excess"] == found["table"] == 0
     assert found["closest"] > 0.1
-
-
-def test_far_beyond_what_is_computed_at_first(probed):
-    assert probed("sinusoidal", max_length=2000)["shift_residual"] < 1e-6
 
 
 def test_a_table_ends(probed, finite):
@@ -38,7 +31,6 @@ def test_a_table_ends(probed, finite):
     assert found["table"] == 40 * 16
     assert probed("learned", "model.position.max_length=41")["beyond"] == 1
     assert found["closest"] > 0.1
-    assert "shift_residual" not in found
     assert finite(found)
 
 

@@ -43,9 +43,11 @@ class Sinusoidal(Position):
             raise UserError(f"model.position.layout is {layout!r}: it must be one of {LAYOUTS}")
         if spacing not in SPACINGS:
             raise UserError(f"model.position.spacing is {spacing!r}: it must be one of {SPACINGS}")
-        if d_model % 2 or d_model < 4:
+        least = 4 if spacing == "half_minus_one" else 2
+        if d_model % 2 or d_model < least:
             raise UserError(
-                f"model.d_model is {d_model}: sinusoidal positions need an even number, at least 4"
+                f"model.d_model is {d_model}: sinusoidal positions of spacing {spacing} need an "
+                f"even number, at least {least}"
             )
         self.layout = layout
         self.n_steps = d_model // 2 - (spacing == "half_minus_one")
@@ -54,10 +56,14 @@ class Sinusoidal(Position):
     def sinusoids(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
         """Return the values of positions 0 to length - 1."""
         # float64: at position 500 a float32 angle is already wrong in the fifth decimal
+        return self.formula(torch.arange(length), d_model).float()
+
+    def formula(self, positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
+        """Return the values of any positions, in float64."""
         pair = torch.arange(d_model // 2, dtype=torch.float64)
-        angle = torch.arange(length)[:, None] * 10000.0 ** (-pair / self.n_steps)
+        angle = positions[:, None] * 10000.0 ** (-pair / self.n_steps)
         axis = 2 if self.layout == "interleaved" else 1
-        return torch.stack([angle.sin(), angle.cos()], axis).flatten(1).float()
+        return torch.stack([angle.sin(), angle.cos()], axis).flatten(1)
 
     def embed(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]

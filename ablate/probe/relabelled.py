@@ -1,0 +1,71 @@
+"""The same model with the columns of its residual stream in another order.
+
+Equation: with a permutation P of the columns, embeddings, positions and norms permuted, and every
+    matrix W that reads the stream taken as W P^T and every one that writes it as P W, the states
+    are permuted and the logits are what they were.
+What differs: nothing that looks at single columns is part of these models, such as norms of groups.
+"""
+
+import copy
+from collections.abc import Iterable
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ablate.model.base import Seq2Seq
+from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.transformer import Transformer
+from ablate.probe.sentences import random_sentences
+
+READS = ("query", "key", "value", "inner")  # maps whose inputs are the stream
+
+
+@torch.no_grad()
+def renaming(
+    models: Iterable[tuple[Transformer, torch.Generator]], position: Sinusoidal, length: int
+) -> dict[str, float]:
+    """Return how far the paper's layout of the sinusoids moves the logits of random models.
+
+    relabelled: the largest over draws, with the columns of all weights in the order that turns the
+    model's layout into the paper's; relabelled_control: the least, with the weights as they are.
+    """
+    moved, control = [], []
+    for model, generator in models:
+        src, tgt = (random_sentences(model, [length], generator) for _ in range(2))
+        inputs = Seq2Seq(src, tgt)
+        columns = torch.arange(model.embedding.output_weight().size(1))
+        halves = position.layout == "halves"
+        order = columns.view(2, -1).T.flatten() if halves else columns
+        own = model.head(model(inputs))
+        for weights, found in ((relabelled(model, order), moved), (model, control)):
+            other = in_layout_of_paper(weights, len(columns))
+            found.append(float((other.head(other(inputs)) - own).abs().max()))
+    return {"relabelled": max(moved), "relabelled_control": min(control)}
+
+
+def in_layout_of_paper(model: Transformer, d_model: int) -> Transformer:
+    """Return a copy of a float64 model with the paper's sinusoids."""
+    other = copy.deepcopy(model)
+    for stack in (other.encoder, other.decoder):
+        stack.position = Sinusoidal(d_model=d_model, layout="interleaved", spacing="half").double()
+    return other
+
+
+def relabelled(model: Transformer, order: Int[Tensor, " D"]) -> Transformer:
+    """Return a copy whose column j of embeddings, stream and states is column order[j]."""
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        for name, parameter in other.named_parameters():
+            axis = stream_axis(name)
+            if axis is not None:
+                parameter.copy_(parameter.index_select(axis, order))
+    return other
+
+
+def stream_axis(name: str) -> int | None:
+    """Return the axis of a parameter that runs along the stream; None for biases of heads."""
+    part, kind = name.split(".")[-2:]
+    if part in READS:
+        return 1 if kind == "weight" else None
+    return 1 if name.startswith("embedding.") else 0

@@ -1,0 +1,93 @@
+"""Sinusoids as numbers on the unit circle: a pair (sin, cos) of an encoding is z = cos + i sin.
+
+Equation: z[pos] = e^(i pos w) for a pair of frequency w, so that for every pos
+    z[pos + k] = e^(i k w) z[pos] (the pair is turned by k w, which is linear) and
+    z[pos + k] = z[pos] z[k] (a product).
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Complex, Float, Int
+from torch import Tensor
+
+from ablate.model.position.sinusoidal import Sinusoidal
+
+TYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
+TOKENS = (20, 100, 512)  # lengths within which a pair may complete a period
+
+
+def waves(p: Float[Tensor, "L D"], layout: str) -> Complex[Tensor, "L P"]:
+    """Return the pairs of encodings as complex numbers, in float64."""
+    axis = 2 if layout == "interleaved" else 1
+    sin, cos = p.double().view(len(p), *((-1, 2) if axis == 2 else (2, -1))).unbind(axis)
+    return torch.complex(cos, sin)
+
+
+def distance(one: Complex[Tensor, "*L P"], other: Complex[Tensor, "*L P"]) -> float:
+    """Return the largest difference of two sines or cosines."""
+    return float(torch.view_as_real(one - other).abs().max())
+
+
+def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
+    """Return by how much each pair turns per position, measured on consecutive positions."""
+    phase = torch.from_numpy(np.unwrap(z.angle().numpy(), axis=0))
+    return (phase[-1] - phase[0]) / (len(z) - 1)
+
+
+def shift(
+    position: Sinusoidal, at: Int[Tensor, " L"], offset: int, d_model: int, dtype: torch.dtype
+) -> tuple[float, float]:
+    """Return how far p[pos + k] is from p[pos] with every pair turned by k w, rounded to a type.
+
+    And how far sin(pos + k) is from the multiple of sin(pos) alone that cos(k w) gives: sines
+    without their cosines do not shift.
+    """
+    now, then = (
+        waves(position.formula(where, d_model).to(dtype), position.layout)
+        for where in (at, at + offset)
+    )
+    pair = torch.arange(now.size(1), dtype=torch.float64)
+    turn = offset * 10000.0 ** (-pair / position.n_steps)
+    turned = now * torch.polar(torch.ones_like(turn), turn)
+    return distance(then, turned), float((then.imag - now.imag * turn.cos()).abs().max())
+
+
+def best_sum(then: Float[Tensor, "L D"], *parts: Float[Tensor, "L D"]) -> float:
+    """Return the largest difference from the sum of multiples of the parts that is nearest."""
+    columns = torch.stack([part.flatten() for part in parts], 1)
+    factors = torch.linalg.lstsq(columns, then.reshape(-1, 1)).solution
+    return float((columns @ factors - then.reshape(-1, 1)).abs().max())
+
+
+def pairs(p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], layout: str) -> dict[str, float]:
+    """Return what periods the columns have.
+
+    pair: how far sin^2 + cos^2 of columns 2i and 2i + 1 is from 1, pair_control: of columns 2i + 1
+    and 2i + 2; ratio: how far neighbouring frequencies are from the ratio 10000^(-2 / d_model),
+    relative, ratio_control: from 10000^(-1 / d_model); rises: columns that are faster than the one
+    before, rises_control: with the columns in reverse; unfinished_N: share of the pairs that do not
+    complete a period within N tokens.
+    """
+    d_model, rate = p.size(1), frequencies(z)
+    by_column = rate.repeat_interleave(2) if layout == "interleaved" else rate.repeat(2)
+    neighbours = rate[1:] / rate[:-1] if len(rate) > 1 else torch.empty(0)
+
+    def off(step: float) -> float:
+        # a single pair has no neighbour
+        return max((neighbours / 10000.0 ** (-step / d_model) - 1).abs().tolist(), default=0.0)
+
+    def unlike(columns: Float[Tensor, "L D"]) -> float:
+        return float((columns.unflatten(1, (-1, 2)).square().sum(-1) - 1).abs().max())
+
+    def rising(rates: Float[Tensor, " D"]) -> float:
+        return float((rates[1:] > rates[:-1] * (1 + 1e-9)).sum())
+
+    return {
+        "pair": unlike(p),
+        "pair_control": unlike(p.roll(-1, 1)),
+        "ratio": off(2.0),
+        "ratio_control": off(1.0),
+        "rises": rising(by_column),
+        "rises_control": rising(by_column.flip(0)),
+        **{f"unfinished_{n}": float((rate * n < 2 * torch.pi).double().mean()) for n in TOKENS},
+    }

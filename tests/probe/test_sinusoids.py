@@ -1,0 +1,77 @@
+"""The algebra of sinusoids: it holds of the component, and what is broken is seen."""
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+
+ARGUMENTS = dict(draws=2, length=4, max_length=24, farthest=2000)
+NOTHING, SOMETHING = 1e-9, 1e-3
+LAWS = ("shift_float64", "product", "pair", "ratio", "rises", "spelling", "parity_columns", "paper")
+
+
+@pytest.fixture
+def probed(measure):
+    def found(level, width=16):
+        sizes = (f"model.d_model={width}", "model.n_heads=1")
+        return measure("sinusoids", f"model/position={level}", *sizes, **ARGUMENTS)
+
+    return found
+
+
+@pytest.mark.parametrize("width", [2, 16])
+def test_the_formula_of_the_paper_keeps_all_laws(probed, width):
+    found = probed("sinusoidal", width)
+    assert max(found[law] for law in LAWS) < NOTHING
+    assert found["shift_float32"] < 1e-6 < found["shift_bfloat16"] < 0.005
+    assert found["excess"] == found["same_float32"] == found["aperiodic_missing"] == 0
+    assert (found["same_bfloat16"] > 0) == (width == 2)  # narrow ones coincide
+    assert found["table_missing"] == 24
+    assert min(found["sum"], found["index"], found["parity"]) > SOMETHING
+    controls = {name for name in found if name.endswith("control")}
+    moved = {name for name in controls if found[name] > SOMETHING}
+    alone = {"pair_control", "ratio_control", "rises_control"} if width == 2 else set()
+    assert controls - moved == {"paper_control", "relabelled_control", *alone}
+
+
+def test_halves_rename_columns_and_other_frequencies_do_not(probed):
+    halves, code = probed("sinusoidal_halves"), probed("sinusoidal_concat")
+    assert max(halves["paper"], halves["relabelled"]) < NOTHING
+    assert min(halves["paper_control"], halves["relabelled_control"]) > SOMETHING
+    assert min(code["paper"], code["relabelled"]) > SOMETHING
+    assert min(halves["pair"], halves["rises"]) > SOMETHING
+
+
+def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
+    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.probe.spelled import every_column
+
+    monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, width: every_column(at, width))
+    found = probed("sinusoidal")
+    assert min(found[law] for law in LAWS if law != "rises") > SOMETHING
+
+
+def test_positions_that_repeat_are_seen(probed, monkeypatch):
+    from ablate.model.position.sinusoidal import Sinusoidal
+
+    plain = Sinusoidal.formula
+    monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, d: 1.5 * plain(self, at % 20, d))
+    found = probed("sinusoidal")
+    assert found["excess"] == 0.5
+    assert min(found["shift_float64"], found["product"]) > SOMETHING
+
+
+def test_how_many_positions_share_their_encoding():
+    from ablate.probe.distinct import sharing
+
+    table = torch.tensor([[0.0, 0, 1, 1, 2], [5, 5, 5, 6, 5], [1, 1, 1, 1, 1], [0, 0, 0, 0, 0]])
+
+    def pair(number, positions):
+        return table[2 * number : 2 * number + 2, positions]
+
+    assert sharing(pair, 2, 5) == 2
+
+
+def test_other_positions_are_refused(probed):
+    with pytest.raises(UserError, match="choose sinusoidal, sinusoidal_halves"):
+        probed("learned")
