@@ -94,6 +94,8 @@ def read(name: str) -> Example:
 
 def _block(**given: Any) -> Block:
     """A block from its YAML, where `from` names the operands."""
-    tuples = {key: tuple(given[key]) for key in ("lines", "printed", "rows", "laws") if key in given}
+    tuples = {
+        key: tuple(given[key]) for key in ("lines", "printed", "rows", "laws") if key in given
+    }
     operands = tuple(given.pop("from", ()))
     return Block(**{**given, **tuples, "operands": operands})

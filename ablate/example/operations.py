@@ -110,7 +110,7 @@ def exponents(d_model: Matrix) -> Matrix:
     return torch.tensor(pairs, dtype=d_model.dtype)
 
 
-def power(terms: Matrix, *, base: float) -> Matrix:
+def power(terms: Matrix, *, base: int) -> Matrix:
     """Return the base to the power of the first column over the second."""
     return base ** quotient(terms)
 
