@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from ablate.data.vocabulary import BOS
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
+from ablate.model.embedding.table import Table
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 from ablate.probe.sentences import random_sentences
@@ -66,7 +67,7 @@ class InitialScale(Probe):
     @torch.no_grad()
     def sizes(self, model: Transformer) -> dict[str, float]:
         """Return the measures of the initial values alone."""
-        weight = model.embedding.output_weight()
+        weight = next(m for m in model.modules() if isinstance(m, Table)).weight
         places = torch.arange(self.length)[None]
         empty = weight.new_zeros(1, self.length, weight.size(1))
         positions = model.encoder.position.embed(empty, places)
