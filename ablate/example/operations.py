@@ -1,0 +1,158 @@
+"""What the documents do with printed matrices, by the components of this project where it has them.
+
+All matrices are of float64; a scalar is a matrix of one entry, a vector one of one row.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.attention.explicit import softmax
+from ablate.model.embedding.table import Table
+from ablate.model.feed_forward.position_wise import ACTIVATIONS
+from ablate.model.linear import Linear
+
+Matrix = Float[Tensor, "_ _"]
+
+
+def copy(x: Matrix) -> Matrix:
+    """Return a block that the document prints again."""
+    return x
+
+
+def transpose(x: Matrix) -> Matrix:
+    """Return the transposed matrix."""
+    return x.T
+
+
+def entries(x: Matrix, *, at: list[list[int]]) -> Matrix:
+    """Return the entries at some places as a column."""
+    return torch.stack([x[row, column] for row, column in at])[:, None]
+
+
+def spread(x: Matrix, *, shape: list[int]) -> Matrix:
+    """Return a scalar in all places of a matrix."""
+    return x.expand(shape)
+
+
+def beside(*parts: Matrix) -> Matrix:
+    """Return matrices side by side."""
+    return torch.cat(parts, 1)
+
+
+def width(x: Matrix) -> Matrix:
+    """Return the number of columns."""
+    return torch.full((1, 1), float(x.size(1)), dtype=x.dtype)
+
+
+def root(x: Matrix) -> Matrix:
+    """Return square roots."""
+    return x.sqrt()
+
+
+def add(x: Matrix, y: Matrix) -> Matrix:
+    """Return the sum of two matrices."""
+    return x + y
+
+
+def scale(x: Matrix, factor: Matrix) -> Matrix:
+    """Return a matrix times a scalar."""
+    return x * factor
+
+
+def divide(x: Matrix, divisor: Matrix) -> Matrix:
+    """Return a matrix over a scalar."""
+    return x / divisor
+
+
+def product(x: Matrix, y: Matrix) -> Matrix:
+    """Return the matrix product."""
+    return x @ y
+
+
+def scaled_product(x: Matrix, y: Matrix, divisor: Matrix) -> Matrix:
+    """Return the matrix product over a scalar."""
+    return x @ y / divisor
+
+
+def affine(x: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
+    """Return x W + b by a linear layer of this project, whose matrix is transposed."""
+    layer = Linear(*weight.shape).double()
+    layer.load_state_dict({"weight": weight.T, "bias": bias[0]})
+    return layer(x)
+
+
+def relu(x: Matrix) -> Matrix:
+    """Return x with its negative entries set to 0."""
+    return ACTIVATIONS["relu"](x)
+
+
+def softmax_of_rows(x: Matrix) -> Matrix:
+    """Return the softmax of each row."""
+    return softmax(x[None, None])[0, 0]
+
+
+def look_up(table: Matrix, tokens: Matrix) -> Matrix:
+    """Return the rows of tokens, sentence after sentence."""
+    embedding = Table(*table.shape, scaled=False).double()
+    embedding.load_state_dict({"weight": table})
+    return embedding(tokens.long()).flatten(0, 1)
+
+
+def exponents(d_model: Matrix) -> Matrix:
+    """Return 2i and d_model for each dimension, as the formula of positions has them."""
+    size = int(d_model)
+    pairs = [[float(dimension - dimension % 2), float(size)] for dimension in range(size)]
+    return torch.tensor(pairs, dtype=d_model.dtype)
+
+
+def power(terms: Matrix, *, base: int) -> Matrix:
+    """Return the base to the power of the first column over the second."""
+    return base ** quotient(terms)
+
+
+def terms(positions: Matrix, denominators: Matrix, *, position: int) -> Matrix:
+    """Return a position beside each denominator."""
+    return torch.cat([positions[position].expand_as(denominators), denominators], 1)
+
+
+def quotient(terms: Matrix) -> Matrix:
+    """Return the first column over the second."""
+    return terms[:, :1] / terms[:, 1:]
+
+
+def waves(terms: Matrix) -> Matrix:
+    """Return the sine of the quotient in even rows and the cosine in odd ones."""
+    angles = quotient(terms)
+    even = torch.arange(len(angles))[:, None] % 2 == 0
+    return torch.where(even, angles.sin(), angles.cos())
+
+
+def encodings(positions: Matrix, denominators: Matrix) -> Matrix:
+    """Return the waves of every position as a row."""
+    every = range(len(positions))
+    return torch.cat([waves(terms(positions, denominators, position=p)).T for p in every])
+
+
+NAMED: tuple[Callable[..., Matrix], ...] = (
+    *(copy, transpose, entries, spread, beside, width, root, add, scale, divide, product),
+    *(scaled_product, affine, relu, softmax_of_rows, look_up),
+    *(exponents, power, terms, quotient, waves, encodings),
+)
+OPERATIONS = {operation.__name__: operation for operation in NAMED}
+
+
+def apply(by: str, operands: list[Matrix], options: dict[str, Any]) -> Matrix:
+    """Return what an operation makes of its operands.
+
+    Raises:
+        UserError: there is no such operation.
+    """
+    if by not in OPERATIONS:
+        raise UserError(f"by is {by!r}: it must be one of {', '.join(OPERATIONS)}")
+    with torch.no_grad():
+        return OPERATIONS[by](*operands, **options)
