@@ -126,6 +126,8 @@ def _check_run(where: str, run: Any, factors: list[str]) -> None:
     if "short" in run:
         check_form(f"{where}, short", run["short"], END)
         _check_end(f"{where}, short", run["short"])
+    if "update_seconds" in run:
+        check_form(where, run, {"update_seconds": NUMBER})
     if "tuned" in run:
         check_form(f"{where}, tuned", run["tuned"], {"key": str, "value": object})
     if run["status"] == "failed":
