@@ -13,6 +13,7 @@ from ablate.ledger.verdicts import collect
 from ablate.report.write import write_report
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
+from ablate.study.match import check_match
 from ablate.study.target import _interval, first_at
 
 STEPS = [600, 1200, 1800, 2400]
@@ -137,7 +138,7 @@ def test_seconds_stand_in_the_report_and_in_no_verdict(at_both, tmp_path):
     verdict = write_report(both, tmp_path)
     assert "seconds" not in json.dumps(verdict)
     report = (tmp_path / "report.md").read_text()
-    assert "| pre\\_ln after 600 | post\\_ln | 900 | - | 60.0 | 180.0 |" in report
+    assert "| pre_ln after 600 | post_ln | 900 | - | 60.0 | 180.0 |" in report
 
 
 def test_what_has_no_curve_is_not_called_flat(at_both):
@@ -171,3 +172,27 @@ def test_a_malformed_short_end_is_refused(at_both, tmp_path):
     assert json.loads((tmp_path / "saved" / "runs.jsonl").read_text().splitlines()[0])["short"]
     with pytest.raises(UserError, match="short: status=well; allowed is finished"):
         Evidence.load(tmp_path / "saved")
+
+
+def test_a_verdict_says_how_its_arms_were_matched(at_both):
+    match = {"by": "flops", "to": {"model/residual": "post_ln"}, "key": "model.d_ff"}
+    both = at_both()
+    both.study["match"] = match
+    for run in both.runs:
+        run["matched"] = {"budget.steps": 2400 if run["arm"] == "post_ln" else 2100}
+    said = "Arms are matched to post_ln by flops: pre_ln has budget.steps=2100 and post_ln has bud"
+    assert any(said in caveat for caveat in conclude(both)["caveats"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"by": "size"}, "by=size; allowed is parameters or flops"),
+        ({"to": {"model.d_model": 8}}, "it gives levels of factors: model/residual"),
+        ({"key": "model/residual"}, "model/residual is a factor, so it cannot be solved for"),
+    ],
+)
+def test_a_match_that_cannot_be_solved_is_refused(changed, words):
+    match = {"by": "parameters", "to": {"model/residual": "post_ln"}, "key": "model.d_ff"}
+    with pytest.raises(UserError, match=words):
+        check_match({"factors": ["model/residual"], "match": match | changed})
