@@ -121,6 +121,15 @@ class Tune:
 
 
 @dataclass
+class Match:
+    """Arms made alike in size by another width, or in cost by another number of updates."""
+
+    by: str = MISSING  # parameters | flops
+    to: dict[str, Any] = MISSING  # levels of the arm that the others are matched to
+    key: str = "model.d_ff"  # of parameters: the width that is solved for
+
+
+@dataclass
 class Study:
     """What an experiment compares and what would count as an answer."""
 
@@ -129,6 +138,7 @@ class Study:
     claims: list[Claim] = MISSING  # the first is the primary one
     nuisance: list[str] = field(default_factory=list)  # keys that may differ between arms as well
     tune: Tune | None = None
+    match: Match | None = None
     expect: str = "different"  # different | identical: whether two arms may train alike
     fixed: list[str] = field(default_factory=list)  # = the caveats of the verdict
     literature: str = ""  # what others found, and in which regime

@@ -27,6 +27,7 @@ def content(evidence: Evidence, verdict: Verdict, figures: list[Figure]) -> dict
         "regime": regime(verdict),
         "arms": tables.arms(evidence, verdict),
         "effects": tables.effects([*at_each_budget(claims(evidence, verdict))]),
+        "targets": tables.targets(evidence, verdict),
         "wrong": tables.wrong(evidence),
         "screening": tables.screening(evidence),
         "published": tables.published(evidence, verdict),

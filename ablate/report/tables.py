@@ -1,5 +1,6 @@
 """The tables of a report, as text."""
 
+import statistics
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from ablate.metric.table import NOTHING, metric_of
 from ablate.report.selection import bound, measured, outcomes
 from ablate.study.evidence import Evidence
+from ablate.study.sides import has
 from ablate.study.table import by_arm
 from ablate.study.verdict import Decision
 from ablate.study.words import interval, listed, probability, text
@@ -90,6 +92,40 @@ def effects(claims: list[Claim]) -> Table:
     told = {name: cells for name, cells in columns.items() if set(cells) != {NOTHING}}
     words = 4 if "updates" in told else 3
     return Table(list(told), [list(row) for row in zip(*told.values(), strict=True)], words)
+
+
+def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
+    """Updates that the baselines take to get where the treatments are at the short budget."""
+    told = [claim for claim in verdict["claims"] if claim.get("short", {}).get("time_to_target")]
+    if not told:
+        return None
+    head = ["claim", "target", "by", "updates", "interval", "seconds to the target", "seconds by"]
+    return Table(head, [_target(claim, evidence) for claim in told], words=3)
+
+
+def _target(claim: Claim, evidence: Evidence) -> list[str]:
+    found, (treatment, baseline) = claim["short"]["time_to_target"], claim["arms"]
+    ends = found["interval"] or []
+    said = [f"{x:,.0f}" if x is not None else f"> {claim['steps']:,}" for x in ends]
+    needed, where = found["updates"], claim["where"]
+    return [
+        text(claim["id"]),
+        f"{text(treatment)} after {claim['short']['steps']:,}",
+        text(baseline),
+        f"> {claim['steps']:,}" if needed is None else f"{needed:,.0f}",
+        f"[{', '.join(said)}]" if said else NOTHING,
+        _seconds(evidence, where | claim["treatment"], claim["short"]["steps"]),
+        _seconds(evidence, where | claim["baseline"], needed),
+    ]
+
+
+def _seconds(evidence: Evidence, levels: dict[str, Any], updates: int | float | None) -> str:
+    """What so many updates take, by the median cost of one in the runs at these levels."""
+    runs = (run for run in evidence.runs if "update_seconds" in run and has(run, levels))
+    known = [run["update_seconds"] for run in runs]
+    if not known or updates is None:
+        return NOTHING
+    return f"{statistics.median(known) * updates:,.1f}"
 
 
 def graded(claim: Claim) -> str:

@@ -1,30 +1,38 @@
 """The verdicts of a study at its two budgets, side by side.
 
 The verdict of a claim is that of the long budget, with whether learning was flat there; the other
-one stands below `short`. Each is judged as it would be alone: they share runs, and answer two
-questions.
+one stands below `short`, with how long the baseline takes to get where the treatment is then. Each
+is judged as it would be alone: they share runs, and answer two questions.
 """
 
 from typing import Any
 
+from ablate.study import learning, target
 from ablate.study.evidence import Evidence
 from ablate.study.judge import IF_USED, KEPT
-from ablate.study.learning import learning, said
 
 Entry = dict[str, Any]
 
 
-def both(long: list[Entry], short: list[Entry], evidence: Evidence) -> list[Entry]:
-    """The entries of the long budget, each with that of the short one."""
-    pairs = zip(evidence.study["claims"], long, short, strict=True)
-    return [_both(claim, one, other, evidence) for claim, one, other in pairs]
+def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
+    """The entries of the long budget, each with that of the short one, made from `short`."""
+    pairs = zip(evidence.study["claims"], long, early, strict=True)
+    return [
+        _late(claim, one, evidence) | _early(one, other, evidence, short)
+        for claim, one, other in pairs
+    ]
 
 
-def _both(claim: Entry, long: Entry, short: Entry, evidence: Evidence) -> Entry:
-    steps, least = evidence.regime["steps"], evidence.regime["short"]
-    found = learning(claim, evidence)
-    asked = (*KEPT, *IF_USED, "primary", "arms")
-    early = {key: value for key, value in short.items() if key not in asked}
-    early |= {"steps": least, "sentence": f"After {least:,} updates: {short['sentence']}"}
-    sentence = f"After {steps:,} updates: {long['sentence']}{said(claim, found)}"
-    return {**long, "steps": steps, "sentence": sentence, "learning": found, "short": early}
+def _late(claim: Entry, entry: Entry, evidence: Evidence) -> Entry:
+    steps, found = evidence.regime["steps"], learning.learning(claim, evidence)
+    sentence = f"After {steps:,} updates: {entry['sentence']}{learning.said(claim, found)}"
+    return {**entry, "steps": steps, "sentence": sentence, "learning": found}
+
+
+def _early(late: Entry, entry: Entry, evidence: Evidence, short: Evidence) -> Entry:
+    asked, steps = (*KEPT, *IF_USED, "primary", "arms"), short.regime["steps"]
+    needed = target.time_to_target(late, evidence, short)
+    told = target.said(late, needed, evidence.regime["steps"], steps)
+    sentence = f"After {steps:,} updates: {entry['sentence']}{told}"
+    own = {key: value for key, value in entry.items() if key not in asked}
+    return {"short": {**own, "steps": steps, "sentence": sentence, "time_to_target": needed}}

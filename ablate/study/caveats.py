@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ablate.metric.table import metric_of
+from ablate.study import match
 from ablate.study.estimate import SEEDS
 from ablate.study.evidence import Evidence, Run
 from ablate.study.kind import kind_of
@@ -24,6 +25,7 @@ def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) ->
     return [
         *_of_study(evidence),
         *_of_tuning(evidence),
+        *match.told(evidence),
         *_of_sizes(evidence, findings),
         *_of_machine(evidence),
         *_of_runs(evidence),

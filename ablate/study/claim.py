@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.study.kind import KINDS, kind_of
+from ablate.study.match import check_match
 from ablate.study.words import listed
 
 ALLOWED = {
@@ -58,6 +59,7 @@ def check_study(study: dict[str, Any]) -> None:
         if not rule.holds(study[rule.key]):
             raise UserError(f"study.{rule.key}={study[rule.key]}: allowed is {rule.allowed}")
     _check_tune(study)
+    check_match(study)
     ids = [(claim["id"], claim.get("reading", "")) for claim in study["claims"]]
     for claim in study["claims"]:
         name = f"study.claims, {claim['id']}"

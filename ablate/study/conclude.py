@@ -45,7 +45,8 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
     """
     registration = UNREGISTERED | evidence.registration
     findings, claims = _judged(evidence, registration)
-    early = _judged(evidence.short, registration)[1] if evidence.short else []
+    short = evidence.short
+    early = _judged(short, registration)[1] if short else []
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
     noted = [*departed, *caveats(evidence, findings, claims)]
     for claim in (*claims, *early):
@@ -64,7 +65,7 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
         "reused_runs": sum(run["reused"] for run in evidence.runs),
         "older_runs": age(evidence.runs, registration)[0],
         "caveats": noted,
-        "claims": both(claims, early, evidence) if early else claims,
+        "claims": both(claims, early, evidence, short) if short else claims,
         "arms": [_arm(arm, runs) for arm, runs in by_arm(evidence.runs).items()],
     }
 

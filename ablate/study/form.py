@@ -43,6 +43,7 @@ CLAIM: Form = {
     **dict.fromkeys(("margin", "alpha", "tolerance"), NUMBER),
 }
 PUBLISHED: Form = {**dict.fromkeys(("arm", "metric", "regime", "source"), str), "value": NUMBER}
+MATCH: Form = {"by": str, "to": dict, "key": str}
 TUNE: Form = {"key": str, "values": list, "seeds": list, "metric": str, "better": str}
 
 REGIME: Form = {
@@ -63,8 +64,9 @@ def check_about(path: Path, about: dict[str, Any]) -> None:
     for part, form in (("claims", CLAIM), ("published", PUBLISHED)):
         for number, item in enumerate(study[part], 1):
             check_form(f"{path}: study.{part}, number {number}", item, form)
-    if study.get("tune") is not None:
-        check_form(f"{path}: study.tune", study["tune"], TUNE)
+    for part, form in (("tune", TUNE), ("match", MATCH)):
+        if study.get(part) is not None:
+            check_form(f"{path}: study.{part}", study[part], form)
     if not all(isinstance(factor, str) for factor in study["factors"]):
         raise UserError(f"{path}: study.factors must be a list of text")
 
@@ -126,6 +128,10 @@ def _check_run(where: str, run: Any, factors: list[str]) -> None:
     if "short" in run:
         check_form(f"{where}, short", run["short"], END)
         _check_end(f"{where}, short", run["short"])
+    if "matched" in run:
+        check_form(where, run, {"matched": dict})
+    if "update_seconds" in run:
+        check_form(where, run, {"update_seconds": NUMBER})
     if "tuned" in run:
         check_form(f"{where}, tuned", run["tuned"], {"key": str, "value": object})
     if run["status"] == "failed":

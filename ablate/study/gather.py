@@ -1,6 +1,8 @@
 """From the records of a sweep's runs to the evidence of its study."""
 
 import json
+import statistics
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +69,10 @@ def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
         "command": command(link["overrides"]),
         "versions": _versions(Path(link["folder"])) if "folder" in link else {},
     }
-    short = {"short": _end(link["short"])} if "short" in link else {}
-    return run | {key: link[key] for key in ("tuned", "error", "study") if key in link} | short
+    more = {key: link[key] for key in ("tuned", "matched", "error", "study") if key in link}
+    if "short" in link:
+        more |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
+    return run | more
 
 
 def _end(link: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +99,14 @@ def _check(folder: Path, identity: str) -> None:
         raise UserError(f"{error}: the command of the sweep makes it again") from None
     if found is None:
         raise UserError(f"{folder} has no result.json: the command of the sweep makes it again")
+
+
+def _cost(folder: Path) -> dict[str, float]:
+    """Median seconds per update between two lines with no validation between; empty if unknown."""
+    lines = [json.loads(text) for text in (folder / "metrics.jsonl").read_text().splitlines()]
+    trained = [(a, b) for a, b in pairwise(lines) if a["step"] < b["step"] and CURVES[0] not in b]
+    found = [(b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in trained]
+    return {"update_seconds": round(statistics.median(found), 6)} if found else {}
 
 
 def _curve(folder: Path) -> dict[str, list[int | float]]:

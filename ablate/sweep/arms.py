@@ -19,6 +19,7 @@ from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.seeding import seed_dropout, seed_of
+from ablate.study.match import keys
 from ablate.study.sides import ContrastError, slope
 from ablate.sweep.cell import SEEDS, Cell
 from ablate.sweep.leaves import leaves
@@ -51,7 +52,8 @@ def check_arms(
 def _free(study: dict[str, Any]) -> list[str]:
     """Keys that may differ between cells."""
     tuned = [study["tune"]["key"]] if study["tune"] else []
-    return [*study["factors"], *study["nuisance"], *tuned, *SEEDS]
+    matched = keys(study["match"]) if study.get("match") else ()
+    return [*study["factors"], *study["nuisance"], *tuned, *matched, *SEEDS]
 
 
 def _check_swept(cells: list[Cell], study: dict[str, Any]) -> None:

@@ -60,6 +60,8 @@ def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:
             "trainer.precision=auto needs hydra/launcher=ablate, which settles it for all cells; "
             "with another one, say 32-true or bf16-mixed"
         )
+    if study is not None and study.get("match"):
+        raise UserError("study.match needs hydra/launcher=ablate; with another one, say null")
     if study is not None and study["tune"]:
         raise UserError(
             "study.tune needs hydra/launcher=ablate; with another one, choose the value of "

@@ -17,6 +17,7 @@ from ablate.config.precision import settle
 from ablate.record.arm import levels
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
+from ablate.study.match import keys
 from ablate.study.registration import study_hash
 
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
@@ -130,13 +131,14 @@ def plain_study(config: DictConfig) -> dict[str, Any]:
 
 
 def used(study: dict[str, Any]) -> dict[str, Any]:
-    """The study without what its claims may have and do not use."""
+    """The study without what it and its claims may have and do not use."""
     claims = [
         {key: value for key, value in claim.items() if value or key not in OPTIONAL}
         for claim in study["claims"]
         if isinstance(claim, dict)
     ]
-    return {**study, "claims": claims if len(claims) == len(study["claims"]) else study["claims"]}
+    known = {key: value for key, value in study.items() if key != "match" or value}
+    return {**known, "claims": claims if len(claims) == len(study["claims"]) else study["claims"]}
 
 
 def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
@@ -150,6 +152,10 @@ def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
     }
     if config.study is not None:
         about["study"] = study_hash(plain_study(config))
+    match = config.study.match if config.study is not None else None
+    if match:
+        found = {key: OmegaConf.select(config, key) for key in keys(match)}
+        about["matched"] = {key: value for key, value in found.items() if value is not None}
     tune = config.study.tune if config.study is not None else None
     if tune:
         about["tuned"] = {"key": tune.key, "value": OmegaConf.select(config, tune.key)}

@@ -56,6 +56,11 @@ def _checked(
     sweep = Path(config.hydra.sweep.dir)
     without: Any = OmegaConf.to_container(config.without, resolve=True)
     cells = leave_out(compose(context, config, job_overrides, first, sweep), without)
+    match = plain_study(config).get("match") if config.study is not None else None
+    if match:
+        from ablate.sweep.matching import matched_jobs  # torch
+
+        cells = compose(context, config, matched_jobs(cells, match), first, sweep)
     jobs = screening_jobs(cells, tune) if tune else []
     screening = compose(context, config, jobs, first + len(job_overrides), sweep / SCREENING)
     from ablate.sweep.preflight import preflight  # torch: while the server imports it as well

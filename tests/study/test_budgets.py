@@ -1,6 +1,7 @@
 """Both budgets of a study: two verdicts of every claim, and whether learning was flat."""
 
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ from ablate.ledger.verdicts import collect
 from ablate.report.write import write_report
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
+from ablate.study.match import check_match
+from ablate.study.target import _interval, first_at
 
 STEPS = [600, 1200, 1800, 2400]
 REGIME = {
@@ -68,8 +71,11 @@ def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
     assert found | {"sentence": entry["sentence"]} == entry | {
         key: found[key] for key in ("steps", "learning", "short")
     }
-    early = only(both.short) | {"steps": 600, "sentence": found["short"]["sentence"]}
-    assert found["short"].items() <= early.items()
+    early, short = only(both.short), found["short"]
+    assert {key: early[key] for key in short if key in early} | {"sentence": ""} == {
+        key: short[key] for key in short if key in early
+    } | {"sentence": ""}
+    assert short.keys() - early.keys() == {"steps", "time_to_target"}
 
 
 def test_a_run_that_collapsed_later_still_counts_at_the_short_budget(at_both):
@@ -92,6 +98,47 @@ def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, sti
     assert found["learning"]["still"] == still
     assert found["learning"]["gains"] == pytest.approx(gains)
     assert re.search(said, found["sentence"])
+
+
+@pytest.mark.parametrize(
+    ("target", "updates"),
+    [(4.5, 600), (4.0, 600), (3.5, 900), (2.0, 1800), (1.9, 2400), (1.8, math.inf)],
+)
+def test_a_curve_is_at_its_target_between_two_validations(target, updates):
+    assert first_at(STEPS, [4.0, 3.0, 2.0, 1.9], target) == pytest.approx(updates)
+    assert first_at([300, *STEPS], [None, 4.0, 3.0, 2.0, 1.9], target) == pytest.approx(updates)
+
+
+def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
+    """Targets by seed; the curve of every long run is 4, 3, 2, 2."""
+    both = at_both(pre=([30.0 + s for s in range(7)], [50.0] * 7), post=([20.0] * 7, [49.0] * 7))
+    for target, run in zip((3.5, 3.0, 2.5, 2.5, 2.5, 2.0, 1.0), both.runs, strict=False):
+        run["short"]["metrics"]["val/nll"] = target
+    found = only(both)["short"]
+    needed = found["time_to_target"]
+    assert needed["of_seeds"] == pytest.approx([900, 1200, 1500, 1500, 1500, 1800, None])
+    assert needed["updates"] == pytest.approx(1500)
+    assert needed["interval"] == pytest.approx([900, None])
+    assert found["sentence"].endswith(
+        " To the validation nll of pre_ln then, post_ln takes 1,500 updates [900, more than 2,400]"
+        ", 2.5 times as many (median of 7 seeds)."
+    )
+
+
+def test_five_seeds_have_no_interval_of_a_median_and_ten_leave_out_the_ends():
+    assert _interval([1.0] * 5, 0.05) is None
+    assert _interval([*range(10)], 0.05) == (1, 8)  # 98 %; the next pair of ranks has 89 %
+
+
+def test_seconds_stand_in_the_report_and_in_no_verdict(at_both, tmp_path):
+    both = at_both()
+    for run, cost in zip(both.runs, [0.1] * 4 + [0.2] * 4, strict=True):
+        run["short"]["metrics"]["val/nll"] = 3.5
+        run["update_seconds"] = cost
+    verdict = write_report(both, tmp_path)
+    assert "seconds" not in json.dumps(verdict)
+    report = (tmp_path / "report.md").read_text()
+    assert "| pre_ln after 600 | post_ln | 900 | - | 60.0 | 180.0 |" in report
 
 
 def test_what_has_no_curve_is_not_called_flat(at_both):
@@ -125,3 +172,27 @@ def test_a_malformed_short_end_is_refused(at_both, tmp_path):
     assert json.loads((tmp_path / "saved" / "runs.jsonl").read_text().splitlines()[0])["short"]
     with pytest.raises(UserError, match="short: status=well; allowed is finished"):
         Evidence.load(tmp_path / "saved")
+
+
+def test_a_verdict_says_how_its_arms_were_matched(at_both):
+    match = {"by": "flops", "to": {"model/residual": "post_ln"}, "key": "model.d_ff"}
+    both = at_both()
+    both.study["match"] = match
+    for run in both.runs:
+        run["matched"] = {"budget.steps": 2400 if run["arm"] == "post_ln" else 2100}
+    said = "Arms are matched to post_ln by flops: pre_ln has budget.steps=2100 and post_ln has bud"
+    assert any(said in caveat for caveat in conclude(both)["caveats"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"by": "size"}, "by=size; allowed is parameters or flops"),
+        ({"to": {"model.d_model": 8}}, "it gives levels of factors: model/residual"),
+        ({"key": "model/residual"}, "model/residual is a factor, so it cannot be solved for"),
+    ],
+)
+def test_a_match_that_cannot_be_solved_is_refused(changed, words):
+    match = {"by": "parameters", "to": {"model/residual": "post_ln"}, "key": "model.d_ff"}
+    with pytest.raises(UserError, match=words):
+        check_match({"factors": ["model/residual"], "match": match | changed})

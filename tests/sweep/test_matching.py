@@ -1,0 +1,70 @@
+"""Arms that are made alike in size or in cost before they run."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from ablate.errors import UserError
+from ablate.sweep.cell import Cell
+from ablate.sweep.matching import matched_jobs, solve
+from ablate.train.run import build_model, parameters, prepare_data
+
+ARMS = ("sinusoidal", "learned")
+BY_SIZE = {"by": "parameters", "to": {"model/position": "learned"}, "key": "model.d_ff"}
+BY_COST = {"by": "flops", "to": {"model.d_ff": 64}, "key": "model.d_ff"}
+
+
+@pytest.fixture
+def cells(small, compose):
+    """Cells with these factors, each by its overrides."""
+    from ablate.config.schema import Study
+
+    def made(factors, *arms):
+        found = []
+        for number, overrides in enumerate(arms):
+            config = compose(*small, *overrides, hydra_node=True)
+            OmegaConf.set_readonly(config, False)
+            config.study = OmegaConf.merge(
+                OmegaConf.structured(Study), {"factors": factors, "claims": []}
+            )
+            found.append(Cell(number, " ".join(overrides), tuple(overrides), config))
+        return found
+
+    return made
+
+
+def test_a_width_makes_up_for_the_parameters_of_another_level(cells, capsys):
+    arms = cells(["model/position"], *((f"model/position={arm}", "seed=1") for arm in ARMS))
+    wider, same = matched_jobs(arms, BY_SIZE)
+    assert same == arms[1].overrides  # what is matched to stays as it is
+    key, _, width = wider[2].partition("=")
+
+    def size(cell, **widths):
+        config = cell.task_config()
+        OmegaConf.update(config, key, widths.get("width", config.model.d_ff))
+        return parameters(build_model(config, prepare_data(config)))
+
+    sizes = [size(arms[0]), size(arms[0], width=int(width)), size(arms[1])]
+    assert sizes[1] == pytest.approx(sizes[2], rel=0.01) and sizes[0] < 0.9 * sizes[2]
+    assert f"{sizes[1]:,} and {sizes[2]:,} parameters" in capsys.readouterr().out
+
+
+def test_a_budget_makes_up_for_the_cost_of_an_update(cells):
+    widths = [(f"model.d_ff={width}", "seed=1", "budget.short=2") for width in (64, 128)]
+    first, second = matched_jobs(cells(["model.d_ff"], *widths), BY_COST)
+    steps, short = (int(word.partition("=")[2]) for word in second[3:])
+    assert first == widths[0]
+    assert 2 < steps < 4 and short < steps  # of 4 and 2: twice the width is not twice the cost
+
+
+def test_the_nearest_number_is_found_or_the_arm_is_named():
+    assert [solve(lambda n: 10 * n, target, "") for target in (1000, 1004, 1006)] == [100, 100, 101]
+    with pytest.raises(UserError, match="d_ff of rnn: 1 gives 500 parameters, and no number comes"):
+        solve(lambda n: 400 + 100 * n, 200, "d_ff of rnn")
+    with pytest.raises(UserError, match="no number comes nearer to the 200"):
+        solve(lambda n: 100, 200, "")
+
+
+def test_what_is_matched_to_must_run(cells):
+    (alone,) = cells(["model/position"], ("model/position=sinusoidal",))
+    with pytest.raises(UserError, match=r"study\.match\.to: no cell has model/position=learned"):
+        matched_jobs([alone], BY_SIZE)
