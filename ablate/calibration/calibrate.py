@@ -8,10 +8,12 @@ from multiprocessing import get_context
 import numpy as np
 from rich.progress import track
 
+from ablate.calibration.fishing import ROUTES, fishing
 from ablate.calibration.planned import of_translations, promised
 from ablate.calibration.rivals import Weights
+from ablate.calibration.sequential import CASES, sequential
 from ablate.calibration.simulate import KINDS, Design
-from ablate.calibration.tables import Promises, Results, noise_of
+from ablate.calibration.tables import Promises, Results, Tried, noise_of
 from ablate.calibration.trial import Marks, Trial
 from ablate.study.estimate import Estimate
 
@@ -65,6 +67,17 @@ def keep(results: Results, sweeps: int) -> Promises:
     noises = [(kind, noise_of(results, kind, SENTENCES), sweeps) for kind in KINDS]
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         return dict(zip(KINDS, pool.map(_keep, *zip(*noises, strict=True)), strict=True))
+
+
+def tried(sweeps: int) -> Tried:
+    """Errors of planned looks, and of users who try until a claim holds."""
+    numbers = range(sweeps)
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        staged = pool.map(sequential, CASES, [numbers] * len(CASES))
+        fished = pool.map(fishing, ROUTES, [numbers] * len(ROUTES))
+        shares = [{name: mark / sweeps for name, mark in marks.items()} for marks in staged]
+        false = [count / sweeps for count in fished]
+    return Tried(dict(zip(CASES, shares, strict=True)), dict(zip(ROUTES, false, strict=True)))
 
 
 def _keep(kind: str, noise: Estimate, sweeps: int) -> Marks:

@@ -5,7 +5,7 @@ the book, earlier seeds are pooled, the looks are charged, the claim is decided.
 the first verdict "supported" that is not exploratory, or after its last try.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ablate.study.book import Book, Sweep, questions
-from ablate.study.conclude import decide
+from ablate.study.decide import decide
 from ablate.study.evidence import Evidence, Run
 from ablate.study.looks import asked_of
 from ablate.study.pool import Past
@@ -40,6 +40,7 @@ class Try:
     name: str = "study"
     margin: float = 0.0
     failed: tuple[int, ...] = ()  # stopped by hand
+    contest: bool = False
 
 
 @dataclass
@@ -67,7 +68,7 @@ class Bench:
         settings, asked = {"optimizer.lr": one.rate}, questions(study)
         own = Sweep(
             *(one.name, float(number), str(number), study_hash(study), {}, settings),
-            *(one.replicate, sorted(one.seeds), asked),
+            *(one.replicate, sorted(one.seeds), asked, one.contest),
         )
         self.book.sweeps.append(own)
         runs = [self.run(one, arm, seed) for arm in ARMS for seed in own.seeds]
@@ -140,16 +141,8 @@ ROUTES: dict[str, Route] = {
 }
 
 
-def fish(route: Route, rng: np.random.Generator) -> bool:
-    """Whether a route ends in a false verdict."""
-    bench = Bench(rng)
-    return any(bench.succeeds(one) for one in route(bench))
-
-
-def fishing(sweeps: int) -> dict[str, float]:
-    """Share of users with a false verdict, for every route."""
-    return {
-        name: sum(fish(ROUTES[name], np.random.default_rng([4, i, n])) for n in range(sweeps))
-        / sweeps
-        for i, name in enumerate(ROUTES)
-    }
+def fishing(route: str, users: Iterable[int]) -> int:
+    """How many of the users with these numbers come to a false verdict by this route."""
+    place = list(ROUTES).index(route)
+    benches = (Bench(np.random.default_rng([4, place, number])) for number in users)
+    return sum(any(bench.succeeds(one) for one in ROUTES[route](bench)) for bench in benches)

@@ -135,6 +135,8 @@ class Study:
 
     factors: list[str] = MISSING  # config groups or keys that differ between arms
     seeds: int = II("budget.seeds")  # planned replicates
+    # stages after which a sweep looks at its verdicts; null: 3 with 10 seeds or more, else 1
+    looks: int | None = None
     claims: list[Claim] = MISSING  # the first is the primary one
     nuisance: list[str] = field(default_factory=list)  # keys that may differ between arms as well
     tune: Tune | None = None
@@ -161,6 +163,7 @@ class Config:
     name: str = "run"  # W&B group and folder of a sweep
     seed: Seed = 1
     replicate: Seed = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
+    contest: bool = False  # fresh seeds for a verdict that is there, judged by themselves alone
     threads: Annotated[int, Range(1, 1024)] = 1  # of one run; part of its identity
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
     without: list[dict[str, Any]] = field(default_factory=list)  # arms of a sweep that do not run

@@ -25,7 +25,18 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.construct import construct
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
-OUTSIDE = ("name", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust", "data")
+OUTSIDE = (
+    "name",
+    "contest",
+    "n_jobs",
+    "without",
+    "fresh",
+    "logger",
+    "study",
+    "paths",
+    "trust",
+    "data",
+)
 OUTSIDE_OF = {
     "budget": ("seeds", "short"),
     "trainer": ("enable_progress_bar", "log_every_n_steps"),

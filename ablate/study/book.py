@@ -41,6 +41,7 @@ class Sweep:
     replicate: int
     seeds: list[int]
     questions: dict[str, list[Rule]]
+    contest: bool = False  # fresh seeds for a verdict that is there; judged by themselves
 
     @property
     def planned(self) -> set[Seed]:
@@ -88,13 +89,14 @@ class Book:
         """The sweep that was begun in a folder, the last time that it was."""
         return [sweep for sweep in self.sweeps if sweep.folder == folder][-1]
 
-    def asking(self, question: str, regime: dict[str, Any]) -> list[Sweep]:
-        """All sweeps for a question in a regime."""
-        return [s for s in self.sweeps if s.regime == regime and question in s.questions]
+    def asking(self, question: str, own: Sweep) -> list[Sweep]:
+        """All sweeps for a question in the regime of one; contests know of contests alone."""
+        alike = [s for s in self.sweeps if (s.regime, s.contest) == (own.regime, own.contest)]
+        return [sweep for sweep in alike if question in sweep.questions]
 
     def before(self, own: Sweep, question: str, rule: Rule) -> list[Sweep]:
         """Those that were begun before the first one like `own` under this rule."""
-        asked = self.asking(question, own.regime)
+        asked = self.asking(question, own)
         first = min(s.time for s in asked if s.same(own) and rule in s.questions[question])
         return [s for s in asked if s.time < first]
 

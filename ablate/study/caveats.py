@@ -13,6 +13,8 @@ from ablate.study.looks import asked_of, name_of
 from ablate.study.outcome import UNSTABLE, WENT_WRONG
 from ablate.study.sides import sides
 from ablate.study.skew import ENOUGH
+from ablate.study.stages import FUTILE, needed, planned_looks
+from ablate.study.table import by_arm
 from ablate.study.words import listed
 
 Entry = dict[str, Any]
@@ -128,9 +130,7 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
     if evidence.short:
         steps = evidence.short.regime["steps"]
         yield from (f"At {steps:,} updates: {x}" for x in _of_wrong_ends(evidence.short.runs))
-    seeds = len({run["seed"] for run in evidence.runs if run["status"] != "failed"})
-    if evidence.study["claims"] and seeds < evidence.study["seeds"]:
-        yield f"{evidence.study['seeds']} seeds were planned, {seeds} have ended."
+    yield from _of_plan(evidence)
     versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
     if len(versions) > 1:
         yield "Not all runs executed the same versions of everything."
@@ -145,6 +145,35 @@ def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
             "unigram model stand for them. How often that happens is known only as well as the "
             "number of runs allows, which an interval of means does not show."
         )
+
+
+def _of_plan(evidence: Evidence) -> Iterator[str]:
+    """Seeds that are missing, or that a planned look has shown not to be needed."""
+    planned = evidence.study["seeds"]
+    few = {arm: runs for arm, runs in by_arm(evidence.runs).items() if len(_seeds(runs)) < planned}
+    if not few or not evidence.study["claims"]:
+        return
+    if len(planned_looks(evidence.study)) > 1 and not _goes_on(few, evidence):
+        arms = [f"{arm} after {len(_seeds(runs))}" for arm, runs in few.items()]
+        yield (
+            f"Planned looks saved {sum(planned - len(_seeds(runs)) for runs in few.values())} "
+            f"runs: of {planned} seeds {listed(arms)}; each claim on these arms was decided, or "
+            f"had less than {FUTILE:.0%} chance to be."
+        )
+        return
+    ended = len(_seeds([run for run in evidence.runs if run["status"] != "failed"]))
+    if ended < planned:
+        yield f"{planned} seeds were planned, {ended} have ended."
+
+
+def _goes_on(arms: dict[str, list[Run]], evidence: Evidence) -> bool:
+    """Whether a claim that is not over uses one of these arms."""
+    going = needed(evidence)
+    return any(runs[0]["levels"] in going for runs in arms.values())
+
+
+def _seeds(runs: list[Run]) -> set[int]:
+    return {run["seed"] for run in runs}
 
 
 def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:

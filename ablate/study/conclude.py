@@ -10,18 +10,17 @@ from typing import Any
 
 from ablate.study.budgets import both
 from ablate.study.caveats import caveats
+from ablate.study.decide import decide
 from ablate.study.evidence import Evidence, Run
 from ablate.study.exact import Exact
-from ablate.study.holm import Tests, adjust
 from ablate.study.judge import age, judged
-from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
 from ablate.study.looks import asked_of
 from ablate.study.outcome import STATUSES
 from ablate.study.registration import departures
 from ablate.study.spending import spent
 from ablate.study.table import by_arm, values
-from ablate.study.verdict import INCONCLUSIVE, Decision
+from ablate.study.verdict import INCONCLUSIVE
 from ablate.study.words import listed
 
 # What a regime calls a config key that may be a factor; the steps stay the number that they are.
@@ -110,27 +109,6 @@ def versions(runs: list[Run]) -> dict[str, str | list[str]]:
     names = dict.fromkeys(name for run in runs for name in run["versions"])
     found = {n: sorted({r["versions"][n] for r in runs if n in r["versions"]}) for n in names}
     return {name: known[0] if len(known) == 1 else known for name, known in found.items()}
-
-
-def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
-    """Of every claim what is found, its p-values after Holm's correction, and its verdict.
-
-    Exact claims cannot err by chance and have no p-values.
-
-    Raises:
-        UserError: the record of a run and its statistics disagree.
-    """
-    findings = [kind_of(claim).find(claim, evidence) for claim in evidence.study["claims"]]
-    tested = [finding for finding in findings if finding.p]
-    scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
-    adjusted = iter(adjust(scaled, [finding.claim["alpha"] for finding in tested]))
-    return [_decided(finding, next(adjusted) if finding.p else {}) for finding in findings]
-
-
-def _decided(finding: Finding, p: Tests) -> tuple[Finding, Tests, Decision]:
-    if isinstance(finding.found, Exact):
-        return finding, p, Decision(finding.found.verdict)
-    return finding, p, kind_of(finding.claim).decide(p, finding.claim["alpha"])
 
 
 def _arm(arm: str, runs: list[Run]) -> dict[str, Any]:

@@ -98,7 +98,12 @@ class Past:
         return Look(self.own.folder, time.time(), sorted(seeds[False] - seeds[True]), failed)
 
     def alike(self, claim: Claim) -> list[Sweep]:
-        """Earlier sweeps for a claim's question that differ from this one in their seeds alone."""
+        """Earlier sweeps for a claim's question that differ from this one in their seeds alone.
+
+        None for a contest, which is judged by its own seeds.
+        """
+        if self.own.contest:
+            return []
         return [s for s in self.before(claim) if not differences(s.settings, self.own.settings)]
 
     def before(self, claim: Claim) -> list[Sweep]:
@@ -108,7 +113,7 @@ class Past:
 
     def asked(self, claim: Claim, seeds: set[Seed], several: bool) -> dict[str, Any]:
         """Of a claim the seeds of every earlier look, why it is exploratory, and other regimes."""
-        again = [s for s in self.book.asking(question(claim), self.own.regime) if s.same(self.own)]
+        again = [s for s in self.book.asking(question(claim), self.own) if s.same(self.own)]
         looks = [seen for seen in self.book.seen([*self.alike(claim), *again]) if seen != seeds]
         tried = [*self._otherwise(claim), *self._spent(looks, seeds)]
         return {
@@ -120,6 +125,8 @@ class Past:
     def _otherwise(self, claim: Claim) -> list[str]:
         """Earlier sweeps with other settings, or for claims with other rules."""
         own, asked = rule(claim, self.study), question(claim)
+        if self.own.contest:
+            return [f"{_said(sweep)}, as a contest" for sweep in self.before(claim)]
         found = []
         for sweep in self.before(claim):
             changed = differences(sweep.settings, self.own.settings)

@@ -13,6 +13,8 @@ from ablate.study.words import listed
 
 # What a reader is told, and what no verdict depends on: of a study, and of a claim.
 TOLD = ("literature", "published", "fixed")
+# Alpha is spent rightly however often a study is looked at.
+FREE = ("looks",)
 TOLD_OF_CLAIM = ("measures", "control_measures")
 
 
@@ -23,7 +25,7 @@ def study_hash(study: dict[str, Any]) -> str:
 
 def decisive(study: dict[str, Any]) -> dict[str, Any]:
     """The study without what only a reader is told."""
-    kept = {key: value for key, value in study.items() if key not in TOLD}
+    kept = {key: value for key, value in study.items() if key not in (*TOLD, *FREE)}
     return {**kept, "claims": [_asked(claim) for claim in study.get("claims", [])]}
 
 

@@ -29,6 +29,7 @@ def asked(config: DictConfig, study: dict[str, Any], regime: dict[str, Any]) -> 
         replicate=int(config.replicate),
         seeds=_seeds(swept.get("seed", str(config.seed))),
         questions=questions(study),
+        contest=config.contest,
     )
 
 

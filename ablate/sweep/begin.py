@@ -12,6 +12,7 @@ from ablate.study.book import register
 from ablate.study.claim import check_study
 from ablate.study.command import command
 from ablate.study.seal import write_about
+from ablate.study.stages import check_looks
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
 
@@ -37,6 +38,7 @@ def begin(config: DictConfig) -> None:
     registration: dict[str, Any] = {}
     if study is not None:
         check_study(study)
+        check_looks(study)
         results, experiments = Path(config.paths.results), Path(config.paths.experiments)
         registration = register(results, experiments, asked(config, study, about))
     registration["command"] = command(config.hydra.overrides.task, "-m")
@@ -62,6 +64,10 @@ def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:
         )
     if study is not None and study.get("match"):
         raise UserError("study.match needs hydra/launcher=ablate; with another one, say null")
+    if study is not None and (study["looks"] or 1) > 1:
+        raise UserError(
+            f"study.looks={study['looks']} needs hydra/launcher=ablate; with another one, say 1"
+        )
     if study is not None and study["tune"]:
         raise UserError(
             "study.tune needs hydra/launcher=ablate; with another one, choose the value of "

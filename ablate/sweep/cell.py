@@ -3,7 +3,7 @@
 import copy
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,7 +76,7 @@ def compose(
     context: HydraContext,
     config: DictConfig,
     job_overrides: Sequence[Sequence[str]],
-    first: int,
+    numbers: Iterable[int],
     sweep: Path,
 ) -> list[Cell]:
     """Compose the config of every job; `sweep` is the folder that their ends are noted in.
@@ -87,7 +87,7 @@ def compose(
     cells: list[Cell] = []
     arms: dict[Overrides, Cell] = {}
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
-    for number, overrides in enumerate(map(tuple, job_overrides), start=first):
+    for number, overrides in zip(numbers, map(tuple, job_overrides), strict=False):
         arm = without_seed(overrides)
         if arm in arms and len(arm) + 1 == len(overrides) == len(arms[arm].overrides):
             composed = _reseeded(arms[arm], overrides)

@@ -75,10 +75,15 @@ def choose(links: Sequence[dict[str, Any]], tune: dict[str, Any], levels: Levels
 
 
 def tuned_jobs(
-    cells: Sequence[Cell], links: Sequence[dict[str, Any]], tune: dict[str, Any]
+    cells: Sequence[Cell],
+    links: Sequence[dict[str, Any]],
+    tune: dict[str, Any],
+    seeds: dict[int, int],
 ) -> list[Overrides]:
-    """Overrides of the cells of the verdict, each with the value chosen for its arm and seed."""
-    seeds = screening_seeds(cells, tune)
+    """Overrides of the cells of the verdict, each with the value chosen for its arm and seed.
+
+    `seeds` holds the screening seed of every replicate.
+    """
     chosen = [choose(links, tune, cell.levels, seeds[cell.config.seed]) for cell in cells]
     return [
         (*cell.overrides, f"{tune['key']}={one}") for cell, one in zip(cells, chosen, strict=True)

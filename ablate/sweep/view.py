@@ -60,6 +60,11 @@ class View:
         line = f"{self.done}/{self.total} {label}: {how}, {detail}"
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
+    def leave_out(self, runs: int) -> None:
+        """Runs that a look has shown not to be needed."""
+        self.total -= runs
+        self._progress.update(self._bar, total=self.total)
+
     def _refresh(self) -> None:
         text = f"{self.running} running, {self.failed} failed, {self.reused} reused{self._end()}"
         self._progress.update(self._bar, completed=self.done, description=text)

@@ -52,6 +52,16 @@ def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(bench):
     assert sorted({run["seed"] for run in again.runs}) == [0, 1]
 
 
+def test_contests_know_of_contests_alone(bench):
+    bench.judged(Try())
+    first = bench.judged(Try(replicate=1, contest=True))
+    assert asked_of(CLAIM, first) == {"looks": [], "tried": [], "regimes": 0}
+    assert {run["seed"] for run in first.runs} == set(range(10))
+    second = bench.judged(Try(replicate=2, contest=True))
+    assert asked_of(CLAIM, second)["tried"] == ["study of 1970-01-01, 10 seeds, as a contest"]
+    assert len(bench.judged(Try(replicate=3)).runs) == 40  # the first and this one
+
+
 def test_evidence_that_is_gone_is_told(bench):
     bench.judged(Try(seeds=(0, 1, 2), planned=4))
     bench.kept["0"] = None

@@ -6,11 +6,13 @@ from scipy.stats import binomtest
 
 from ablate.calibration import calibrate
 from ablate.calibration.check import Row, failures
+from ablate.calibration.fishing import ROUTES
 from ablate.calibration.planned import PROMISES
 from ablate.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
+from ablate.calibration.sequential import CASES, sequential
 from ablate.calibration.simulate import KINDS, Design
 from ablate.calibration.stress import stress
-from ablate.calibration.tables import document
+from ablate.calibration.tables import Tried, document
 from ablate.calibration.trial import OURS, Trial
 from ablate.study.estimate import estimate
 from ablate.study.sentences import bleu, contributions
@@ -98,7 +100,9 @@ def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
         kind: {f"{name}{part}": 0.8 for name in PROMISES for part in ("", ": planned", ": seeds")}
         for kind in KINDS
     }
-    text = document(results, promises, stress(1, [3, 5]), 1, 1000, 2.0)
+    tried = Tried({name: sequential(name, range(1)) for name in CASES}, dict.fromkeys(ROUTES, 0.01))
+    text = document(results, promises, stress(1, [3, 5]), tried, 1, 1000, 2.0)
+    assert all(f"| {row} | " in text for row in (*CASES, *ROUTES))
     assert "## False verdicts" in text
     assert all(f"| {row}, 5 |" in text for row in ("skewed", "0.3", "2 BLEU apart"))
     assert all(text.count(f"| {kind}, 3 |") == 3 for kind in KINDS)
@@ -114,6 +118,7 @@ def test_a_row_fails_where_its_lower_bound_is_above_its_level(wrong, fails):
 def test_the_exit_status_says_that_a_row_failed(command, monkeypatch, tmp_path):
     monkeypatch.setattr(calibrate, "calibrate", lambda *_: {})
     monkeypatch.setattr(calibrate, "keep", lambda *_: {})
+    monkeypatch.setattr(calibrate, "tried", lambda *_: Tried({}, {}))
     page = tmp_path / "calibration.md"
     for share, status in ((0.05, 0), (0.5, 1)):
         missed = {("0.1", 5): {"documents named": share, "not named": share}}

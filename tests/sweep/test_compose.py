@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import hydra
@@ -42,9 +43,9 @@ def plain(cell):
 
 def test_a_cell_that_is_copied_is_the_cell_that_hydra_composes(master, small, tmp_path):
     jobs = [(*small, arm, f"seed={seed}") for arm in ARMS for seed in (1, 12, 3)]
-    cells = compose(*master, jobs, 0, tmp_path)
+    cells = compose(*master, jobs, count(), tmp_path)
     for number, job in enumerate(jobs):
-        (alone,) = compose(*master, [job], number, tmp_path)
+        (alone,) = compose(*master, [job], [number], tmp_path)
         assert plain(cells[number]) == plain(alone)
         assert cells[number].overrides == job
         assert cells[number].levels == alone.levels
@@ -58,7 +59,7 @@ def test_every_arm_is_composed_once(master, small, tmp_path, monkeypatch):
         loader, "load_sweep_config", lambda *given: asked.append(given) or load(*given)
     )
     jobs = [(*small, arm, f"seed={seed}") for seed in range(5) for arm in ARMS]
-    seeds = [cell.config.seed for cell in compose(*master, jobs, 0, tmp_path)]
+    seeds = [cell.config.seed for cell in compose(*master, jobs, count(), tmp_path)]
     assert seeds == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert len(asked) == 2
 
@@ -68,13 +69,13 @@ def test_the_cells_of_a_sweep_agree_on_what_auto_is(master, small, tmp_path, mon
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {able: True})
     job = (*small, "trainer.precision=auto", "trainer.accelerator=cpu")
     cells = compose(
-        *master, [(*job, arm, f"seed={s}") for arm in ARMS for s in (1, 2)], 0, tmp_path
+        *master, [(*job, arm, f"seed={s}") for arm in ARMS for s in (1, 2)], count(), tmp_path
     )
     precision = "bf16-mixed" if able == "amx_bf16" else "32-true"
     assert [cell.config.trainer.precision for cell in cells] == [precision] * 4
     # a machine that joins later may be another one
     monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
-    (child,) = compose(*master, [cells[0].argv], 0, tmp_path)
+    (child,) = compose(*master, [cells[0].argv], [0], tmp_path)
     assert child.config.trainer.precision == precision
 
 
@@ -113,7 +114,7 @@ def test_only_another_launcher_has_every_job_composed_beforehand(
 def test_a_seed_that_is_no_number_is_left_to_hydra(master, small, tmp_path):
     jobs = [(*small, "seed=1"), (*small, "seed=one")]
     with pytest.raises(ConfigCompositionException, match="seed=one"):
-        compose(*master, jobs, 0, tmp_path)
+        compose(*master, jobs, count(), tmp_path)
 
 
 def test_what_runs_are_forked_from_can_be_imported():

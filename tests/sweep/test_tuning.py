@@ -52,9 +52,9 @@ def test_a_seed_of_the_verdict_may_not_choose(seeds, shared):
 def test_every_replicate_of_an_arm_takes_what_its_own_screening_found():
     links = [link("a", 1, 3.0), link("a", 2, 1.9), link("a", 1, 1.0, seed=9)]
     links += [link("a", 2, 1.9, seed=9), link("b", 1, 1.0), link("b", 2, 2.0)]
-    jobs = tuned_jobs([cell("a", 1), cell("a", 2)], links, TUNE)
+    jobs = tuned_jobs([cell("a", 1), cell("a", 2)], links, TUNE, {1: 8, 2: 9})
     assert jobs == [("arm=a", "seed=1", "lr=2"), ("arm=a", "seed=2", "lr=1")]
-    assert tuned_jobs([cell("b", 1)], links, TUNE) == [("arm=b", "seed=1", "lr=1")]
+    assert tuned_jobs([cell("b", 1)], links, TUNE, {1: 8}) == [("arm=b", "seed=1", "lr=1")]
 
 
 def test_a_diverged_run_counts_against_its_value():

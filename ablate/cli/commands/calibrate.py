@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the tables cannot be written.
     """
-    from ablate.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep
+    from ablate.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep, tried
     from ablate.calibration.check import failures
     from ablate.calibration.stress import stress
     from ablate.calibration.tables import checked, document
@@ -33,9 +33,10 @@ def run(arguments: argparse.Namespace) -> None:
     shares = calibrate(arguments.sweeps, arguments.seeds)
     kept = keep(shares, arguments.sweeps)
     weak = stress(arguments.sweeps, arguments.seeds)
-    text = document(shares, kept, weak, arguments.sweeps, SENTENCES, MARGIN)
+    again = tried(arguments.sweeps)
+    text = document(shares, kept, weak, again, arguments.sweeps, SENTENCES, MARGIN)
     with writing(arguments.to):
         write_text(arguments.to, text)
     print(text)
-    if failures(checked(shares, kept, weak, arguments.sweeps)):
+    if failures(checked(shares, kept, weak, again, arguments.sweeps)):
         sys.exit(1)

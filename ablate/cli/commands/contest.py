@@ -1,0 +1,34 @@
+"""Ask a committed experiment again with fresh seeds: was its verdict reproduced?
+
+Runs the command of experiments/NAME with another `replicate`, judges these runs alone, and sets the
+fresh verdicts beside the first ones (ablate/study/contest.py has the rule). What was interrupted
+goes on where it stopped.
+"""
+
+import argparse
+from pathlib import Path
+
+from ablate.cli.parser import FOLDER, PATH, Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the experiment, and where evidence is kept and written."""
+    parser.add_argument(
+        "name", metavar="NAME", help="an experiment with evidence: experiments/NAME"
+    )
+    parser.add_key("experiments", "where evidence is kept", FOLDER, Path("experiments"))
+    parser.add_key("results", "where sweeps write", PATH, Path("results"))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the experiment again and print what was reproduced.
+
+    Raises:
+        UserError: there is no such evidence, or its study is another one now.
+    """
+    from ablate.sweep.contest import Contest
+
+    contest = Contest.of(arguments.name, arguments.experiments, arguments.results)
+    contest.run()
+    for line in contest.told():
+        print(line)

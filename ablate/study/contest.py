@@ -1,0 +1,67 @@
+"""Whether fresh seeds come to the verdict that a study came to before.
+
+The same question, the same rule and plan, other random numbers throughout, and nothing pooled. With
+the first and the fresh verdict on a claim:
+    reproduced      the same verdict, and of one that is supported at least the same grade
+    weaker          the same verdict with a lower grade; or none, while the two effects agree: they
+                    differ by no more than the root of the squared halves of their intervals
+    not reproduced  another verdict; or none, while the effects do not agree
+    open            there was no verdict to reproduce
+Effects agree by an interval for the difference of two independent estimates. A rule that only asks
+whether the fresh result is significant too would call many true effects lost (Open Science
+Collaboration 2015, Science 349, aac4716, which uses several).
+"""
+
+import math
+from typing import Any
+
+from ablate.study.verdict import AT_LEAST, INCONCLUSIVE, SUPPORTED, THERE
+
+REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
+GRADES = ("", THERE, AT_LEAST)  # of what is supported, ascending
+Entry = dict[str, Any]
+
+
+def replication(first: Entry, fresh: Entry) -> str:
+    """The word for a claim, from its entries in the two verdicts."""
+    if first["verdict"] == INCONCLUSIVE:
+        return OPEN
+    if fresh["verdict"] == first["verdict"]:
+        graded = fresh["verdict"] == SUPPORTED
+        lower = graded and GRADES.index(fresh["grade"]) < GRADES.index(first["grade"])
+        return WEAKER if lower else REPRODUCED
+    return WEAKER if fresh["verdict"] == INCONCLUSIVE and agree(first, fresh) else LOST
+
+
+def agree(first: Entry, fresh: Entry) -> bool:
+    """Whether two effects differ by no more than chance; never where one has no interval."""
+    if not first["interval"] or not fresh["interval"]:
+        return False
+    halves = [_towards(first, fresh["effect"]), _towards(fresh, first["effect"])]
+    return bool(abs(first["effect"] - fresh["effect"]) <= math.hypot(*halves))
+
+
+def _towards(entry: Entry, other: float) -> float:
+    """From the effect to the end of its interval on the side of another effect."""
+    low, high = entry["interval"]
+    return float(high - entry["effect"] if other > entry["effect"] else entry["effect"] - low)
+
+
+def replications(first: Entry, fresh: Entry) -> list[Entry]:
+    """Of every claim of two verdict.json of one study what came of it, beside both verdicts."""
+    return [
+        {
+            "id": old["id"],
+            "reading": old.get("reading", ""),
+            "statement": old["statement"],
+            "replication": replication(old, new),
+            "first": _short(old),
+            "fresh": _short(new),
+            "exploratory": new["exploratory"],
+        }
+        for old, new in zip(first["claims"], fresh["claims"], strict=True)
+    ]
+
+
+def _short(entry: Entry) -> Entry:
+    return {key: entry[key] for key in ("verdict", "grade", "effect", "interval", "sentence")}

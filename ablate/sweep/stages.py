@@ -1,0 +1,47 @@
+"""The stages of a sweep with planned looks: which cells each of them runs."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from ablate.study.gather import gather
+from ablate.study.pool import looked
+from ablate.study.stages import needed, planned_looks
+from ablate.sweep.cell import Cell
+
+Levels = dict[str, Any]
+
+
+def stages(cells: Sequence[Cell], study: dict[str, Any] | None) -> list[list[Cell]]:
+    """Cells by the look that waits for them: of each arm the first seeds, then the next ones."""
+    ends = planned_looks(study) if study else [0]
+    seeds = sorted({cell.config.seed for cell in cells})
+    place = {seed: sum(number >= end for end in ends[:-1]) for number, seed in enumerate(seeds)}
+    found: list[list[Cell]] = [[] for _ in ends]
+    for cell in cells:
+        found[place[cell.config.seed]].append(cell)
+    return [stage for stage in found if stage]
+
+
+def in_turn(
+    waves: Sequence[Sequence[Cell]],
+    run: Callable[[list[Cell]], object],
+    look: Callable[[], list[Levels]],
+    leave_out: Callable[[int], object],
+) -> None:
+    """Run stage after stage; a look between two of them says which arms go on."""
+    going = [cell.levels for stage in waves for cell in stage]
+    for stage in waves:
+        wanted = [cell for cell in stage if cell.levels in going]
+        leave_out(len(stage) - len(wanted))
+        if wanted:
+            run(wanted)
+            going = look() if stage is not waves[-1] else going
+
+
+def going_on(config: DictConfig, sweep: Path) -> list[Levels]:
+    """Look at the runs that have ended, and return the levels of the arms that go on."""
+    results, experiments = Path(config.paths.results), Path(config.paths.experiments)
+    return needed(looked(results, experiments, sweep, gather(sweep)))

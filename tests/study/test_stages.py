@@ -1,0 +1,106 @@
+"""Planned looks: where they lie, and which arms are not needed after one."""
+
+import numpy as np
+import pytest
+
+from ablate.errors import UserError
+from ablate.study.conclude import conclude
+from ablate.study.stages import check_looks, conditional_power, needed, planned_looks
+
+ARMS = {"post_ln": 10.0, "pre_ln": 15.0, "other": 10.1, "none": 2.0}
+OFF = (0.3, -0.3, 0.1, -0.1)  # of an arm that goes nowhere
+
+
+@pytest.mark.parametrize(
+    ("seeds", "looks", "ends"),
+    [
+        (10, 3, [4, 7, 10]),
+        (12, 3, [4, 8, 12]),
+        (16, 4, [4, 8, 12, 16]),
+        (14, None, [5, 10, 14]),
+        (9, None, [9]),
+        (20, 1, [20]),
+    ],
+)
+def test_looks_lie_evenly(claim, seeds, looks, ends):
+    study = {"seeds": seeds, "looks": looks, "claims": [claim()]}
+    check_looks(study)
+    assert planned_looks(study) == ends
+    assert planned_looks({**study, "claims": [claim(kind="exact")]})[-1] == seeds
+
+
+@pytest.mark.parametrize(("seeds", "looks", "most"), [(9, 2, 1), (10, 4, 3), (12, 0, 3)])
+def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks, most):
+    with pytest.raises(UserError, match=rf"looks={looks}: with {seeds} .* allowed is 1 to {most};"):
+        check_looks({"seeds": seeds, "looks": looks, "claims": [claim()]})
+
+
+def test_conditional_power_is_that_of_simulated_trends():
+    rng, share, p, level = np.random.default_rng(0), 0.4, 0.05, 0.025
+    so_far = 1.6449 * share**0.5
+    rest = rng.normal(so_far / share * (1 - share), (1 - share) ** 0.5, 200_000)
+    assert conditional_power(p, share, level) == pytest.approx(
+        (so_far + rest > 1.96).mean(), abs=4e-3
+    )
+    assert conditional_power(0.5, 0.5, level) == pytest.approx(0.0028, abs=1e-4)
+
+
+@pytest.fixture
+def study(run, claim, evidence):
+    """Four of twelve seeds of four arms, and claims about some of them."""
+
+    def make(*claims, seeds=range(4), **more):
+        rng = np.random.default_rng(0)
+        runs = [
+            run({"model/residual": arm}, s, **{"test/nll": level + rng.normal(0, 0.3)})
+            for arm, level in ARMS.items()
+            for s in seeds
+        ]
+        runs += [
+            run({"model/residual": "flat"}, s, **{"test/nll": runs[s]["metrics"]["test/nll"] + x})
+            for s, x in zip(seeds, OFF, strict=True)
+        ]
+        asked = [claim(id=str(number), **one) for number, one in enumerate(claims)]
+        return evidence(runs, *asked, seeds=12, looks=3, **more)
+
+    return make
+
+
+def arm(name):
+    return {"model/residual": name}
+
+
+CLEAR = {"treatment": arm("pre_ln")}  # decided after four seeds
+OPEN = {"treatment": arm("other"), "kind": "equivalence", "margin": 0.4}
+HOPELESS = {"treatment": arm("flat"), "margin": 0.0}
+
+
+def going(evidence):
+    return {levels["model/residual"] for levels in needed(evidence)}
+
+
+def test_an_arm_ends_when_every_claim_on_it_is_over(study):
+    assert going(study(CLEAR)) == set()
+    assert going(study(CLEAR, OPEN)) == {"post_ln", "other"}
+    assert going(study(OPEN | {"loses": arm("none")})) == {"post_ln", "other", "none"}
+    assert going(
+        study(OPEN, {"kind": "exact", "treatment": {}, "baseline": {}, "margin": 0.0})
+    ) == {
+        "post_ln",
+        "other",
+    }
+
+
+def test_a_claim_that_could_hardly_be_decided_is_given_up(study):
+    kept = study(HOPELESS)
+    assert conclude(kept)["claims"][0]["verdict"] == "inconclusive"
+    assert going(kept) == set()
+
+
+def test_a_verdict_says_what_looks_have_saved(study):
+    caveats = " ".join(conclude(study(CLEAR))["caveats"])
+    assert "Planned looks saved 40 runs: of 12 seeds post_ln after 4, pre_ln after 4" in caveats
+    assert "seeds were planned" not in caveats
+    caveats = " ".join(conclude(study(OPEN))["caveats"])
+    assert "12 seeds were planned, 4 have ended." in caveats
+    assert "saved" not in caveats

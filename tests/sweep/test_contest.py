@@ -1,0 +1,74 @@
+"""A committed experiment is asked again with fresh seeds."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.study.book import Sweep, questions, register
+from ablate.study.evidence import Evidence
+from ablate.sweep.contest import RESULT, Contest
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+NAME = "dot_products"
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """Write a sweep for the questions of the experiment into the book; return its folder."""
+    first = Evidence.load(EXPERIMENTS / NAME)
+
+    def begin(number, replicate, contest):
+        folder = f"sweeps/{NAME}/{number}"
+        asked = questions(first.study)
+        told = (NAME, float(number), folder, "hash", {}, {}, replicate, [0, 1], asked, contest)
+        register(tmp_path, tmp_path / "none", Sweep(*told))
+        return tmp_path / folder
+
+    return begin
+
+
+def replicate(tmp_path):
+    contest = Contest.of(NAME, EXPERIMENTS, tmp_path)
+    assert contest.overrides[:1] == [f"+experiment={NAME}"]
+    assert "contest=true" in contest.overrides
+    (said,) = [word for word in contest.overrides if word.startswith("replicate=")]
+    return int(said.removeprefix("replicate="))
+
+
+def test_a_contest_takes_seeds_that_nobody_saw_and_goes_on_where_it_stopped(begun, tmp_path):
+    assert replicate(tmp_path) == 1
+    begun(1, 4, contest=False)
+    assert replicate(tmp_path) == 5
+    folder = begun(2, 5, contest=True)
+    assert replicate(tmp_path) == 5
+    folder.mkdir(parents=True)
+    (folder / RESULT).write_text("{}")
+    assert replicate(tmp_path) == 6
+
+
+def test_both_verdicts_are_told(begun, tmp_path):
+    contest = Contest.of(NAME, EXPERIMENTS, tmp_path)
+    shutil.copytree(EXPERIMENTS / NAME, begun(1, 1, contest=True), dirs_exist_ok=True)
+    told = "\n".join(contest.told())
+    assert told.count("REPRODUCED") == 4
+    found = json.loads((tmp_path / "sweeps" / NAME / "1" / RESULT).read_text())["claims"]
+    assert [claim["replication"] for claim in found] == ["reproduced"] * 4
+    assert f"  fresh: {found[0]['fresh']['sentence']}" in told
+
+
+def test_what_cannot_be_contested_is_refused(tmp_path):
+    with pytest.raises(UserError, match="aa_null: replicates are its arms"):
+        Contest.of("aa_null", EXPERIMENTS, tmp_path)
+    with pytest.raises(UserError, match=r"nothing.study\.json is missing"):
+        Contest.of("nothing", EXPERIMENTS, tmp_path)
+    first = Evidence.load(EXPERIMENTS / NAME)
+    other = {**first.study, "seeds": 7}
+    replace(first, study=other, registration={**first.registration, "hash": "0"}).save(
+        tmp_path / NAME
+    )
+    with pytest.raises(UserError, match="is of another form of its study than .experiment="):
+        Contest.of(NAME, tmp_path, tmp_path)

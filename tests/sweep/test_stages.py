@@ -1,0 +1,50 @@
+"""A sweep in stages: which cells run, and when it is looked at."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from ablate.sweep.cell import Cell
+from ablate.sweep.stages import in_turn, stages
+
+CLAIM = {"kind": "superiority"}
+
+
+class Known(Cell):
+    """A cell whose levels are known."""
+
+    @property
+    def levels(self):
+        return {"arm": self.label}
+
+
+def cell(number, arm, seed):
+    return Known(number, arm, (), OmegaConf.create({"seed": seed}))
+
+
+@pytest.fixture
+def cells():
+    return [cell(12 * i + s, arm, s) for i, arm in enumerate("ab") for s in range(12)]
+
+
+def test_a_stage_has_the_same_seeds_of_every_arm(cells):
+    study = {"seeds": 12, "looks": 3, "claims": [CLAIM]}
+    found = [
+        [(one.levels["arm"], one.config.seed) for one in stage] for stage in stages(cells, study)
+    ]
+    ends = [range(4), range(4, 8), range(8, 12)]
+    assert found == [[(arm, seed) for arm in "ab" for seed in end] for end in ends]
+    assert stages(cells, None) == stages(cells, {**study, "looks": 1}) == [cells]
+    assert [len(stage) for stage in stages(cells[:5], study)] == [4, 1]
+
+
+def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
+    done, left = [], []
+    answers = iter([[{"arm": "a"}], []])
+    in_turn(
+        stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]}),
+        lambda wanted: done.append([one.number for one in wanted]),
+        lambda: done.append("look") or next(answers),
+        left.append,
+    )
+    assert done == [[0, 1, 2, 3, 12, 13, 14, 15], "look", [4, 5, 6, 7], "look"]
+    assert left == [0, 4, 8]
