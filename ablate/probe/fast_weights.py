@@ -3,8 +3,7 @@
 Equation: a fast weight programmer adds an outer product to a matrix at each step, W_t = W_(t-1) +
     to_t from_t^T, and the fast net answers W_t input_t. With from = f(k), to = v and input = f(q)
     that is the sum over j <= t of v_j f(k_j) f(q_t): causal linear attention.
-Source: arXiv:2102.11174, sections 2 and 3 (equations 1 to 3, 17 to 19), of Schmidhuber's programmers
-    of 1991.
+Source: arXiv:2102.11174, sections 2 and 3, of Schmidhuber's programmers of 1991.
 What differs: random weights and words in float64; the delta rule's programmer is that of
     arXiv:2102.11174, section 4.2, with the features of its level.
 What to expect: rounding alone between both forms, and between their gradients, where nothing is
