@@ -206,8 +206,8 @@ def roles(
     """Change one projection at a time, and two together.
 
     roles_leak: how far another W_V moves the weights, or another W_Q or W_K the values;
-    roles_moved: the least that W_Q and W_K move the weights, and W_V the values. remixed_weights: how far W_Q A
-    and W_K A^-T, A a random matrix, move the weights, remixed_queries: how far the queries.
+    roles_moved: the least that W_Q and W_K move the weights, and W_V the values. remixed_weights:
+    how far W_Q A and W_K A^-T, A a random matrix, move the weights; remixed_queries: the queries.
     """
     moved = {}
     for name in ("query", "key", "value"):

@@ -1,0 +1,47 @@
+"""The probe of fast weights: both forms of linear attention, and what is not one of them."""
+
+import pytest
+
+from ablate.errors import UserError
+
+OTHERS = ("uncausal_error", "softmax_error", "delta_error", "roles_swapped", "gradient_size")
+
+
+@pytest.fixture
+def probed(measure, monkeypatch):
+    from ablate.probe import fast_weights
+
+    monkeypatch.setattr(fast_weights, "UPDATES", 5)
+
+    def probed(*overrides):
+        linear = ("model/attention=linear", "model.n_layers=1")
+        return measure("fast_weights", *linear, *overrides, draws=2, length=5)
+
+    return probed
+
+
+@pytest.mark.parametrize("features", ["identity", "elu_plus_one"])
+def test_a_programmer_is_linear_attention(probed, features):
+    chosen = f"model.attention.feature_map={features}"
+    plain, divided = (
+        probed(chosen, f"model.attention.normalised={word}") for word in ("false", "true")
+    )
+    for found in (plain, divided):
+        assert max(found["two_states_error"], found["gradient_error"]) < 1e-9
+        assert min(found[name] for name in OTHERS) > 1e-3
+    assert plain["one_matrix_error"] < 1e-12
+    assert divided["one_matrix_error"] > 0.01
+    assert plain["loss_removed"] > 0.01
+
+
+def test_attention_that_sees_the_future_is_seen(probed, monkeypatch):
+    from ablate.model.padding.base import Mask
+
+    monkeypatch.setattr(Mask, "dense", lambda self, *sizes: None)
+    found = probed("model.attention.normalised=false")
+    assert min(found["one_matrix_error"], found["gradient_error"]) > 1e-3
+
+
+def test_other_attention_is_refused(measure):
+    with pytest.raises(UserError, match="set model/attention=linear"):
+        measure("fast_weights", "model/attention=explicit")
