@@ -13,14 +13,16 @@ def deep(measure):
 def test_tokens_fade_without_skips_and_stay_with_them(deep):
     without, with_skips = deep("model/residual=none"), deep("model/residual=pre_ln")
     assert without["token_cosine"] > 0.99
-    assert without["kept"] < 0.4 < 0.8 < with_skips["kept"]
+    assert without["kept"] < 0.4
+    assert with_skips["kept"] > 0.8
     assert without["stable_rank"] == pytest.approx(1 / 6, abs=0.01)
 
 
 @pytest.mark.parametrize("residual", ["pre_ln", "post_ln", "dual"])
 def test_a_sublayer_can_stop_the_gradient_whatever_the_skip(deep, residual):
     found = deep(f"model/residual={residual}")
-    assert found["constructed"] < 1e-3 < 0.1 < found["random"]
+    assert found["constructed"] < 1e-3
+    assert found["random"] > 0.1
 
 
 def test_a_sublayer_without_a_way_to_stop_it_is_seen(deep, monkeypatch):
@@ -51,6 +53,7 @@ def test_attention_is_linear_for_frozen_weights_alone(measure):
         return measure("additivity", *SMALL, *off, *overrides, draws=2, length=4)
 
     found = errors()
-    assert found["frozen"] < 1e-9 < 0.01 < min(found["computed"], found["behind_relu"])
+    assert found["frozen"] < 1e-9
+    assert min(found["computed"], found["behind_relu"]) > 0.01
     assert errors("model/norm=layer_norm")["frozen"] > 0.01
     assert errors("model/feed_forward=relu")["frozen"] > 0.01
