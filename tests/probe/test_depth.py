@@ -1,0 +1,59 @@
+"""The probes of what depth does before training, and of linearity."""
+
+import pytest
+
+SMALL = ("model.n_layers=3", "model.n_decoder_layers=1")
+
+
+@pytest.fixture
+def deep(measure):
+    return lambda *overrides: measure("depth", *SMALL, *overrides, draws=2, length=6)
+
+
+def test_tokens_fade_without_skips_and_stay_with_them(deep):
+    without, with_skips = deep("model/residual=none"), deep("model/residual=pre_ln")
+    assert without["token_cosine"] > 0.99
+    assert without["kept"] < 0.4
+    assert with_skips["kept"] > 0.8
+    assert without["stable_rank"] == pytest.approx(1 / 6, abs=0.01)
+
+
+@pytest.mark.parametrize("residual", ["pre_ln", "post_ln", "dual"])
+def test_a_sublayer_can_stop_the_gradient_whatever_the_skip(deep, residual):
+    found = deep(f"model/residual={residual}")
+    assert found["constructed"] < 1e-3
+    assert found["random"] > 0.1
+
+
+def test_a_sublayer_without_a_way_to_stop_it_is_seen(deep, monkeypatch):
+    from ablate.model.residual.pre_ln import PreLN
+
+    monkeypatch.setattr(PreLN, "leave", lambda self, stream, real: stream)  # nothing behind it
+    assert deep("model/residual=pre_ln")["constructed"] > 0.9
+
+
+def test_layers_are_what_the_stack_computes(deep, monkeypatch):
+    from ablate.model.residual.post_ln import PostLN
+
+    plain = PostLN.through
+
+    def idle_at_the_end(self, i, stream, sublayer, real):
+        return stream if i > 3 else plain(self, i, stream, sublayer, real)
+
+    monkeypatch.setattr(PostLN, "through", idle_at_the_end)
+    monkeypatch.setattr("ablate.probe.depth.gradients", lambda *given: {})
+    found = deep()
+    assert found["layer_cosine"] == pytest.approx(1)
+    assert found["deletion"] == 0
+
+
+def test_attention_is_linear_for_frozen_weights_alone(measure):
+    def errors(*overrides):
+        off = ("model/feed_forward=none", "model/norm=none", "model/residual=pre_ln")
+        return measure("additivity", *SMALL, *off, *overrides, draws=2, length=4)
+
+    found = errors()
+    assert found["frozen"] < 1e-9
+    assert min(found["computed"], found["behind_relu"]) > 0.01
+    assert errors("model/norm=layer_norm")["frozen"] > 0.01
+    assert errors("model/feed_forward=relu")["frozen"] > 0.01
