@@ -49,6 +49,9 @@ def check(config: DictConfig) -> None:
         raise UserError(f"{missing[0]} has no value; give one, for instance {missing[0]}=...")
     _resolvable(config)
     _walk(config, "")
+    if not config.test_splits and not OmegaConf.select(config, "study.tune"):
+        # the runs that tune a nuisance are never tested; claims find no metric in any others
+        raise UserError("test_splits=[]: it must not be empty")
 
 
 def _resolvable(config: DictConfig) -> None:

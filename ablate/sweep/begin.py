@@ -1,5 +1,6 @@
 """The beginning of a sweep: its study is checked and written down before any run."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ablate.study.seal import write_about
 from ablate.study.stages import check_looks
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
+from ablate.sweep.share import entering
 
 LAUNCHER = "ablate_launcher"
 AT_LEAST_ONE = ("budget.seeds", "n_jobs")
@@ -22,6 +24,8 @@ AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 
 def begin(config: DictConfig) -> None:
     """Check the study of a sweep, register it, and write study.json with its seal.
+
+    A worker that joins a sweep finds that written.
 
     Raises:
         UserError: no rule could decide the study, or its launcher cannot run it.
@@ -35,10 +39,17 @@ def begin(config: DictConfig) -> None:
     _check_launcher(config, study)
     settle(config)
     about = regime(config)
-    registration: dict[str, Any] = {}
     if study is not None:
         check_study(study)
         check_looks(study)
+    with entering(config, about) if _deals(config) else nullcontext(True) as new:
+        if new:
+            _write_down(config, study, about)
+
+
+def _write_down(config: DictConfig, study: dict[str, Any] | None, about: dict[str, Any]) -> None:
+    registration: dict[str, Any] = {}
+    if study is not None:
         results, experiments = Path(config.paths.results), Path(config.paths.experiments)
         registration = register(results, experiments, asked(config, study, about))
     registration["command"] = command(config.hydra.overrides.task, "-m")
@@ -51,9 +62,14 @@ def begin(config: DictConfig) -> None:
     write_about(Path(config.hydra.sweep.dir), said, {}, {})
 
 
+def _deals(config: DictConfig) -> bool:
+    """Whether our launcher runs the sweep, so that several workers can share it."""
+    return LAUNCHER in config.hydra.launcher._target_
+
+
 def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:
     """Other launchers run every job that Hydra has, and no other."""
-    if LAUNCHER in config.hydra.launcher._target_:
+    if _deals(config):
         return
     if config.without:
         raise UserError("without needs hydra/launcher=ablate; with another one, say without=[]")

@@ -41,12 +41,16 @@ class SweepHooks(Callback):
         write_link(Path(config.hydra.sweep.dir), config, found)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Print the table and the verdicts, write the report; exit status 1 when a run failed."""
+        """Print the table and the verdicts, write the report; exit status 1 when a run failed.
+
+        One of the workers of the sweep does so.
+        """
         from ablate.errors import UserError
         from ablate.sweep.end import end
+        from ablate.sweep.share import conclude
 
         try:
-            failed = end(config)
+            failed = conclude(config, end)
         except UserError as error:
             print(f"ablate: {error}", file=sys.stderr)
             sys.exit(2)

@@ -15,8 +15,10 @@ from rich.console import Console
 from ablate.record.links import link_path
 from ablate.record.sealed import read_sealed
 from ablate.study.gather import SCREENING
-from ablate.sweep.cell import Cell, compose, plain_study, write_link
+from ablate.sweep.cell import Cell, compose, plain_study
 from ablate.sweep.pool import Pool
+from ablate.sweep.share import alone, expect, once
+from ablate.sweep.stage import Stages
 from ablate.sweep.stages import going_on, in_turn, stages
 from ablate.sweep.tuning import screening_jobs, screening_seeds, tuned_jobs
 from ablate.sweep.view import View
@@ -35,61 +37,61 @@ def launch(
 
     Where the study tunes a nuisance, the runs that decide its values come first. Where it has
     planned looks, a stage waits for the one before; arms that nothing needs any more do not run.
+    Other workers of the sweep may run some of the cells, or all of them.
     """
     study = plain_study(config) if config.study is not None else None
     pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
     Console(stderr=True).print(f"{config.name}: checking {len(job_overrides)} cells")
     tune = study["tune"] if study else None
-    cells, screening = _checked(context, config, job_overrides, first, tune)
+    cells, screening, data = _checked(context, config, job_overrides, first, tune)
     with View(config.name, len(cells) + len(screening), pool.size) as view, pool:
-        run = Runner(context, config, pool, view)
+        worker = Worker(context, config, Stages(context, pool, view, data), tune, cells, screening)
         each = 1 + len(tune["values"]) if tune else 1
-        in_turn(
-            stages(cells, study),
-            lambda wanted: run.tuned(wanted, cells, screening, tune) if tune else run.all(wanted),
-            lambda: going_on(config, run.sweep),
-            lambda left: view.leave_out(each * left),
-        )
-    return [_returned(cell, run.sweep) for cell in cells]
+        waves = stages(cells, study)
+        ran = in_turn(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
+    with alone(config):
+        expect(config, len(ran))
+    return [_returned(cell, worker.sweep) for cell in cells]
 
 
 @dataclass(frozen=True)
-class Runner:
-    """Runs cells of one sweep."""
+class Worker:
+    """Runs the stages of a sweep; what they have to agree on, the first of its workers decides."""
 
     context: HydraContext
     config: DictConfig
-    pool: Pool
-    view: View
+    stages: Stages
+    tune: dict[str, Any] | None
+    cells: Sequence[Cell]
+    screening: Sequence[Cell]
 
     @property
     def sweep(self) -> Path:
         """The folder that the ends of the cells are noted in."""
         return Path(self.config.hydra.sweep.dir)
 
-    def all(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
-        """Run cells and return what became of them, in their order."""
-        folders = [Path(cell.config.hydra.sweep.dir) for cell in cells]
-        for cell, status in self.pool.run(cells, self.context, self.view.started):
-            folder = Path(cell.config.hydra.sweep.dir)
-            _note_crash(folder, cell, status)
-            self.view.finished(cell.label, _found(folder, cell))
-        return [_found(folder, cell) for folder, cell in zip(folders, cells, strict=True)]
+    def run(self, number: int, cells: Sequence[Cell]) -> None:
+        """Have the cells of a stage done; what chooses a nuisance for them comes first."""
+        wanted = self._tuned(number, cells, self.tune) if self.tune else cells
+        self.stages.run(self.config, wanted, self.sweep)
 
-    def tuned(
-        self,
-        cells: Sequence[Cell],
-        every: Sequence[Cell],
-        screening: Sequence[Cell],
-        tune: dict[str, Any],
-    ) -> None:
-        """Run what chooses the nuisance of these cells, then the cells with it."""
-        seeds = screening_seeds(every, tune)
+    def look(self, number: int) -> list[dict[str, Any]]:
+        """Look at the runs up to a stage; return the levels of the arms that go on."""
+        path = self.sweep / f"look-{number}.json"
+        going: list[dict[str, Any]]
+        going = once(self.config, path, lambda: going_on(self.config, self.sweep))
+        return going
+
+    def _tuned(self, number: int, cells: Sequence[Cell], tune: dict[str, Any]) -> list[Cell]:
+        folder = self.sweep / SCREENING
+        path = folder / f"chosen-{number}.json"
+        seeds = screening_seeds(self.cells, tune)
         asked = [(cell.levels, seeds[cell.config.seed]) for cell in cells]
-        links = self.all([one for one in screening if (one.levels, one.config.seed) in asked])
-        jobs = tuned_jobs(cells, links, tune, seeds)
+        wanted = [one for one in self.screening if (one.levels, one.config.seed) in asked]
+        links = self.stages.run(self.config, wanted, folder, again=not path.exists())
+        jobs = once(self.config, path, lambda: tuned_jobs(cells, links, tune, seeds))
         numbers = [cell.number for cell in cells]
-        self.all(compose(self.context, self.config, jobs, numbers, self.sweep))
+        return compose(self.context, self.config, jobs, numbers, self.sweep)
 
 
 def _checked(
@@ -98,8 +100,11 @@ def _checked(
     job_overrides: Sequence[Sequence[str]],
     first: int,
     tune: dict[str, Any] | None,
-) -> tuple[list[Cell], list[Cell]]:
-    """The cells of the verdict and those that tune a nuisance, composed and sound."""
+) -> tuple[list[Cell], list[Cell], dict[str, str]]:
+    """The cells of the verdict and those that tune a nuisance, composed and sound.
+
+    With them, the fingerprints of their data (`ablate.sweep.preflight`).
+    """
     sweep = Path(config.hydra.sweep.dir)
     without: Any = OmegaConf.to_container(config.without, resolve=True)
     cells = leave_out(compose(context, config, job_overrides, count(first), sweep), without)
@@ -114,8 +119,7 @@ def _checked(
     screening = compose(context, config, jobs, after, sweep / SCREENING)
     from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
 
-    preflight(cells, screening)
-    return cells, screening
+    return cells, screening, preflight(cells, screening)
 
 
 def n_jobs(config: DictConfig) -> int:
@@ -129,19 +133,8 @@ def n_jobs(config: DictConfig) -> int:
     return max(1, (os.cpu_count() or 1) // (config.threads * processes))
 
 
-def _note_crash(sweep: Path, cell: Cell, status: int) -> None:
-    """A process that was killed could not say what became of its cell."""
-    if not link_path(sweep, cell.number).exists():
-        found = {"status": "failed", "error": f"the process ended with status {status}"}
-        write_link(sweep, cell.config, found)
-
-
-def _found(sweep: Path, cell: Cell) -> dict[str, Any]:
-    return read_sealed(link_path(sweep, cell.number))
-
-
 def _returned(cell: Cell, sweep: Path) -> JobReturn:
     # Failures are in the record, not raised: Hydra would skip the end of the sweep.
-    ended = link_path(sweep, cell.number).exists()
-    status = _found(sweep, cell)["status"] if ended else "not needed"
+    path = link_path(sweep, cell.number)
+    status = read_sealed(path)["status"] if path.exists() else "not needed"
     return JobReturn(overrides=cell.overrides, status=JobStatus.COMPLETED, _return_value=status)

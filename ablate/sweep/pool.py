@@ -5,19 +5,21 @@ import multiprocessing.connection
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any
 
 from hydra.types import HydraContext
 
 from ablate.sweep.cell import Cell
+from ablate.sweep.deal import Deal
 from ablate.sweep.worker import work
 
 GRACE_SECONDS = 20  # for a run to save its state when the sweep is stopped
+POLL_SECONDS = 1  # between two looks at what other workers do
 
 
 class Pool:
@@ -38,25 +40,27 @@ class Pool:
         self._running: dict[int, tuple[ForkServerProcess, Cell]] = {}
 
     def run(
-        self, cells: Sequence[Cell], context: HydraContext, started: Callable[[str], None]
-    ) -> Iterator[tuple[Cell, int]]:
-        """Yield each cell with the exit status of its process, as they end."""
-        waiting = list(cells)
-        while waiting or self._running:
-            while len(self._running) < self.size and (cell := self._next(waiting)):
-                waiting.remove(cell)
+        self, deal: Deal, context: HydraContext, started: Callable[[str], None]
+    ) -> Iterator[tuple[Cell, int | None]]:
+        """Yield each cell as it ends, with the exit status of its process.
+
+        The status of what another worker has done is None. What others hold is watched to the end,
+        so that nothing is lost with them.
+        """
+        while True:
+            while len(self._running) < self.size and (cell := deal.take()):
                 self._start(cell, context)
                 started(cell.label)
-            ended = multiprocessing.connection.wait(list(self._running))
+            yield from ((cell, None) for cell in deal.done_elsewhere())
+            if not self._running and not deal.open:
+                return
+            seconds = POLL_SECONDS if deal.open else None
+            ended = multiprocessing.connection.wait(list(self._running), seconds)
             for sentinel in [s for s in self._running if s in ended]:
                 process, cell = self._running.pop(sentinel)
                 process.join()
                 yield cell, int(process.exitcode or 0)
-
-    def _next(self, waiting: Sequence[Cell]) -> Cell | None:
-        """The first cell whose training is not under way; that one would only wait for it."""
-        busy = {cell.training for _, cell in self._running.values()}
-        return next((cell for cell in waiting if cell.training not in busy), None)
+                deal.release(cell)
 
     def _start(self, cell: Cell, context: HydraContext) -> None:
         sweep = Path(cell.config.hydra.sweep.dir)
@@ -67,7 +71,7 @@ class Pool:
         process.start()
         self._running[process.sentinel] = (process, cell)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Pool":
         self._earlier: Any = signal.signal(signal.SIGTERM, _stop)
         return self
 

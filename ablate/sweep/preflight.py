@@ -31,11 +31,12 @@ from ablate.train.run import (
 STATES_WHILE_TRAINING = 3
 
 
-def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
+def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> dict[str, str]:
     """Check and build every arm on the meta device, prepare its data, and see to the space.
 
     `cells` are those of the verdict, which must form its study; `screening` those that tune it.
-    Cells that differ in their seed alone stand or fall together.
+    Cells that differ in their seed alone stand or fall together. Returns the fingerprints of
+    the data, by `corpus`.
 
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
@@ -55,7 +56,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
             check_parts(config)
             if shorter := shortened(config):
                 check_parts(shorter)
-            text = _corpus(config)
+            text = corpus(config)
             if text not in data:
                 data[text] = prepare_data(config)
             check_splits(list(config.test_splits), data[text])
@@ -69,10 +70,11 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> None:
         kept = _kept_bytes(built[key]) * (2 if shorter else 1)
         needed += kept * count[without_seed(cell.overrides)]
     if cells and cells[0].config.study is not None:
-        corpora = {arm.number: data[_corpus(arm.task_config())] for arm in arms}
+        corpora = {arm.number: data[corpus(arm.task_config())] for arm in arms}
         check_arms(arms, plain_study(cells[0].config), corpora, models)
     if cells:
         _see_to_space(cells[0].task_config(), needed, max(map(_kept_bytes, built.values())))
+    return {text: found.fingerprint for text, found in data.items()}
 
 
 def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
@@ -87,7 +89,8 @@ def _build(config: DictConfig, data: TextData) -> Model:
         return build_model(config, data)
 
 
-def _corpus(config: DictConfig) -> str:
+def corpus(config: DictConfig) -> str:
+    """What says which data a run reads."""
     return _key(config, "data", "tokenizer", "batch", "task")
 
 

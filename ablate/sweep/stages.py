@@ -27,18 +27,24 @@ def stages(cells: Sequence[Cell], study: dict[str, Any] | None) -> list[list[Cel
 
 def in_turn(
     waves: Sequence[Sequence[Cell]],
-    run: Callable[[list[Cell]], object],
-    look: Callable[[], list[Levels]],
+    run: Callable[[int, list[Cell]], object],
+    look: Callable[[int], list[Levels]],
     leave_out: Callable[[int], object],
-) -> None:
-    """Run stage after stage; a look between two of them says which arms go on."""
+) -> list[Cell]:
+    """Run stage after stage, by number; a look after each but the last says which arms go on.
+
+    Returns the cells that were run.
+    """
     going = [cell.levels for stage in waves for cell in stage]
-    for stage in waves:
+    ran: list[Cell] = []
+    for number, stage in enumerate(waves):
         wanted = [cell for cell in stage if cell.levels in going]
         leave_out(len(stage) - len(wanted))
         if wanted:
-            run(wanted)
-            going = look() if stage is not waves[-1] else going
+            run(number, wanted)
+            ran += wanted
+            going = look(number) if stage is not waves[-1] else going
+    return ran
 
 
 def going_on(config: DictConfig, sweep: Path) -> list[Levels]:

@@ -3,7 +3,7 @@
 import time
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -31,7 +31,7 @@ class View:
         )
         self._bar = self._progress.add_task("", total=total)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "View":
         self._progress.start()
         return self
 
@@ -48,16 +48,22 @@ class View:
         self.running += 1
         self._refresh()
 
-    def finished(self, label: str, found: dict[str, Any]) -> None:
-        """A run has ended, with what its record says."""
+    def interrupted(self, label: str) -> None:
+        """A run was told to end, and will go on."""
         self.running -= 1
+        self._refresh()
+
+    def finished(self, label: str, found: dict[str, Any], *, here: bool) -> None:
+        """A run has ended, with what its record says; `here` when this worker has run it."""
+        self.running -= here
         self.done += 1
         self.failed += found["status"] == "failed"
         self.reused += bool(found.get("reused"))
         self._refresh()
         how = "reused" if found.get("reused") else found["status"]
         detail = found.get("error") or f"{found['wall_seconds']:.0f} s"
-        line = f"{self.done}/{self.total} {label}: {how}, {detail}"
+        where = "" if here else " (another worker)"
+        line = f"{self.done}/{self.total} {label}: {how}, {detail}{where}"
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def leave_out(self, runs: int) -> None:

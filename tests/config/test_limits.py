@@ -73,3 +73,9 @@ def test_a_setting_that_is_a_list_takes_a_list(compose):
     check(compose("adapt=lora", "adapt.maps=[query,output]"))
     with pytest.raises(UserError, match=r"adapt.maps=query: it must be a list, such as \[query\]"):
         check(compose("adapt=lora", "adapt.maps=query"))
+
+
+def test_only_the_runs_that_tune_a_nuisance_may_test_nothing(compose):
+    assert check(compose("+experiment=preln_vs_postln", "test_splits=[]")) is None
+    with pytest.raises(UserError, match="test_splits=\\[\\]: it must not be empty"):
+        check(compose("+experiment=preln_vs_postln", "test_splits=[]", "study.tune=null"))

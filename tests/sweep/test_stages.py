@@ -40,11 +40,12 @@ def test_a_stage_has_the_same_seeds_of_every_arm(cells):
 def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     done, left = [], []
     answers = iter([[{"arm": "a"}], []])
-    in_turn(
+    ran = in_turn(
         stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]}),
-        lambda wanted: done.append([one.number for one in wanted]),
-        lambda: done.append("look") or next(answers),
+        lambda number, wanted: done.append([one.number for one in wanted]),
+        lambda number: done.append(f"look {number}") or next(answers),
         left.append,
     )
-    assert done == [[0, 1, 2, 3, 12, 13, 14, 15], "look", [4, 5, 6, 7], "look"]
+    assert done == [[0, 1, 2, 3, 12, 13, 14, 15], "look 0", [4, 5, 6, 7], "look 1"]
     assert left == [0, 4, 8]
+    assert [one.number for one in ran] == [*done[0], *done[2]]

@@ -1,0 +1,207 @@
+"""The same command, started several times on one folder, is several workers of one sweep."""
+
+import json
+from pathlib import Path
+from unittest.mock import Mock
+
+import hydra
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import HydraContext, RunMode
+from omegaconf import OmegaConf
+
+from ablate.config.schema import CONF
+from ablate.errors import UserError
+from ablate.record.files import seal, write_json
+from ablate.record.links import link_path
+from ablate.sweep import share
+from ablate.sweep.begin import begin
+from ablate.sweep.cell import Cell
+from ablate.sweep.deal import Deal
+from ablate.sweep.pool import Pool
+from ablate.sweep.stage import Stages
+from ablate.sweep.view import View
+
+EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
+
+
+def toy(number, results, training):
+    """A cell that takes no work; cells of one training may not run at once."""
+    config = OmegaConf.create({"paths": {"results": str(results)}, "hydra": {}})
+    cell = Cell(number, f"cell {number}", (), config)
+    cell.__dict__["training"] = str(training)
+    return cell
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Six cells, the first two of one training."""
+    return [toy(n, tmp_path, training=max(1, n)) for n in range(6)]
+
+
+def done(cell, sweep, status="finished", **more):
+    write_json(link_path(sweep, cell.number), seal({"status": status, "wall_seconds": 1, **more}))
+
+
+def test_workers_that_race_run_every_cell_once_and_skip_what_others_hold(cells, tmp_path):
+    workers, ran = [Deal(cells, tmp_path) for _ in range(3)], []
+    while held := [(worker, cell) for worker in workers if (cell := worker.take())]:
+        assert len({cell.training for _, cell in held}) == len(held)
+        for worker, cell in held:
+            done(cell, tmp_path)
+            worker.release(cell)
+        ran += [cell.number for _, cell in held]
+    assert sorted(ran) == [0, 1, 2, 3, 4, 5]
+    for worker in workers:
+        assert worker.open == 0
+    elsewhere = [{cell.number for cell in worker.done_elsewhere()} for worker in workers]
+    assert [len(cells) for cells in elsewhere] == [4, 4, 4]
+
+
+def test_the_cells_of_a_worker_that_dies_are_dealt_again(cells, tmp_path):
+    dies, lives = Deal(cells, tmp_path), Deal(cells, tmp_path)
+    first = [dies.take() for _ in range(2)]
+    assert [cell.number for cell in first] == [0, 2]  # 1 is of the same training as 0
+    taken = [lives.take().number for _ in range(3)]
+    assert taken == [3, 4, 5]
+    assert lives.take() is None
+    assert lives.open == 3  # to be watched
+    del dies
+    assert [lives.take().number for _ in range(2)] == [0, 2]
+
+
+def test_a_run_that_was_told_to_end_is_dealt_again(cells, tmp_path):
+    deal = Deal(cells[:1], tmp_path)
+    cell = deal.take()
+    assert deal.open == 0
+    deal.release(cell)  # without a link
+    assert deal.take() is cell
+
+
+class Instead(Pool):
+    """A pool whose processes end as the test says, in their order."""
+
+    def __init__(self, ends):
+        self.ends = iter(ends)
+
+    def run(self, deal, context, started):
+        while cell := deal.take():
+            started(cell.label)
+            yield cell, next(self.ends)(cell)
+            deal.release(cell)
+        yield from ((cell, None) for cell in deal.done_elsewhere())
+
+
+@pytest.fixture
+def stage(cells, tmp_path):
+    """Run one stage of three cells, whose processes end in these ways."""
+
+    context = HydraContext(config_loader=Mock(), callbacks=Mock())
+
+    def ran(*ends, again=True):
+        with View("toy", 3, 1) as view:
+            stages = Stages(context, Instead(ends), view, {"text": "read"})
+            config = OmegaConf.create({"name": "toy", "paths": {"results": str(tmp_path)}})
+            return stages.run(config, cells[:3], tmp_path, again=again), view
+
+    return ran
+
+
+def ends_well(sweep):
+    return lambda cell: done(cell, sweep) or 0
+
+
+def test_an_interrupted_run_is_no_failure(stage, tmp_path, capsys):
+    well = ends_well(tmp_path)
+    links, view = stage(well, lambda cell: 143, well, well)
+    assert [link["status"] for link in links] == ["finished"] * 3
+    assert (view.running, view.done, view.failed) == (0, 3, 0)
+
+
+def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
+    stage, cells, tmp_path, monkeypatch, capsys
+):
+    class Recorded:
+        def __init__(self, config, data):
+            self.found = lambda: {"identity": f"{data} now"}
+
+    monkeypatch.setattr("ablate.record.training.Record", Recorded)
+    monkeypatch.setattr("ablate.sweep.preflight.corpus", lambda config: "text")
+    well = ends_well(tmp_path)
+    done(cells[0], tmp_path, "failed", error="no space")
+    done(cells[1], tmp_path, identity="read now")
+    done(cells[2], tmp_path, identity="read before")
+    links, view = stage(well, well)
+    assert [link["status"] for link in links] == ["finished"] * 3
+    assert (view.running, view.done) == (0, 3)
+    assert "cell 1: finished, 1 s (another worker)" in capsys.readouterr().err
+    for cell in cells:
+        done(cell, tmp_path, "failed", error="no space")
+    path = link_path(tmp_path, 2)
+    path.write_text(path.read_text().replace("no space", "nothing"))  # damaged
+    links, _ = stage(well, again=False)
+    assert [link["status"] for link in links] == ["failed", "failed", "finished"]
+
+
+@pytest.fixture
+def command(small, tmp_path):
+    """What Hydra hands to the first and the last hook of a sweep."""
+
+    def composed(*overrides, hydra_overrides=()):
+        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+            own = GlobalHydra.instance().hydra
+            words = [*small, *EXPERIMENT, *overrides, *hydra_overrides]
+            return own.compose_config("config", words, run_mode=RunMode.MULTIRUN)
+
+    return composed
+
+
+def folder(config):
+    begin(config)
+    return Path(config.hydra.sweep.dir)
+
+
+def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path, capsys):
+    first, second = command("n_jobs=1"), command("n_jobs=2", "seed=1")
+    sweep = folder(first)
+    registered = (sweep / "study.json").read_text()
+    joined = command("n_jobs=3", "logger=csv")
+    assert folder(joined) == sweep
+    assert (sweep / "study.json").read_text() == registered  # by the first worker alone
+    assert folder(second) != sweep  # asks for other cells
+    with share.alone(first):
+        share.expect(first, 1)
+    assert share.conclude(first, lambda config: pytest.fail("a cell is missing")) == 0
+    done(toy(0, tmp_path, 0), sweep)
+    ended = []
+    assert share.conclude(first, lambda config: ended.append(config) or 3) == 3
+    assert share.conclude(joined, lambda config: pytest.fail("twice")) == 3
+    assert "Another worker has ended this sweep" in capsys.readouterr().out
+    assert len(ended) == 1
+    assert folder(command("n_jobs=1")) != sweep
+
+
+def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_path, capsys):
+    named = [f"hydra.sweep.dir={tmp_path / 'mine'}"]
+    config = command(hydra_overrides=named)
+    assert folder(config) == tmp_path / "mine"
+    with pytest.raises(UserError, match="another command, or another version, has begun a sweep"):
+        begin(command("budget.steps=5", hydra_overrides=named))
+    with share.alone(config):
+        share.expect(config, 0)
+    share.conclude(config, lambda config: 1)  # a run failed: it is tried again
+    assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
+    share.conclude(config, lambda config: 0)
+    with pytest.raises(SystemExit) as left:
+        begin(command(hydra_overrides=named))
+    assert left.value.code == 0
+
+
+def test_what_is_decided_once_is_decided_for_all(command, tmp_path):
+    config = command()
+    kept = tmp_path / "decided.json"
+    assert share.once(config, kept, lambda: [["lr=1", "seed=0"]]) == [["lr=1", "seed=0"]]
+    assert share.once(config, kept, lambda: pytest.fail("twice")) == [["lr=1", "seed=0"]]
+    kept.write_text(json.dumps({"decided": [["lr=2"]]}))
+    with pytest.raises(UserError, match="edited"):
+        share.once(config, kept, lambda: [])
