@@ -52,7 +52,13 @@ def check_looks(study: dict[str, Any]) -> None:
 
 def needed(evidence: Evidence) -> list[Levels]:
     """The arms that go on after a look: those of claims that are not over, at some budget."""
-    claims = [one.claim for one, _, decision in decide(evidence) if not over(one, decision)]
+    budgets = [evidence, *([evidence.short] if evidence.short else [])]
+    claims = [
+        one.claim
+        for budget in budgets
+        for one, _, decision in decide(budget)
+        if not over(one, decision)
+    ]
     found: list[Levels] = []
     for claim in claims:
         found += [arm for arm in _arms(claim, evidence) if arm not in found]
