@@ -15,7 +15,7 @@ from ablate.record.sealed import read_sealed
 from ablate.study.gather import SCREENING
 from ablate.sweep.cell import Cell, compose, plain_study, write_link
 from ablate.sweep.pool import Pool
-from ablate.sweep.tuning import screening_jobs, tuned_jobs
+from ablate.sweep.tuning import WIDENINGS, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.view import View
 from ablate.sweep.without import leave_out
 
@@ -30,7 +30,8 @@ def launch(
 ) -> list[JobReturn]:
     """Run every cell and return in the order of the jobs; a failed run fails alone.
 
-    Where the study tunes a nuisance, the runs that decide its values come first.
+    Where the study tunes a nuisance, the runs that decide its values come first; a grid is widened
+    where its edge is the best.
     """
     sweep = Path(config.hydra.sweep.dir)
     pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
@@ -40,6 +41,12 @@ def launch(
     with View(config.name, len(cells) + len(screening), pool.size) as view, pool:
         if tune:
             links = _run(screening, sweep / SCREENING, context, pool, view)
+            for _ in range(WIDENINGS):
+                jobs, number = wider_jobs(cells, links, tune), screening[-1].number + 1
+                screening += compose(context, config, jobs, number, sweep / SCREENING)
+                wider = screening[len(links) :]
+                view.expect(len(wider))
+                links += _run(wider, sweep / SCREENING, context, pool, view)
             cells = compose(context, config, tuned_jobs(cells, links, tune), first, sweep)
         links = _run(cells, sweep, context, pool, view)
     return [_returned(cell, link) for cell, link in zip(cells, links, strict=True)]
