@@ -93,6 +93,8 @@ class Claim:
     # true effect for which seeds are planned; null: the margin, or 0 where nothing is to be lost
     plan_for: float | None = None
     reading: str = ""  # which reading of the sentence this is, where the ledger's claim has several
+    measures: str = ""  # what the metric is for this claim, in words: "the largest change of ..."
+    control_measures: str = ""  # what the control is, in words
 
 
 @dataclass

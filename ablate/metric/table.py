@@ -1,6 +1,7 @@
 """The one table of metrics: what they are called, where they are measured, what is good and bad."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 NOTHING = "-"
 UNIGRAM = "unigram_nll"  # the metric of a run that says what a model without context would have
@@ -110,3 +111,9 @@ def metric_of(key: str) -> Metric:
         return Metric(key.replace("_", " "), "", 3)
     name = f"{PLACES.get(place, place)} {known.name}".strip()
     return Metric(name, known.unit, known.digits)
+
+
+def metric_in_words(claim: dict[str, Any]) -> Metric:
+    """The metric of a claim, which may say in words what it is there."""
+    known = metric_of(claim["metric"])
+    return replace(known, name=claim["measures"]) if claim.get("measures") else known

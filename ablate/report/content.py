@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from ablate.metric.table import metric_of
+from ablate.metric.table import metric_in_words, metric_of
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
@@ -93,7 +93,7 @@ def _tested(sentences: Any) -> str:
 
 def asked(claim: dict[str, Any]) -> list[str]:
     """How a claim is tested, and where it comes from, as sentences."""
-    metric = metric_of(claim["metric"])
+    metric = metric_in_words(claim)
     said = [f"{claim['kind'].capitalize().replace('_', '-')}, by {metric.axis}; {_better(claim)}."]
     if claim.get("margin"):
         reason = f", because {claim['margin_reason']}" if claim.get("margin_reason") else ""

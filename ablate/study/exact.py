@@ -25,7 +25,12 @@ class Case:
 
     seed: int
     value: float | None
-    counts: bool  # whether the control moved
+    control: float | None  # how far the control moved; None of a claim without one
+
+    @property
+    def counts(self) -> bool:
+        """Whether it could have failed."""
+        return self.control is None or self.control > MOVED
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,12 @@ class Exact:
         """Largest deviation from 0; with a margin the smallest."""
         pick = min if self.margin else max
         return pick((abs(case.value or 0.0) for case in self.counted), default=None)
+
+    @property
+    def control(self) -> float | None:
+        """How far the control moved at least where a case counts; None of a claim without one."""
+        moved = (case.control for case in self.counted if case.control is not None)
+        return min(moved, default=None)
 
     @property
     def verdict(self) -> str:
@@ -106,7 +117,9 @@ def _difference(claim: Claim, pair: tuple[Run, Run], evidence: Evidence) -> floa
     return None if values[0] is None or values[1] is None else values[0] - values[1]
 
 
-def _moved(claim: Claim, runs: tuple[Run, ...] | list[Run]) -> bool:
+def _moved(claim: Claim, runs: tuple[Run, ...] | list[Run]) -> float | None:
+    """How far the control moved in the run where it moved most; a NaN is no movement."""
     if not claim["control"]:
-        return True
-    return any(abs(_measured(run, claim["control"]) or 0.0) > MOVED for run in runs)
+        return None
+    found = (abs(_measured(run, claim["control"]) or 0.0) for run in runs)
+    return max((distance for distance in found if not math.isnan(distance)), default=0.0)

@@ -14,8 +14,9 @@ from typing import Any
 
 from ablate.study.words import listed
 
-# What a reader is told, and what no verdict depends on.
+# What a reader is told, and what no verdict depends on: of a study, and of a claim.
 TOLD = ("literature", "published", "fixed")
+TOLD_OF_CLAIM = ("measures", "control_measures")
 
 
 def study_hash(study: dict[str, Any]) -> str:
@@ -25,7 +26,12 @@ def study_hash(study: dict[str, Any]) -> str:
 
 def decisive(study: dict[str, Any]) -> dict[str, Any]:
     """The study without what only a reader is told."""
-    return {key: value for key, value in study.items() if key not in TOLD}
+    kept = {key: value for key, value in study.items() if key not in TOLD}
+    return {**kept, "claims": [_asked(claim) for claim in study.get("claims", [])]}
+
+
+def _asked(claim: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in claim.items() if key not in TOLD_OF_CLAIM}
 
 
 def departures(

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ablate.metric.table import Metric, metric_of
+from ablate.metric.table import Metric, metric_in_words
 from ablate.record.arm import say
 from ablate.study.control import Control
 from ablate.study.exact import Exact
@@ -26,12 +26,19 @@ def of_cases(claim: Claim, found: Exact) -> str:
         still = "its control did not move" if found.cases else "there is none"
         return f"{_what(claim)}: no case counts, {still}: {found.verdict}."
     left = len(found.cases) - counted
-    control = f", {left} more do not count (control at rest or not measured)" if left else ""
+    out = f", {left} more do not count (control at rest or not measured)" if left else ""
     worst = f"{'smallest' if claim['margin'] else 'largest'} deviation {found.worst:.3g}"
     return (
         f"{_what(claim)} is {_place(claim)} in {counted - found.broken} of {counted} cases "
-        f"({worst}{control}): {found.verdict}."
+        f"({worst}{out}){_moved(claim, found)}: {found.verdict}."
     )
+
+
+def _moved(claim: Claim, found: Exact) -> str:
+    """How far the control moved, where the claim says what it is."""
+    if not claim.get("control_measures") or found.control is None:
+        return ""
+    return f"; the control, {claim['control_measures']}, is at least {found.control:.3g}"
 
 
 def _place(claim: Claim) -> str:
@@ -131,7 +138,7 @@ def sentence(
 
 
 def _unit(claim: Claim) -> Metric:
-    known = metric_of(claim["metric"])
+    known = metric_in_words(claim)
     if claim["kind"] == "trend" and claim["scale"] == "log_log":
         return Metric("(exponent)", "", 3)
     name = known.name if known.unit in ("", "points", "share", "count") else known.axis
@@ -146,11 +153,11 @@ def _what(claim: Claim) -> str:
         what = f"slope {PER[claim['scale']]} {claim['over']}"
         what += "" if claim["better"] == "higher" else ", sign turned as lower is better"
     elif not arms:
-        what = metric_of(claim["metric"]).name
+        what = metric_in_words(claim).name
     else:
         turned = claim["better"] == "lower" and claim["kind"] != "exact"
         what = " - ".join(reversed(arms) if turned else arms)
-        what += f" in {metric_of(claim['metric']).name}" if claim["kind"] == "exact" else ""
+        what += f" in {metric_in_words(claim).name}" if claim["kind"] == "exact" else ""
     if claim["minus"]:
         what = f"({what}) minus the same with {say(claim['minus'])}"
     return where + what

@@ -41,3 +41,10 @@ def test_a_line_that_a_crash_left_unfinished_is_passed_over(tmp_path):
     path = tmp_path / "studies" / "mine.jsonl"
     path.write_text(path.read_text() + '{"what": "lo')
     assert register(tmp_path, "mine", STUDY, TOY) == known
+
+
+def test_words_for_a_metric_do_not_make_another_study():
+    asked = {"id": "a", "metric": "probe/gap", "tolerance": 1e-9}
+    said = {**asked, "measures": "the largest gap", "control_measures": "a shuffled copy"}
+    assert study_hash({"claims": [said]}) == study_hash({"claims": [asked]})
+    assert study_hash({"claims": [{**said, "tolerance": 1e-6}]}) != study_hash({"claims": [asked]})

@@ -71,3 +71,21 @@ def test_an_exact_claim_counts_its_cases(said, claim, run, tolerance, words):
     assert sentence.endswith("(largest deviation 0.25): refuted.")
     away = said(runs, claim(**alone, margin=0.2))
     assert away.endswith("is at least 0.2 from 0 in 1 of 3 cases (smallest deviation 0): refuted.")
+
+
+def test_an_exact_claim_says_in_words_what_was_measured_and_what_its_control_did(said, claim, run):
+    runs = [
+        run({"model/residual": "post_ln"}, seed, **{"probe/gap": 1e-16, "probe/permuted": moved})
+        for seed, moved in enumerate((0.5, 0.25))
+    ]
+    asked = claim(
+        **{"kind": "exact", "metric": "probe/gap", "control": "probe/permuted", "margin": 0.0},
+        **{"treatment": {}, "baseline": {}, "tolerance": 1e-9},
+        measures="the largest difference from a loop over positions",
+        control_measures="the same with the values permuted",
+    )
+    assert said(runs, asked) == (
+        "the largest difference from a loop over positions is within 1e-09 of 0 in 2 of 2 cases "
+        "(largest deviation 1e-16); the control, the same with the values permuted, is at least "
+        "0.25: supported."
+    )
