@@ -9,6 +9,7 @@ from ablate.metric.table import metric_of
 from ablate.report.selection import bound, claims, has_effect, measured, shown
 from ablate.study.evidence import Evidence
 from ablate.study.table import Run, by_arm
+from ablate.study.tuned import ordered
 from ablate.study.verdict import at_each_budget
 from ablate.study.words import listed
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 Verdict = dict[str, Any]
-SECTIONS = ("effects", "runs", "outcomes", "curves", "layers")
+SECTIONS = ("effects", "runs", "outcomes", "curves", "layers", "tuning")
 STACKS = ("encoder", "decoder")
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # what the name of a file does not have
 WHEN = ("first", "last")  # at which optimiser step gradients are measured
@@ -45,6 +46,7 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     yield from _outcomes(evidence)
     yield from _curves(evidence)
     yield from _layers(evidence)
+    yield from _tuning(evidence)
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -159,6 +161,24 @@ def _layers(evidence: Evidence) -> Iterator[Figure]:
                 f"seed; line: their median.{_once(arms, evidence)}"
             )
             yield Figure(f"layers-{when}", "layers", caption, draw_layers(when, stacks))
+
+
+def _tuning(evidence: Evidence) -> Iterator[Figure]:
+    from ablate.report.draw.tuning import draw_tuning
+
+    tune = evidence.study.get("tune")
+    if not tune or not ordered(run["tuned"]["value"] for run in evidence.screening):
+        return
+    points: dict[str, list[tuple[float, float]]] = {}
+    for run in evidence.screening:
+        if (score := measured(run, tune["metric"])) is not None:
+            points.setdefault(run["arm"], []).append((run["tuned"]["value"], score))
+    if points:
+        caption = (
+            f"{metric_of(tune['metric']).named} of every arm against {tune['key']}. One mark per "
+            "screening run; line: their mean."
+        )
+        yield Figure("tuning", "tuning", caption, draw_tuning(tune["key"], tune["metric"], points))
 
 
 def _trainings(evidence: Evidence) -> dict[str, list[Run]]:

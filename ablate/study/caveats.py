@@ -1,6 +1,6 @@
 """What a reader must know beside the verdicts, as sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ablate.metric.table import metric_of
@@ -15,10 +15,12 @@ from ablate.study.sides import sides
 from ablate.study.skew import ENOUGH
 from ablate.study.stages import FUTILE, needed, planned_looks
 from ablate.study.table import by_arm
+from ablate.study.tuned import ordered, tried
 from ablate.study.words import listed
 
 Entry = dict[str, Any]
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
+ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
 IDLE = 0.2  # cores that other processes may use while something is timed
 
 
@@ -48,28 +50,30 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
     """Arms whose tuned value is the largest or the smallest of those tried."""
     tune = evidence.study.get("tune")
-    if not tune or not all(isinstance(x, int | float) for x in tune["values"]):
+    if not tune or not ordered(tune["values"]):
         return
-    tried = tune["values"]
-    chosen: dict[str, list[Any]] = {}
-    for run in evidence.runs:
-        if "tuned" in run:
-            chosen.setdefault(run["arm"], []).append(run["tuned"]["value"])
-    ends = {"largest": max(tried), "smallest": min(tried)}
-    at = {
-        end: [_taken(arm, took.count(x), len(took)) for arm, took in chosen.items() if x in took]
-        for end, x in ends.items()
-    }
-    said = [f"the {end} for {listed(arms)}" for end, arms in at.items() if arms]
+    grids = tried(evidence)
+    at = {word: _at_end(evidence, grids, end) for word, end in ENDS.items()}
+    said = [f"the {word} for {listed(arms)}" for word, arms in at.items() if arms]
     if said:
+        wider = {value for grid in grids.values() for value in grid} - {*tune["values"]}
+        values = sorted({*tune["values"], *wider}) if wider else tune["values"]
         yield (
-            f"The best {tune['key']} of {listed(tried)} is {listed(said)}; "
+            f"The best {tune['key']} of {listed(values)} is {listed(said)}; "
             "a better one may lie beyond."
         )
 
 
-def _taken(arm: str, took: int, of: int) -> str:
-    return arm if took == of else f"{arm} ({took} of {of} runs)"
+def _at_end(
+    evidence: Evidence, grids: dict[int, list[Any]], end: Callable[[list[Any]], Any]
+) -> list[str]:
+    """Arms of which some runs took the last value that was tried for them."""
+    found = []
+    for arm, runs in by_arm([run for run in evidence.runs if "tuned" in run]).items():
+        took = sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs)
+        if took:
+            found.append(arm if took == len(runs) else f"{arm} ({took} of {len(runs)} runs)")
+    return found
 
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
@@ -230,8 +234,8 @@ def _of_book(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
     """Earlier looks, earlier tries, and other regimes of each question."""
     for entry in claims:
         asked, name = asked_of(entry, evidence), name_of(entry)
-        for tried in asked.get("tried", []):
-            yield f"{name}: exploratory, since its question was asked before: {tried}."
+        for other in asked.get("tried", []):
+            yield f"{name}: exploratory, since its question was asked before: {other}."
         if shares := entry.get("information"):
             yield (
                 f"{name}: this is look {len(shares)}, at {shares[-1]:.0%} of the planned seeds; "

@@ -15,12 +15,13 @@ from rich.console import Console
 from ablate.record.links import link_path
 from ablate.record.sealed import read_sealed
 from ablate.study.gather import SCREENING
-from ablate.sweep.cell import Cell, compose, plain_study
+from ablate.study.tuned import screening_seeds
+from ablate.sweep.cell import Cell, Overrides, compose, plain_study
 from ablate.sweep.pool import Pool
 from ablate.sweep.share import alone, expect, once
 from ablate.sweep.stage import Stages
 from ablate.sweep.stages import going_on, in_turn, stages
-from ablate.sweep.tuning import screening_jobs, screening_seeds, tuned_jobs
+from ablate.sweep.tuning import WIDENINGS, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.view import View
 from ablate.sweep.without import leave_out
 
@@ -35,9 +36,10 @@ def launch(
 ) -> list[JobReturn]:
     """Run every cell and return in the order of the jobs; a failed run fails alone.
 
-    Where the study tunes a nuisance, the runs that decide its values come first. Where it has
-    planned looks, a stage waits for the one before; arms that nothing needs any more do not run.
-    Other workers of the sweep may run some of the cells, or all of them.
+    Where the study tunes a nuisance, the runs that decide its values come first; a grid is widened
+    where its edge is the best. Where it has planned looks, a stage waits for the one before; arms
+    that nothing needs any more do not run. Other workers of the sweep may run some of the cells, or
+    all of them.
     """
     study = plain_study(config) if config.study is not None else None
     pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
@@ -45,7 +47,8 @@ def launch(
     tune = study["tune"] if study else None
     cells, screening, data = _checked(context, config, job_overrides, first, tune)
     with View(config.name, len(cells) + len(screening), pool.size) as view, pool:
-        worker = Worker(context, config, Stages(context, pool, view, data), tune, cells, screening)
+        runs = Stages(context, pool, view, data)
+        worker = Worker(context, config, view, runs, tune, cells, screening)
         each = 1 + len(tune["values"]) if tune else 1
         waves = stages(cells, study)
         ran = in_turn(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
@@ -60,6 +63,7 @@ class Worker:
 
     context: HydraContext
     config: DictConfig
+    view: View
     stages: Stages
     tune: dict[str, Any] | None
     cells: Sequence[Cell]
@@ -85,13 +89,25 @@ class Worker:
     def _tuned(self, number: int, cells: Sequence[Cell], tune: dict[str, Any]) -> list[Cell]:
         folder = self.sweep / SCREENING
         path = folder / f"chosen-{number}.json"
-        seeds = screening_seeds(self.cells, tune)
+        again = not path.exists()
+        seeds = screening_seeds((cell.config.seed for cell in self.cells), tune)
         asked = [(cell.levels, seeds[cell.config.seed]) for cell in cells]
         wanted = [one for one in self.screening if (one.levels, one.config.seed) in asked]
-        links = self.stages.run(self.config, wanted, folder, again=not path.exists())
+        links = self.stages.run(self.config, wanted, folder, again=again)
+        for turn in range(WIDENINGS):
+            wider = self._wider(turn, wider_jobs(cells, links, tune, seeds))
+            links += self.stages.run(self.config, wider, folder, again=again)
         jobs = once(self.config, path, lambda: tuned_jobs(cells, links, tune, seeds))
         numbers = [cell.number for cell in cells]
         return compose(self.context, self.config, jobs, numbers, self.sweep)
+
+    def _wider(self, turn: int, jobs: dict[int, Overrides]) -> list[Cell]:
+        """The screening cells of a turn, with the same numbers in every worker."""
+        first, last = self.screening[0].number, self.screening[-1].number
+        numbers = [last + 1 + turn * first + number for number in jobs]
+        self.view.expect(len(jobs))
+        folder = self.sweep / SCREENING
+        return compose(self.context, self.config, [*jobs.values()], numbers, folder)
 
 
 def _checked(

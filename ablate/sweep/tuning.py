@@ -5,7 +5,6 @@ the interval over replicates knows that another choice was possible. Where an ar
 all of its replicates, identical arms differ in 10 to 18 % of sweeps, not 5 (docs/statistics.md).
 """
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +12,12 @@ from omegaconf import OmegaConf
 
 from ablate.errors import UserError
 from ablate.study.outcome import value
+from ablate.study.tuned import ordered, screening_seeds
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
 Levels = dict[str, Any]
+WIDENINGS = 2  # at most, of the grid of a replicate whose choice is at its edge
+DIGITS = 3  # of a value that widens it
 
 
 def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Overrides]:
@@ -27,32 +29,60 @@ def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Override
     Raises:
         UserError: a seed of the verdict is to be used for the choice as well.
     """
-    seeds = screening_seeds(cells, tune)
+    seeds = screening_seeds((cell.config.seed for cell in cells), tune)
     shared = seeds.keys() & {*seeds.values()}
     if shared:
         raise UserError(
             f"study.tune.seeds={tune['seeds']}: seed {min(shared)} is one of the verdict; "
             f"choose others ({len(seeds)} are needed, counted on from the largest)"
         )
-    runs = dict.fromkeys((without_seed(cell.overrides), seeds[cell.config.seed]) for cell in cells)
-    short = OmegaConf.select(cells[0].config, "budget.short") if cells else None
+    return [_job(cell, tune, value, seeds) for cell in cells for value in tune["values"]]
+
+
+def _job(cell: Cell, tune: dict[str, Any], chosen: Any, seeds: dict[int, int]) -> Overrides:
+    """Overrides of the run that tries a value for a cell."""
+    short = OmegaConf.select(cell.config, "budget.short")
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
-    return [
-        (*arm, f"{tune['key']}={chosen}", f"seed={seed}", "test_splits=[]", *budget)
-        for arm, seed in runs
-        for chosen in tune["values"]
-    ]
+    seed = f"seed={seeds[cell.config.seed]}"
+    arm = without_seed(cell.overrides)
+    return (*arm, f"{tune['key']}={chosen}", seed, "test_splits=[]", *budget)
 
 
-def screening_seeds(cells: Sequence[Cell], tune: dict[str, Any]) -> dict[int, int]:
-    """The screening seed of every replicate, in order; too few are counted on from the largest."""
-    given = dict.fromkeys(tune["seeds"])
-    replicates = sorted({cell.config.seed for cell in cells})
-    return dict(zip(replicates, [*given, *_counted(max(given), len(replicates))], strict=False))
+def wider_jobs(
+    cells: Sequence[Cell],
+    links: Sequence[dict[str, Any]],
+    tune: dict[str, Any],
+    seeds: dict[int, int],
+) -> dict[int, Overrides]:
+    """Overrides of the runs that try the next value where the best one is the last that was tried.
+
+    By the number of the cell that asks for one; `seeds` holds the screening seed of every
+    replicate. The grid goes on by the ratio of its last two values; one of words, or with a 0, ends
+    as it is.
+    """
+    jobs = {}
+    for cell in cells:
+        seed = seeds[cell.config.seed]
+        best = choose(links, tune, cell.levels, seed)
+        after = _beyond(best, [x["tuned"]["value"] for x in _own(links, cell.levels, seed)])
+        if after is not None:
+            jobs[cell.number] = _job(cell, tune, after, seeds)
+    return jobs
 
 
-def _counted(after: int, many: int) -> list[int]:
-    return [*itertools.islice(itertools.count(after + 1), many)]
+def _beyond(best: Any, values: Sequence[Any]) -> float | None:
+    """The value after the last, on the side where the best one is; None where it is inside."""
+    if len(values) < 2 or not ordered(values) or min(values) <= 0:
+        return None
+    up = sorted(values)
+    neighbours = {up[-1]: up[-2], up[0]: up[1]}
+    if best not in neighbours:
+        return None
+    return float(f"{best * best / neighbours[best]:.{DIGITS}g}")
+
+
+def _own(links: Sequence[dict[str, Any]], levels: Levels, seed: int) -> list[dict[str, Any]]:
+    return [link for link in links if link["levels"] == levels and link["seed"] == seed]
 
 
 def choose(links: Sequence[dict[str, Any]], tune: dict[str, Any], levels: Levels, seed: int) -> Any:
@@ -61,7 +91,7 @@ def choose(links: Sequence[dict[str, Any]], tune: dict[str, Any], levels: Levels
     Raises:
         UserError: none of them has a result.
     """
-    own = [link for link in links if link["levels"] == levels and link["seed"] == seed]
+    own = _own(links, levels, seed)
     found = {
         link["tuned"]["value"]: value(link, tune["metric"])
         for link in own

@@ -43,6 +43,11 @@ class View:
     ) -> None:
         self._progress.stop()
 
+    def expect(self, more: int) -> None:
+        """Count more runs than were known at first."""
+        self.total += more
+        self._progress.update(self._bar, total=self.total)
+
     def started(self, label: str) -> None:
         """A run has started."""
         self.running += 1

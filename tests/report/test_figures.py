@@ -68,6 +68,7 @@ def test_which_figures_a_study_has(evidence):
     assert list(drawn(evidence())) == ["effects", "runs-test-bleu", "curves"]
     assert list(drawn(evidence("exact"))) == ["runs-probe-block_excess"]
     assert "trend-1" in drawn(evidence("trend"))
+    assert "tuning" in drawn(evidence("tuned"))
     assert {"outcomes", "layers-first"} < drawn(evidence("stability")).keys()
 
 

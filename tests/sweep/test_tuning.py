@@ -4,17 +4,18 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
+from ablate.study.tuned import screening_seeds
 from ablate.sweep.cell import Cell
-from ablate.sweep.tuning import choose, screening_jobs, screening_seeds, tuned_jobs
+from ablate.sweep.tuning import choose, screening_jobs, tuned_jobs, wider_jobs
 
 TUNE = {"key": "lr", "values": [1, 2], "seeds": [8, 9], "metric": "val/nll", "better": "lower"}
 
 
-def cell(arm, seed):
+def cell(arm, seed, number=0):
     overrides = [f"arm={arm}", f"seed={seed}"]
     node = {"runtime": {"choices": {}}, "overrides": {"task": overrides}}
     config = OmegaConf.create({"arm": arm, "seed": seed, "study": None, "hydra": node})
-    return Cell(0, arm, tuple(overrides), config)
+    return Cell(number, arm, tuple(overrides), config)
 
 
 def link(arm, value, nll, status="finished", seed=8):
@@ -38,9 +39,8 @@ def test_every_arm_is_screened_with_every_value_by_every_replicate():
 
 
 def test_too_few_screening_seeds_are_counted_on_and_too_many_are_left():
-    cells = [cell(arm, seed) for arm in "ab" for seed in (3, 1, 2, 4)]
-    assert screening_seeds(cells, TUNE) == {1: 8, 2: 9, 3: 10, 4: 11}
-    assert screening_seeds(cells[:1], TUNE) == {3: 8}
+    assert screening_seeds([3, 1, 2, 4, 3], TUNE) == {1: 8, 2: 9, 3: 10, 4: 11}
+    assert screening_seeds([3], TUNE) == {3: 8}
 
 
 @pytest.mark.parametrize(("seeds", "shared"), [((8,), 8), ((1, 2, 10), 10)])
@@ -55,6 +55,40 @@ def test_every_replicate_of_an_arm_takes_what_its_own_screening_found():
     jobs = tuned_jobs([cell("a", 1), cell("a", 2)], links, TUNE, {1: 8, 2: 9})
     assert jobs == [("arm=a", "seed=1", "lr=2"), ("arm=a", "seed=2", "lr=1")]
     assert tuned_jobs([cell("b", 1)], links, TUNE, {1: 8}) == [("arm=b", "seed=1", "lr=1")]
+
+
+def test_a_grid_goes_on_beyond_the_edge_that_is_best():
+    """Replicate 1 is best at the upper edge, 2 inside, 3 at the lower edge."""
+    scores = {8: (3.0, 2.0, 1.0), 9: (3.0, 1.0, 2.0), 10: (1.0, 2.0, 3.0)}
+    tune = {**TUNE, "values": [0.001, 0.003, 0.01]}
+    links = [
+        link("a", rate, nll, seed=seed)
+        for seed, found in scores.items()
+        for rate, nll in zip(tune["values"], found, strict=True)
+    ]
+    cells = [cell("a", seed, number=seed + 20) for seed in (1, 2, 3)]
+    seeds = {1: 8, 2: 9, 3: 10}
+    assert wider_jobs(cells, links, tune, seeds) == {
+        21: ("arm=a", "lr=0.0333", "seed=8", "test_splits=[]"),
+        23: ("arm=a", "lr=0.000333", "seed=10", "test_splits=[]"),
+    }
+    links += [link("a", 0.0333, 1.5), link("a", 0.000333, 0.5, seed=10)]
+    assert wider_jobs(cells, links, tune, seeds) == {
+        23: ("arm=a", "lr=0.000111", "seed=10", "test_splits=[]")
+    }
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [0.0, 0.1], [1]])
+def test_a_grid_that_has_no_next_value_ends_as_it_is(values):
+    links = [link("a", value, 1.0 - at) for at, value in enumerate(values)]
+    assert wider_jobs([cell("a", 1)], links, {**TUNE, "values": values}, {1: 8}) == {}
+
+
+def test_of_two_budgets_a_rate_is_tried_at_the_short_one():
+    one = cell("a", 1)
+    one.config.budget = {"steps": 2400, "short": 600}
+    job, _ = screening_jobs([one], TUNE)
+    assert job[-3:] == ("test_splits=[]", "budget.steps=600", "budget.short=null")
 
 
 def test_a_diverged_run_counts_against_its_value():
