@@ -125,7 +125,8 @@ class Book:
         sweeps = [s for s in self.sweeps if s.questions.keys() & own.questions.keys()] or [own]
         folders = {sweep.folder for sweep in sweeps}
         looks = [look for look in self.looks if look.folder in folders]
-        return [_line(one) for one in sorted([*sweeps, *looks], key=lambda one: one.time)]
+        known: list[Sweep | Look] = [*sweeps, *looks]
+        return [_line(one) for one in sorted(known, key=lambda one: one.time)]
 
 
 def register(results: Path, experiments: Path, sweep: Sweep) -> dict[str, Any]:

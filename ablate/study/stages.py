@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri
 from ablate.errors import UserError
 from ablate.study.decide import decide
 from ablate.study.evidence import Evidence, Run
+from ablate.study.exact import Exact
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
 from ablate.study.sides import has, sides
@@ -82,6 +83,7 @@ def conditional_power(p: float, share: float, level: float) -> float:
 
 
 def _futile(finding: Finding) -> bool:
+    assert not isinstance(finding.found, Exact)
     looks, alpha = finding.found.looks, finding.claim["alpha"]
     whole = kind_of(finding.claim).whole
     return all(

@@ -1,7 +1,6 @@
 """A committed experiment run again with seeds that nobody has seen."""
 
 import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,13 +54,6 @@ class Contest:
         number = _fresh(Book.read(results, experiments), first, results)
         fresh = [f"replicate={number}", "contest=true", f"paths.results={results}"]
         return cls(first, [*said, *fresh, f"paths.experiments={experiments}"], results, experiments)
-
-    def run(self) -> None:
-        """Run the sweep; what has run already is reused."""
-        from ablate.cli.train import train
-
-        sys.argv[1:] = [*self.overrides, "-m"]
-        train()
 
     def told(self) -> Iterator[str]:
         """What was reproduced, as lines; contest.json in the folder of the sweep has the same."""

@@ -6,6 +6,7 @@ goes on where it stopped.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from ablate.cli.parser import FOLDER, PATH, Parser
@@ -26,9 +27,11 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: there is no such evidence, or its study is another one now.
     """
+    from ablate.cli.train import train  # imports Hydra
     from ablate.sweep.contest import Contest
 
     contest = Contest.of(arguments.name, arguments.experiments, arguments.results)
-    contest.run()
+    sys.argv[1:] = [*contest.overrides, "-m"]
+    train()
     for line in contest.told():
         print(line)

@@ -1,5 +1,6 @@
 """Fewer runs of one arm go wrong: superiority of the difference of two shares, tested exactly."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
         ended = [r for runs in side.runs.values() for r in runs if r["status"] != "failed"]
         wrong = sum(run["status"] in UNSTABLE[claim["metric"]] for run in ended)
         counts += [wrong, len(ended)]
-    return Rates(*counts, looks_of(claim, evidence, ended_in(arms)))
+    return replace(Rates(*counts), looks=looks_of(claim, evidence, ended_in(arms)))
 
 
 def _shown(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
