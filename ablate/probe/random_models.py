@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import torch
 
 from ablate.errors import UserError
-from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
-from ablate.probe.sentences import randomised
+from ablate.probe.sentences import AnyModel, randomised
 from ablate.seeding import stream
 
 
@@ -31,7 +30,7 @@ class RandomModels(Probe):
                 raise UserError(f"probe.{key} is {value}: it must be at least {least}")
         self.draws, self.length, self.seed = draws, length, seed
 
-    def models(self, model: Transformer) -> Iterator[tuple[Transformer, torch.Generator]]:
+    def models(self, model: AnyModel) -> Iterator[tuple[AnyModel, torch.Generator]]:
         """Yield the model under each of the weights, and what its sentences are drawn with."""
         for number in range(self.draws):
             name = f"{type(self).__name__}/{number}"

@@ -1,20 +1,22 @@
 """Random sentences and random weights, for probes that need no corpus."""
 
 import copy
+from typing import TypeVar
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from ablate.data.vocabulary import EOS, PAD
+from ablate.model.base import Model
 from ablate.model.embedding.table import Table
-from ablate.model.transformer import Transformer
 
+AnyModel = TypeVar("AnyModel", bound=Model)
 NOISE = 0.1  # standard deviation
 
 
 def random_sentences(
-    model: Transformer, lengths: list[int], generator: torch.Generator
+    model: Model, lengths: list[int], generator: torch.Generator
 ) -> Int[Tensor, "B L"]:
     """Return one sentence of real tokens per length, padded to the longest; for either side."""
     vocabulary = min(m.weight.size(0) for m in model.modules() if isinstance(m, Table))
@@ -29,7 +31,7 @@ def each_replaced(ids: Int[Tensor, "1 L"]) -> Int[Tensor, "M L"]:
     return torch.cat([ids, torch.where(diagonal, others, ids)])
 
 
-def randomised(model: Transformer, generator: torch.Generator) -> Transformer:
+def randomised(model: AnyModel, generator: torch.Generator) -> AnyModel:
     """Return a float64 copy with noise on every parameter, biases and gains too, for evaluation.
 
     At their initial values biases are 0 and gains 1, where some differences cannot show.
