@@ -66,10 +66,10 @@ def test_recurrence_with_a_way_past_the_state_is_seen(probed, monkeypatch):
     plain = Layer.forward
 
     def leaking(self, x, states):
-        before = getattr(self, "before", None)
-        self.before = x[:, -1:]
-        x, end = plain(self, x, states)
-        return (x + before if before is not None and len(before) == len(x) == 2 else x), end
+        begins = not states[0].any()
+        out, end = plain(self, x, states)
+        self.last = x[:, -1:] if begins else self.last
+        return (out if begins else out + self.last), end
 
     monkeypatch.setattr(Layer, "forward", leaking)
     assert probed("rnn", stack="decoder")["held"] > SOMETHING
