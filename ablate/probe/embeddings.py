@@ -103,7 +103,8 @@ def lookup(
 ) -> dict[str, float]:
     """Return how far look-up is from the product with one-hot vectors."""
     tables = [part for part in embedding.modules() if isinstance(part, Table)]
-    far, wrong = [], []
+    far: list[Tensor] = []
+    wrong: list[Tensor] = []
     for embed, table, ids in (
         (embedding.embed_src, tables[0], src),
         (embedding.embed_tgt, tables[-1], tgt),
@@ -151,7 +152,7 @@ def learning(
     have no gradient there; frozen: rows that move without being trained.
     """
     tables = [part.weight for part in model.embedding.modules() if isinstance(part, Table)]
-    named = [set(src.unique().tolist()), set(tgt[:, :-1].unique().tolist())]
+    named = [set(ids.flatten().tolist()) for ids in (src, tgt[:, :-1])]
     named = named if len(tables) == 2 else [named[0] | named[1]]
     adam = torch.optim.Adam(model.parameters(), lr=RATE)
     backward(model, src, tgt)
@@ -179,7 +180,7 @@ def backward(model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"
     """Fill the gradients of a batch."""
     model.zero_grad()
     logits = model.head(model(Seq2Seq(src, tgt[:, :-1])))
-    F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten()).backward()
+    torch.autograd.backward(F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten()))
 
 
 def rows(table: Tensor) -> Float[Tensor, " V"]:
@@ -213,7 +214,7 @@ def built(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) 
     """
     kind = type(embedding)
     sizes = {"src_vocab": src_vocab, "tgt_vocab": tgt_vocab, "joint_vocab": joint}
-    return kind(d_model=4, scaled=True, **sizes)  # type: ignore[call-arg]
+    return kind(d_model=4, scaled=True, **sizes)
 
 
 def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> bool:
