@@ -14,7 +14,8 @@ EXPERIMENTS ?= heads_param_count position_formula padding_outputs word_order tok
   teacher_forcing attention_weights normalisation dot_products preln_vs_postln \
   sinusoidal_vs_learned head_count label_smoothing padding_mask batch_mates aa_null precision \
   preln_vs_postln_depth head_cost relu_vs_linear feed_forward_width attention_scale \
-  beam_size attention_algebra dot_product_powers fast_weights
+  beam_size attention_algebra dot_product_powers fast_weights \
+  position_formula_2 search_reference who_sees_whom embedding_algebra decoding_ends
 
 .PHONY: help setup ablate multi30k experiments ledger calibrate test test-slow lint type format \
   bench bench-peers bench-growth clean

@@ -30,7 +30,8 @@ def renaming(
     relabelled: the largest over draws, with the columns of all weights in the order that turns the
     model's layout into the paper's; relabelled_control: the least, with the weights as they are.
     """
-    moved, control = [], []
+    moved: list[float] = []
+    control: list[float] = []
     for model, generator in models:
         src, tgt = (random_sentences(model, [length], generator) for _ in range(2))
         inputs = Seq2Seq(src, tgt)

@@ -9,14 +9,13 @@ from torch import Tensor, nn
 
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.embedding.table import Table
-from ablate.model.transformer import Transformer
 
 NOISE = 0.1  # standard deviation
 Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of one
 
 
 def random_sentences(
-    model: Transformer, lengths: list[int], generator: torch.Generator
+    model: Model, lengths: list[int], generator: torch.Generator
 ) -> Int[Tensor, "B L"]:
     """Return one sentence of real tokens per length, padded to the longest; for either side."""
     vocabulary = min(m.weight.size(0) for m in model.modules() if isinstance(m, Table))

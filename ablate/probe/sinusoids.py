@@ -11,6 +11,8 @@ What to expect: everything that the algebra says, to rounding; in bfloat16 narro
     different positions coincide, and the layout of columns alone is only a renaming.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor
@@ -27,7 +29,7 @@ from ablate.probe.relabelled import renaming
 from ablate.probe.waves import TOKENS, TYPES, best_sum, distance, pairs, shift, waves
 from ablate.seeding import stream
 
-NEVER_PERIODIC = {
+NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
     "saturating": lambda angle: angle / (1 + angle),
     "log": torch.log1p,
     "ramp": lambda angle: angle,

@@ -41,7 +41,7 @@ def parity_of_position(positions: Int[Tensor, " L"], d_model: int) -> Float[Tens
 
 def swapped(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
     """Return those of the paper with cosines in even columns and sines in odd ones."""
-    return paper(positions, d_model).unflatten(1, (-1, 2)).flip(2).flatten(1)
+    return paper(positions, d_model).view(len(positions), -1, 2).flip(2).flatten(1)
 
 
 def columns(positions: Int[Tensor, " L"], exponents: Columns) -> Float[Tensor, "L D"]:

@@ -77,7 +77,7 @@ def pairs(p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], layout: str) -> di
         return max((neighbours / 10000.0 ** (-step / d_model) - 1).abs().tolist(), default=0.0)
 
     def unlike(columns: Float[Tensor, "L D"]) -> float:
-        return float((columns.unflatten(1, (-1, 2)).square().sum(-1) - 1).abs().max())
+        return float((columns.reshape(len(columns), -1, 2).square().sum(-1) - 1).abs().max())
 
     def rising(rates: Float[Tensor, " D"]) -> float:
         return float((rates[1:] > rates[:-1] * (1 + 1e-9)).sum())

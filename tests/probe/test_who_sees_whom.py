@@ -1,0 +1,88 @@
+"""Recurrence and attention, near and far: what sees what, and what is broken is seen."""
+
+import pytest
+
+from ablate.errors import UserError
+
+NOTHING, SOMETHING, SEEN = 1e-9, 1e-3, 1e-6
+
+
+@pytest.fixture
+def probed(compose):
+    from ablate.config.construct import construct
+    from ablate.initial.seeded import initialise
+    from ablate.model.build import build
+
+    def found(level, **keys):
+        given = [f"probe.{key}={value}" for key, value in {"draws": 1, "length": 5, **keys}.items()]
+        sizes = ("model.d_model=16", "model.n_layers=1")
+        config = compose("probe=who_sees_whom", f"model={level}", *sizes, *given)
+        model = build(config.model, src_vocab=30, tgt_vocab=30, joint_vocab=True)
+        initialise(model, 1)
+        probe = construct(config.probe)
+        values = probe(model)
+        assert values.keys() <= set(probe.measures)
+        return values
+
+    return found
+
+
+def test_recurrence_sees_one_side_or_both_and_the_order(probed):
+    one, both = probed("rnn", stack="decoder"), probed("rnn", stack="encoder")
+    assert one["later"] < NOTHING < SEEN < min(one["earlier"], both["other"])
+    assert min(one["order"], both["order"], both["later"], one["held_control"]) > SOMETHING
+    assert one["held"] < NOTHING
+
+
+def test_attention_sees_all_that_its_mask_leaves(probed):
+    encoder, decoder = probed("micro", stack="encoder"), probed("micro", stack="decoder")
+    assert min(encoder[name] for name in ("other", "far", "skipping")) > SEEN
+    assert max(encoder["order_largest"], encoder["score"], decoder["later"]) < NOTHING
+    assert min(decoder["order"], encoder["score_control"], encoder["order_control"]) > SOMETHING
+    assert encoder["weight"] > 0.5
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary"])
+def test_positions_put_distance_into_scores(probed, position):
+    found = probed("micro", position=position)
+    assert min(found["score"], found["order"]) > SOMETHING
+    assert found == probed("micro", position=position)  # the table is drawn from the seed
+
+
+def test_a_causal_encoder_is_seen(probed, monkeypatch):
+    from ablate.model.attention.multi_head import SelfAttention
+
+    plain = SelfAttention.__init__
+    monkeypatch.setattr(
+        SelfAttention, "__init__", lambda self, **sizes: plain(self, **{**sizes, "causal": True})
+    )
+    found = probed("micro")
+    assert found["other"] < NOTHING < SOMETHING < found["order"]
+
+
+def test_recurrence_with_a_way_past_the_state_is_seen(probed, monkeypatch):
+    from ablate.model.rnn import Layer
+
+    plain = Layer.forward
+
+    def leaking(self, x, states):
+        begins = not states[0].any()
+        out, end = plain(self, x, states)
+        self.last = x[:, -1:] if begins else self.last
+        return (out if begins else out + self.last), end
+
+    monkeypatch.setattr(Layer, "forward", leaking)
+    assert probed("rnn", stack="decoder")["held"] > SOMETHING
+
+
+@pytest.mark.parametrize(
+    ("level", "keys", "message"),
+    [
+        ("micro", {"stack": "both"}, "probe.stack is 'both': it must be one of encoder, decoder"),
+        ("rnn", {"position": "rotary"}, "model=rnn has no positions, so it must be none"),
+        ("decoder_only", {}, "model is DecoderOnly: choose one of those"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(probed, level, keys, message):
+    with pytest.raises(UserError, match=message):
+        probed(level, **keys)
