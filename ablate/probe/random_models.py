@@ -1,6 +1,7 @@
 """What probes share that try random sentences under random weights."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -37,3 +38,11 @@ class RandomModels(Probe):
             name = f"{type(self).__name__}/{number}"
             generator = torch.Generator().manual_seed(stream(self.seed, name))
             yield randomised(model, generator), generator
+
+
+@contextmanager
+def seeded(generator: torch.Generator) -> Iterator[None]:
+    """Let what draws from torch's own generator, such as dropout, follow from this one."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
+        yield
