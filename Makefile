@@ -11,7 +11,7 @@ RUN ?= null
 
 # what make experiments runs, in an order in which each reuses the runs of those before
 EXPERIMENTS ?= heads_param_count position_formula padding_outputs word_order token_influence \
-  teacher_forcing attention_weights normalisation dot_products preln_vs_postln \
+  teacher_forcing attention_weights dataflow blocks_against_torch masks_2 torch_library normalisation dot_products preln_vs_postln \
   sinusoidal_vs_learned head_count label_smoothing padding_mask batch_mates aa_null precision \
   preln_vs_postln_depth head_cost relu_vs_linear feed_forward_width attention_scale \
   beam_size attention_algebra dot_product_powers fast_weights \

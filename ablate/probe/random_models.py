@@ -1,6 +1,7 @@
 """What probes share that try random sentences under random weights."""
 
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -43,3 +44,11 @@ def extremes(found: list[dict[str, Tensor]], least: Collection[str]) -> dict[str
     """Return over all draws the largest value of each measure, the smallest of those in `least`."""
     values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
     return {k: float(v.min() if k in least else v.max()) for k, v in values.items()}
+
+
+@contextmanager
+def seeded(generator: torch.Generator) -> Iterator[None]:
+    """Let what draws from torch's own generator, such as dropout, follow from this one."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
+        yield

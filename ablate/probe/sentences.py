@@ -8,6 +8,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from ablate.data.vocabulary import EOS, PAD
+from ablate.model.base import Model
 from ablate.model.embedding.table import Table
 
 NOISE = 0.1  # standard deviation

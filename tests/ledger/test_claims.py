@@ -31,7 +31,6 @@ ADDED = {
     "no_pe_target_of_one_layer_is_a_bag",
     "no_pe_target_of_two_layers_is_a_bag",
     "outputs_with_rows_masked",
-    "outputs_without_mask",
     "parameters_of_heads",
     "preln_better_in_deep_stack",
     "preln_more_stable",

@@ -16,6 +16,7 @@ def test_multi_head_attention(n_keys):
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
     from ablate.model.sublayer import Memory, Place
+    from ablate.probe.torch_twin import attention_pairs
 
     kernel = Explicit(d_head=4, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
     ours = CrossAttention(d_model=12, n_heads=3, d_head=4, kernel=kernel, padding=Columns())
@@ -23,10 +24,8 @@ def test_multi_head_attention(n_keys):
     nn.init.normal_(theirs.in_proj_bias)
     nn.init.normal_(theirs.out_proj.bias)
     with torch.no_grad():
-        for number, part in enumerate((ours.query, ours.key, ours.value)):
-            part.weight.copy_(theirs.in_proj_weight[12 * number : 12 * (number + 1)])
-            part.bias.copy_(theirs.in_proj_bias[12 * number : 12 * (number + 1)])
-    ours.output.load_state_dict(theirs.out_proj.state_dict())
+        for own, other, rows in attention_pairs(ours, theirs):
+            own.copy_(other[rows])
     x, memory = torch.randn(2, 5, 12), torch.randn(2, n_keys, 12)
     real = torch.arange(n_keys) < torch.tensor([n_keys, 3])[:, None]
     out, weights = theirs(x, memory, memory, key_padding_mask=~real, average_attn_weights=False)

@@ -1,0 +1,95 @@
+"""torch's own stacks with the weights of ours."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ablate.model.residual.pre_ln import PreLN
+from ablate.model.stack import Stack
+
+Pair = tuple[nn.Parameter, nn.Parameter, slice]  # ours, torch's, and the rows of it that are ours
+
+
+def twin(stack: Stack) -> nn.TransformerEncoder | nn.TransformerDecoder:
+    """Return torch's stack of the same sizes and weights, without dropout.
+
+    Post-LN or Pre-LN, feed-forward networks with ReLU, and heads that make up d_model. Its fast
+    path, which leaves padding out, is off.
+    """
+    layers: list[Any] = [*stack.layers]
+    pre_ln = isinstance(stack.residual, PreLN)
+    norm = nn.LayerNorm(stack.d_model) if pre_ln else None
+    sizes = (stack.d_model, layers[0]["self_attention"].n_heads)
+    made = {"dropout": 0.0, "batch_first": True, "norm_first": pre_ln}
+    made["dim_feedforward"] = layers[0]["feed_forward"].inner.out_features
+    other: nn.TransformerEncoder | nn.TransformerDecoder
+    if "cross_attention" in layers[0]:
+        decoder = nn.TransformerDecoderLayer(*sizes, **made)  # type: ignore[arg-type]
+        other = nn.TransformerDecoder(decoder, len(layers), norm)
+    else:
+        encoder = nn.TransformerEncoderLayer(*sizes, **made)  # type: ignore[arg-type]
+        other = nn.TransformerEncoder(encoder, len(layers), norm, enable_nested_tensor=False)
+    other.to(next(stack.parameters()).dtype)
+    with torch.no_grad():
+        for own, theirs, rows in pairs(stack, other):
+            theirs[rows] = own
+    return other
+
+
+def pairs(stack: Stack, other: nn.Module) -> Iterator[Pair]:
+    """Yield every parameter of a stack with the rows of torch's that it must equal."""
+    norms = iter(stack.residual.norms)
+    theirs: Any
+    layers: list[Any] = [*stack.layers]
+    for layer, theirs in zip(layers, other.layers, strict=True):  # type: ignore[arg-type]
+        yield from attention_pairs(layer["self_attention"], theirs.self_attn)
+        if "cross_attention" in layer:
+            yield from attention_pairs(layer["cross_attention"], theirs.multihead_attn)
+        yield from whole(layer["feed_forward"].inner, theirs.linear1)
+        yield from whole(layer["feed_forward"].outer, theirs.linear2)
+        for number in range(1, len(layer) + 1):
+            yield from whole(next(norms), getattr(theirs, f"norm{number}"))
+    if isinstance(other.norm, nn.Module):
+        yield from whole(stack.residual.final_norm, other.norm)  # type: ignore[arg-type]
+
+
+def attention_pairs(ours: Any, theirs: nn.MultiheadAttention) -> Iterator[Pair]:
+    """Yield the parameters of an attention with those of torch's, which packs three maps."""
+    width = ours.query.out_features
+    for number, part in enumerate((ours.query, ours.key, ours.value)):
+        rows = slice(width * number, width * (number + 1))
+        yield part.weight, theirs.in_proj_weight, rows
+        yield part.bias, theirs.in_proj_bias, rows
+    yield from whole(ours.output, theirs.out_proj)
+
+
+def whole(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
+    """Yield the parameters of two linear maps or norms."""
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        yield one, other, slice(None)
+
+
+def run_twins(
+    encoder: nn.Module,
+    decoder: nn.Module,
+    tokens: tuple[Tensor, Tensor],
+    real: tuple[Tensor, Tensor],
+    *,
+    causal: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """Return what torch's stacks make of embedded sources and targets.
+
+    `real` is False at padding; without `causal` the decoder looks ahead.
+    """
+    memory = encoder(tokens[0], src_key_padding_mask=~real[0])
+    later = torch.ones(tokens[1].size(1), tokens[1].size(1), dtype=torch.bool).triu(1)
+    states = decoder(
+        tokens[1],
+        memory,
+        tgt_mask=later if causal else None,
+        tgt_key_padding_mask=~real[1],
+        memory_key_padding_mask=~real[0],
+    )
+    return memory, states

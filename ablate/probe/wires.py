@@ -1,0 +1,122 @@
+"""The edges of a Transformer: what runs along them is recorded, or held at other values."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.attention.base import Kernel
+from ablate.model.base import Seq2Seq
+from ablate.model.stack import Stack
+from ablate.model.sublayer import Sublayer
+from ablate.model.transformer import Transformer
+
+SUBLAYERS = {"encoder": 2, "decoder": 3}  # of a layer
+Held = Mapping[str, tuple[int, Tensor]]  # by stack: the stream before this sub-layer
+
+
+class Heads(NamedTuple):
+    """What an attention is given."""
+
+    query: Float[Tensor, "B H Q E"]
+    key: Float[Tensor, "B H K E"]
+    value: Float[Tensor, "B H K E"]
+
+
+class Trace(NamedTuple):
+    """What ran along the edges."""
+
+    heads: dict[str, Heads]  # of every attention, "decoder.0.cross"
+    streams: dict[str, list[Tensor]]  # of each stack, before every sub-layer
+    memory: Float[Tensor, "B S D"]
+    states: Float[Tensor, "B T D"]
+
+
+@torch.no_grad()
+def trace(
+    model: Transformer, inputs: Seq2Seq, held: Held | None = None, memory: Tensor | None = None
+) -> Trace:
+    """Run a model whose streams before some sub-layers, or whose memory, are held at other values.
+
+    Raises:
+        UserError: the stream of its residual is more than one tensor.
+    """
+    heads: dict[str, Heads] = {}
+    streams: defaultdict[str, list[Tensor]] = defaultdict(list)
+
+    def pass_on(stack: str, number: int, stream: Any) -> Any:
+        if not isinstance(stream, Tensor):
+            raise UserError(
+                "the probe holds streams that are one tensor: choose another model/residual"
+            )
+        at, other = (held or {}).get(stack, (-1, stream))
+        streams[stack].append(other if number == at else stream)
+        return streams[stack][-1]
+
+    def record(name: str, kernel: Kernel, given: tuple[Any, ...]) -> None:
+        heads[name] = Heads(*given[:3])
+
+    with ExitStack() as wired:
+        for stack in SUBLAYERS:
+            wired.enter_context(rewired(getattr(model, stack), partial(pass_on, stack)))
+        for name, kernel in model.attentions():
+            hook = kernel.register_forward_pre_hook(partial(record, name))
+            wired.callback(hook.remove)
+        encoded = model.encode(inputs.src)
+        read = encoded if memory is None else encoded._replace(states=memory)
+        states = model.decode(inputs.tgt_in, read)
+    return Trace(heads, dict(streams), encoded.states, states)
+
+
+@contextmanager
+def rewired(stack: Stack, pass_on: Callable[[int, Any], Any]) -> Iterator[None]:
+    """Let the stream before sub-layer i be what `pass_on` makes of i and of what it would be."""
+    through, own = stack.residual.through, vars(stack.residual)
+    before = {key: own[key] for key in ("through",) if key in own}  # of wires around these
+
+    def other(i: int, stream: Any, *rest: Any) -> Any:
+        return through(i, pass_on(i, stream), *rest)
+
+    own["through"] = other
+    try:
+        yield
+    finally:
+        del own["through"]
+        own |= before
+
+
+@contextmanager
+def memories(model: Transformer, levels: list[Tensor]) -> Iterator[None]:
+    """Let each decoder layer read a memory of its own."""
+
+    def read(level: Tensor, module: Sublayer, args: Any, kwargs: dict[str, Any]) -> Any:
+        at = kwargs["at"]
+        return args, kwargs | {"at": at._replace(memory=at.memory._replace(states=level))}
+
+    with ExitStack() as hooked:
+        for layer, level in zip(model.decoder.layers, levels, strict=True):
+            cross: Any = layer["cross_attention"]  # type: ignore[index]
+            hook = cross.register_forward_pre_hook(partial(read, level), with_kwargs=True)
+            hooked.callback(hook.remove)
+        yield
+
+
+def moved(one: Tensor, other: Tensor) -> Tensor:
+    """Return the largest difference of two tensors."""
+    return (one - other).abs().max()
+
+
+def farthest(one: Heads, other: Heads) -> Tensor:
+    """Return how far the one of queries, keys and values moves that moves most."""
+    return torch.stack([moved(a, b) for a, b in zip(one, other, strict=True)]).max()
+
+
+def nearest(one: Heads, other: Heads) -> Tensor:
+    """Return how far the one of queries, keys and values moves that moves least."""
+    return torch.stack([moved(a, b) for a, b in zip(one, other, strict=True)]).min()

@@ -1,0 +1,70 @@
+"""The probe of edges: what is cut off stays, and another wiring is noticed."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+
+NOTHING = 1e-12
+SOMETHING = 1e-3
+SMALL = dict(draws=1, length=4)
+CUT = ("self_bypass", "cross_bypass", "beside_top", "embedding_bypass")
+
+
+@pytest.fixture
+def cut(measure):
+    return lambda *overrides: measure("dataflow", *overrides, **SMALL)
+
+
+@pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
+def test_every_edge_of_a_transformer_is_where_the_figure_has_it(cut, residual):
+    found = cut(f"model/residual={residual}")
+    hidden = (*CUT, "later_words", "source_on_attention", "network_moves")
+    assert all(found.pop(name) < NOTHING for name in hidden)
+    assert min(found.values()) > SOMETHING  # controls, and what other readings would hide
+
+
+def test_one_layer_has_nothing_to_compare_layers_by(cut):
+    found = cut("model.n_layers=1")
+    assert not {"keys_apart", "layerwise", "embedding_everywhere"} & found.keys()
+
+
+def test_an_attention_that_reads_another_edge_is_noticed(cut, monkeypatch):
+    from ablate.model.attention.multi_head import SelfAttention
+
+    plain = SelfAttention.forward
+
+    def leaking(self, x, at):
+        return plain(self, x if at.memory is None else x + at.memory.states, at)
+
+    monkeypatch.setattr(SelfAttention, "forward", leaking)
+    found = cut()
+    assert min(found["self_bypass"], found["source_on_attention"]) > SOMETHING
+    assert found["cross_bypass"] < NOTHING
+
+
+def test_positions_added_to_every_layer_are_noticed(cut, monkeypatch):
+    from ablate.model.stack import Stack
+
+    run = Stack._run
+
+    def everywhere(self, x, at, calls):
+        again = [partial(lambda call, y: call(y + x), call) for call in calls]
+        return run(self, x, at, again)
+
+    monkeypatch.setattr(Stack, "_run", everywhere)
+    found = cut()
+    assert min(found["self_bypass"], found["embedding_bypass"]) > SOMETHING
+
+
+def test_a_decoder_that_sees_the_next_word_is_noticed(cut, monkeypatch):
+    plain = torch.Tensor.tril
+    monkeypatch.setattr(torch.Tensor, "tril", lambda square: plain(square, 1))
+    assert cut()["later_words"] > SOMETHING
+
+
+def test_a_stream_of_two_tensors_is_refused(cut):
+    with pytest.raises(UserError, match="streams that are one tensor"):
+        cut("model/residual=dual")

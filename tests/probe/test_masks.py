@@ -1,0 +1,115 @@
+"""Masks by value, place, side and type, and padding in training: found, and noticed when broken."""
+
+import math
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+
+NOTHING = 1e-9
+SOMETHING = 1e-3
+
+
+def test_fills_agree_where_a_key_is_left(measure):
+    found = measure("mask_fills", draws=2)
+    for name in ("float64", "float32", "bfloat16"):
+        assert found[f"weight_{name}"] == found[f"apart_{name}"] == found[f"refused_{name}"] == 0
+        assert math.isnan(found[f"empty_apart_{name}"])  # minus infinity
+    assert found["refused_float16"] == 4 and math.isnan(found["weight_float16"])
+    assert found["held_float16"] == found["least_weight"] == 0
+    assert min(found["unmasked"], found["empty_weight"]) > SOMETHING
+
+
+def test_a_fill_that_is_too_small_is_noticed(measure, monkeypatch):
+    from ablate.probe import mask_fills
+
+    monkeypatch.setattr(mask_fills, "FILLS", (-1.0, *mask_fills.COMPARED))
+    assert measure("mask_fills", draws=1)["weight_float32"] > SOMETHING
+
+
+def test_rows_without_a_key_by_implementation(measure):
+    found = measure("empty_rows", draws=1)
+    spoilt = {name for name, share in found.items() if share}
+    torn = ("softmax", "explicit_minus_inf", "torch_weights")
+    assert spoilt == {f"{what}_{name}" for what in ("outputs", "gradients") for name in torn}
+
+
+def test_places_of_the_look_ahead_mask(measure):
+    found = measure("causal_masks", draws=1)
+    assert max(found.pop("before_later"), found.pop("renormalised_difference")) < NOTHING
+    assert found.pop("past_only_nan") == 1
+    assert min(found.values()) > SOMETHING
+
+
+def test_a_mask_that_leaves_the_next_word_open_is_noticed(measure, monkeypatch):
+    plain = torch.Tensor.tril
+    monkeypatch.setattr(torch.Tensor, "tril", lambda square, k=0: plain(square, k + 1))
+    assert measure("causal_masks", draws=1)["before_later"] > SOMETHING
+
+
+def test_the_decoder_needs_its_mask_of_padding_on_the_left_alone(measure):
+    found = measure("padding_places", draws=1)
+    hidden = ("right_none", "left_none", "right_decoder", "right_least")
+    assert all(found.pop(name) < NOTHING for name in hidden)
+    assert min(found.values()) > SOMETHING
+
+
+def test_masks_that_do_nothing_are_noticed(measure, monkeypatch):
+    from ablate.model.padding.columns import Columns
+    from ablate.model.padding.none import NoPadding
+
+    monkeypatch.setattr(Columns, "mask", NoPadding.mask)
+    found = measure("padding_places", draws=1)
+    assert min(found["right_none"], found["left_none"]) > SOMETHING
+
+
+def test_padding_of_zeros_stays_zero_through_bare_maps_alone(measure):
+    found = measure("padding_vectors", draws=1)
+    assert all(found.pop(name) < NOTHING for name in ("zero_row", "zero_error", "bare_rows"))
+    assert min(found.values()) > 1e-6  # zero_weight: one weight of many
+    with pytest.raises(UserError, match=r"probe\.padding is 0: it must be at least 1"):
+        measure("padding_places", padding=0)
+
+
+def test_padding_in_batches_and_gradients(measure):
+    small = ("data.n_train=60", "batch.tokens=64")
+    found = measure("training_batches", *small, draws=2)
+    assert found["with_pad"] == 1 and found["padded_alone"] == 0
+    assert found["gradient_ignored"] == found["gradient_torch"] == 0
+    assert min(found["gradient_counted"], found["unequal"]) > SOMETHING
+
+
+def test_a_decoder_that_attends_to_padding_sends_gradients_there(measure, monkeypatch):
+    from ablate.model.padding.columns import Columns
+    from ablate.model.padding.none import NoPadding
+
+    monkeypatch.setattr(Columns, "mask", NoPadding.mask)
+    monkeypatch.setattr(torch.Tensor, "tril", lambda square: square)
+    small = ("data.n_train=60", "batch.tokens=64")
+    assert measure("training_batches", *small, draws=1)["gradient_ignored"] > 1e-9
+
+
+def test_torch_and_its_masks(measure):
+    found = measure("torch_library", draws=1)
+    refused = {name for name, value in found.items() if math.isnan(value)}
+    assert all("int" in name for name in refused)
+    hidden = ("key_bool", "key_float_inf", "square_bool", "square_3d_bool", "layer_true")
+    assert all(found[name] == 0 for name in hidden)
+    assert min(found["key_float_one"], found["unmarked"], found["layer_false"]) > SOMETHING
+    assert found["polarity"] == found["function_true"] == 1
+    assert found["copied"] == found["rows_differ"] == found["without_variable"] == 0
+    assert found["writes_refused"] == found["other_length_refused"] == 1
+    assert found["buffer_faults"] == 0 < found["transient_faults"] < found["attribute_faults"]
+    assert found["trained"] > SOMETHING
+
+
+def test_a_mask_that_torch_would_not_apply_is_noticed(measure, monkeypatch):
+    plain = torch.nn.MultiheadAttention.forward
+
+    def unmasked(self, *args, key_padding_mask=None, **kwargs):
+        return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.nn.MultiheadAttention, "forward", unmasked)
+    found = measure("torch_library", draws=1)
+    assert min(found["key_bool"], found["key_uint8"], found["layer_true"]) > SOMETHING

@@ -1,0 +1,82 @@
+"""Blocks, feed-forward networks and torch's layers: what is equal, and what a fault would show."""
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+
+NOTHING = 1e-9
+SOMETHING = 1e-3
+
+
+@pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
+def test_stacks_are_those_of_torch(measure, residual):
+    found = measure("blocks", f"model/residual={residual}", draws=1)
+    for name in ("twin_difference", "wrong_parts", "shape_changes"):
+        assert found.pop(name) < NOTHING, name
+    if residual == "pre_ln":  # torch.nn.Transformer ends Post-LN with norms too
+        assert found.pop("extra_norms") < NOTHING
+    assert min(found.values()) > SOMETHING
+
+
+def test_another_sublayer_and_another_width_are_noticed(measure, monkeypatch):
+    from ablate.model.feed_forward.position_wise import PositionWise
+
+    plain = PositionWise.transform
+    monkeypatch.setattr(PositionWise, "transform", lambda self, x: plain(self, x).roll(1, 1))
+    assert measure("blocks", draws=1)["twin_difference"] > SOMETHING
+    assert measure("feed_forward", draws=1)["other_positions"] > SOMETHING
+
+
+@pytest.mark.parametrize("override", ["model/residual=deep_norm", "model.d_head=4"])
+def test_layers_that_torch_lacks_are_refused(measure, override):
+    with pytest.raises(UserError, match=r"probe=blocks compares with torch's layers"):
+        measure("blocks", override)
+
+
+def test_feed_forward_networks_look_at_one_position(measure):
+    found = measure("feed_forward", draws=2)
+    same = ("width_change", "other_positions", "between_positions", "relu_error")
+    assert all(found.pop(name) < NOTHING for name in same)
+    assert found.pop("bend_without_negatives") < 1e-6
+    assert min(found.values()) > SOMETHING
+
+
+def test_an_activation_that_keeps_negatives_is_noticed(measure, monkeypatch):
+    from ablate.model.feed_forward import position_wise
+
+    leaky = torch.nn.functional.leaky_relu
+    monkeypatch.setitem(position_wise.ACTIVATIONS, "relu", leaky)
+    assert measure("feed_forward", draws=1)["relu_error"] > SOMETHING
+    monkeypatch.setitem(position_wise.ACTIVATIONS, "relu", position_wise.identity)
+    assert measure("feed_forward", draws=1)["bend"] < NOTHING
+
+
+def test_torch_layers_by_their_formulas(measure):
+    found = measure("torch_layers", draws=2)
+    same = ("post_of_post", "pre_of_pre", "wrong_shapes", "layouts", "dropout_difference")
+    assert all(found.pop(name) < NOTHING for name in (*same, "fast_shape"))
+    assert min(found.values()) > SOMETHING
+
+
+def test_dropout_before_the_softmax_would_be_noticed(measure, monkeypatch):
+    plain = torch.nn.functional.multi_head_attention_forward
+
+    def on_scores(*args, training, need_weights=True, **kwargs):
+        rate = args[10]
+        out, weights = plain(
+            *args[:10], 0.0, *args[11:], training=training, need_weights=True, **kwargs
+        )
+        if rate and training:
+            weights = (weights.log() * (torch.rand_like(weights) > rate)).softmax(-1)
+        return out, weights
+
+    monkeypatch.setattr(torch.nn.functional, "multi_head_attention_forward", on_scores)
+    found = measure("torch_layers", draws=1)
+    assert found["dropout_row_error"] < NOTHING
+    assert found["dropout_difference"] > SOMETHING
+
+
+def test_the_same_numbers_again_with_dropout(measure):
+    first, again = (measure("blocks", draws=1)["training_row_error"] for _ in range(2))
+    assert first == again
