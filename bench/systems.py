@@ -173,7 +173,7 @@ def main() -> None:
     ours, watch = make_model(config, data), Stopwatch(0.0, math.inf)
     seed_dropout(seed_of(config), 0)
     fit(config, ours, data, watch)
-    weight: Any = ours.head.weight  # type: ignore[union-attr]
+    weight: Any = ours.head.weight
     mine = result(ours, watch.found()["rate"], nll(ours, data, weight()))
     print(json.dumps({"system": given.system, "torch": theirs, "ablate": mine}))
 
