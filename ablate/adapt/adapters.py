@@ -18,9 +18,10 @@ from ablate.adapt.base import Adapt
 from ablate.config.limits import Count
 from ablate.errors import UserError
 from ablate.model.base import Model
+from ablate.model.cache import Cache
 from ablate.model.linear import Linear
 from ablate.model.stack import Stack
-from ablate.model.sublayer import Cache, Memory, Place, Slots, Sublayer
+from ablate.model.sublayer import Memory, Place, Slots, Sublayer
 from ablate.seeding import stream
 
 

@@ -26,7 +26,7 @@ class Level(NamedTuple):
 
 def levels() -> Iterator[Level]:
     """Yield all levels of the config tree, experiments left out, in the order of the tree."""
-    for path in sorted(CONF.rglob("*.yaml")):
+    for path in sorted(CONF.rglob("*.yaml"), key=lambda path: (path.parent, path.name)):
         group = path.relative_to(CONF).parent.as_posix()
         if group not in (".", "experiment"):
             yield Level(group, path.stem, _says(path))

@@ -46,14 +46,20 @@ def check_parts(config: DictConfig) -> None:
 
 
 def check_task(config: DictConfig) -> None:
-    """Raise UserError for a task or a probe whose inputs the model does not take."""
+    """Raise UserError for a task that does not fit the model or the loss, or a probe likewise."""
     model: Any = get_class(config.model["_target_"])
-    inputs, probe = construct(config.task).inputs, construct(config.probe)
+    task, probe = construct(config.task), construct(config.probe)
+    inputs = task.inputs
     if inputs not in model.takes:
         takes = " or ".join(sorted(kind.__name__ for kind in model.takes))
         raise UserError(
             f"task gives {inputs.__name__} inputs, and model {model.__name__} takes {takes}: "
             "choose another model or another task"
+        )
+    if construct(config.loss).counts_padding and not task.scores_all:
+        raise UserError(
+            f"loss counts padding, and the targets of task {type(task).__name__} are PAD wherever "
+            "nothing is to be predicted: choose another loss"
         )
     if probe is not None and not issubclass(model, probe.needs):
         raise UserError(

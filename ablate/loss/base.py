@@ -5,8 +5,10 @@ from enum import Enum
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+
+from ablate.data.vocabulary import PAD
 
 
 class Law(Enum):
@@ -34,6 +36,11 @@ class Loss(nn.Module, ABC):
     breaks: ClassVar[frozenset[Law]] = frozenset()
     # whether the objective is a mean over rows, so that it may be taken a chunk of rows at a time
     mean_over_rows: ClassVar[bool] = False
+    counts_padding: ClassVar[bool] = False  # whether rows of padding, whose target is PAD, count
+
+    def counted(self, targets: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
+        """Return the positions whose rows it is given."""
+        return torch.ones_like(targets).bool() if self.counts_padding else targets != PAD
 
     @abstractmethod
     def forward(
@@ -41,7 +48,7 @@ class Loss(nn.Module, ABC):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return means over the N rows: the objective, and the nll, in nats, without gradient.
 
-        Rows are real tokens only: whoever calls leaves out padding.
+        Rows are what `counted` says: real tokens, and padding where that counts.
         """
 
     def gradient(

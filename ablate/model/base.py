@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ablate.model.attention.base import Kernel
+from ablate.model.cache import Cache
 from ablate.model.head import Head
 from ablate.model.laws import Law
-from ablate.model.sublayer import Cache
 
 
 class Seq2Seq(NamedTuple):
@@ -66,7 +66,7 @@ class Model(nn.Module, ABC):
         raise NotImplementedError
 
     def check_decoding(self) -> None:  # noqa: B027
-        """Look for components that cannot decode step by step, before a task that generates.
+        """Look for components that cannot go on from a source, before a task that has sources.
 
         Raises:
             UserError: there is one.

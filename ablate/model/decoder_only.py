@@ -20,6 +20,7 @@ from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
 from ablate.model.base import Causal, Seq2Seq
 from ablate.model.one_stack import OneStack
+from ablate.model.position.base import Position
 from ablate.model.stack import StackCache
 
 
@@ -65,7 +66,12 @@ class DecoderOnly(OneStack):
         return self.stack.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def check_decoding(self) -> None:
-        """Refuse kernels whose state in decoding is not the keys and values of the past."""
+        """Refuse parts whose state in decoding is not the keys and values of the past."""
+        if type(self.stack.position).cache is not Position.cache:
+            raise UserError(
+                "model/position is recurrent, which would read the padding between a source and "
+                "its target: with a source in front, choose other positions or another model"
+            )
         for _, kernel in self.attentions():
             if type(kernel).cache is not Kernel.cache:
                 raise UserError(

@@ -18,7 +18,8 @@ def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H
     """Return the weights of every attention on a batch's inputs, without dropout.
 
     Keys are "encoder.0.self", "decoder.0.self", "decoder.0.cross", numbers counting layers.
-    Kernels whose weights are no shares of the keys are left out.
+    Kernels whose weights are no shares of the keys are left out. A layer that acts several times
+    shows its last weights.
     """
     found: dict[str, Tensor] = {}
 

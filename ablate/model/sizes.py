@@ -32,7 +32,8 @@ def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:
 def shared_layers(share_layers: str, n_layers: int) -> list[int]:
     """Return for each layer of a stack, in their order, which weights it has, counted from 0.
 
-    The last of an odd number of layers in pairs has weights of its own.
+    Norms are shared as well. The last of an odd number of layers in pairs has weights of its own.
+    Source: all arXiv:1909.11942, section 3.1; pairs arXiv:2104.06022, section 3 ("sequence").
 
     Raises:
         UserError: `share_layers` is not none, pairs or all.

@@ -8,11 +8,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
 from ablate.model.linear import to_product_dtype
 from ablate.model.position.base import Position
 from ablate.model.residual.base import Residual
-from ablate.model.sublayer import Cache, Memory, Place, Slots, Sublayer
+from ablate.model.sublayer import Memory, Place, Slots, Sublayer
 
 
 class Stack(nn.Module):
@@ -74,10 +75,10 @@ class Stack(nn.Module):
             positions = torch.arange(x.size(1), device=x.device)[None]
         at = Place(positions, self.position, real, memory, prefix)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
-        return self._run(x, at, calls)
+        return self._run(self.position.embed(x, positions), at, calls)
 
     def _run(self, x: Tensor, at: Place, calls: Sequence[partial[Tensor]]) -> Tensor:
-        x = to_product_dtype(self.dropout(self.position.embed(x, at.positions)))
+        x = to_product_dtype(self.dropout(x))
         stream = self.residual.enter(x, at.real)
         for i, call in zip(self.numbers, calls, strict=True):
             stream = self.residual.through(i, stream, call, at.real)
@@ -87,7 +88,7 @@ class Stack(nn.Module):
     def start(self, memory: Memory, beams: int) -> "StackCache":
         """Return the caches before the first step, for `beams` hypotheses of each sentence."""
         slots = Slots(memory.real.size(0), beams, memory.real.device)
-        return StackCache(slots, [s.cache(memory, slots) for s in self.sublayers])
+        return self._cache(memory, slots)
 
     @torch.no_grad()
     def start_after(
@@ -98,7 +99,7 @@ class Stack(nn.Module):
         Its tokens read those before them if `causal`, else each other.
         """
         slots = Slots(len(x), beams, x.device)
-        cache = StackCache(slots, [s.cache(None, slots) for s in self.sublayers])
+        cache = self._cache(None, slots)
         slots.begin_prefix(real, causal=causal)
         self._newest(x, cache)
         slots.end_prefix(real)
@@ -112,6 +113,10 @@ class Stack(nn.Module):
         cache.slots.end_step()
         return x
 
+    def _cache(self, memory: Memory | None, slots: Slots) -> "StackCache":
+        own = [sublayer.cache(memory, slots) for sublayer in self.sublayers]
+        return StackCache(slots, self.position.cache(), own)
+
     def _newest(self, x: Tensor, cache: "StackCache") -> Tensor:
         slots = cache.slots
         at = Place(slots.positions, self.position, None, None)
@@ -119,7 +124,7 @@ class Stack(nn.Module):
             partial(sublayer.step, at=at, slots=slots, cache=own)
             for sublayer, own in zip(self.sublayers, cache.caches, strict=True)
         ]
-        return self._run(x, at, calls)
+        return self._run(self.position.step(x, slots.positions, cache.position), at, calls)
 
     def parameters_by_layer(self) -> Iterator[list[nn.Parameter]]:
         """Yield the parameters of each layer, those of its norms last; shared ones once."""
@@ -144,14 +149,15 @@ class StackCache(NamedTuple):
     """What a stack remembers between the steps of decoding."""
 
     slots: Slots
-    caches: list[Cache]  # of every sub-layer
+    position: Cache
+    caches: list[Cache]  # of every sub-layer, in the order in which they act
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
         """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
-        for part in (self.slots, *self.caches):
+        for part in (self.slots, self.position, *self.caches):
             part.reorder(rows)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Drop all sentences but these, with all their rows."""
-        for part in (self.slots, *self.caches):
+        for part in (self.slots, self.position, *self.caches):
             part.keep(sentences)

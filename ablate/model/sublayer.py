@@ -1,13 +1,14 @@
-"""What a layer is made of, and what it is told and may remember."""
+"""What a layer is made of, and what it is told."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.model.cache import Cache, Nothing
 from ablate.model.laws import Law
 from ablate.model.position.base import Position
 
@@ -31,30 +32,6 @@ class Place(NamedTuple):
     real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
     memory: Memory | None  # what a decoder reads; in decoding, caches have what they need of it
     prefix: int = 0  # the first tokens, that all may read; in decoding, slots know
-
-
-@runtime_checkable
-class Cache(Protocol):
-    """What decoding remembers of `beams` hypotheses of each sentence.
-
-    Row = sentence * beams + beam.
-    """
-
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
-
-    def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these, with all their rows."""
-
-
-class Nothing:
-    """The cache of what looks at one token at a time."""
-
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing."""
-
-    def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Do nothing."""
 
 
 class Slots:

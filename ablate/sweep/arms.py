@@ -169,10 +169,11 @@ def trained_a_little(config: DictConfig, data: TextData) -> str:
     optimizer = parts["optimizer"](p for p in model.parameters() if p.requires_grad)
     factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: parts["schedule"](d + 1))
     batch = fixed_batch(parts["task"], data.src_vocab, data.tgt_vocab)
-    real = batch.targets != PAD
+    counted = parts["loss"].counted(batch.targets)
     seed_dropout(seed_of(config), 0)
     for _ in range(STEPS):
-        states, targets = model(batch.inputs)[real], batch.targets[real]
+        states = model(parts["task"].read(model, batch.inputs))[counted]
+        targets = batch.targets[counted]
         objective, _ = model.head.score(parts["loss"], states, targets)
         optimizer.zero_grad()
         torch.autograd.backward(objective)

@@ -56,12 +56,13 @@ class Task(ABC):
     """What is learned from a corpus; a level of `task`.
 
     `inputs` is the type that `Batch.inputs` has, which the model must be able to take; `generates`
-    says whether evaluations search, and `metrics` what they measure by name, in validation only
-    those whose split is "val".
+    says whether evaluations search, `scores_all` whether all targets but padding are scored, and
+    `metrics` what evaluations measure by name, in validation only those whose split is "val".
     """
 
     inputs: ClassVar[type]
     generates: ClassVar[bool] = False
+    scores_all: ClassVar[bool] = True
     metrics: ClassVar[Mapping[str, Metric]]
 
     def begin(self, tokenizers: Tokenizers) -> None:  # noqa: B027
@@ -82,6 +83,10 @@ class Task(ABC):
             draw: gives random numbers for a line, the same on any device and after a resumption;
                 in evaluation those of epoch 0.
         """
+
+    def read(self, model: Model, inputs: Any) -> Any:
+        """Return what the model reads of a training batch instead of its inputs."""
+        return inputs
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
         """Return the longest source and target that a model reads where the corpus has these."""

@@ -42,6 +42,7 @@ class MaskedLanguageModel(Task):
     """
 
     inputs = Bidirectional
+    scores_all = False
     metrics = LIKELIHOOD
 
     def __init__(self, *, share: Share, masked: Share, random: Share) -> None:

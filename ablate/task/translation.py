@@ -1,12 +1,18 @@
 """Translation: read the source, predict the target, translate by search.
 
-Source: arXiv:1409.0473, section 2.1 (maximum likelihood of the translation given its source).
-What differs: nothing; every target token is predicted from the true ones before it.
-What to expect: BLEU of whole translations beside the nll of the references.
+Source: arXiv:1409.0473, section 2.1 (maximum likelihood of the translation given its source); with
+    `gold` below 1 arXiv:1506.03099, section 2.4 (scheduled sampling).
+What differs: with gold = 1 nothing: every target token is predicted from the true ones before it
+    (teacher forcing). Otherwise each of them is replaced with probability 1 - gold by the likeliest
+    after what was read before it; the share does not change in training, and no gradient goes
+    through the choice.
+What to expect: BLEU of whole translations beside the nll of the references. With gold below 1 a
+    batch takes as many steps of decoding as it has tokens; what is read is no longer what the true
+    target continues, so that the nll on true prefixes is worse.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -14,6 +20,7 @@ import torch.distributed
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from ablate.config.limits import Range
 from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.metric.bleu import WIDTH, CorpusBleu
@@ -40,15 +47,41 @@ class Translation(Task):
         )
     }
 
+    def __init__(self, *, gold: Annotated[float, Range(0, 1)] = 1.0) -> None:
+        self.gold = gold
+
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
         """Return sources and targets; what the decoder reads is the target one step later."""
         tgt_in = shifted(tgt, start=BOS, end=EOS, pad=PAD)
         source, target_in, target, index = tensors(src, tgt_in, tgt, lines.copy())
         return Batch(Seq2Seq(source, target_in), target, index)
 
+    def read(self, model: Model, inputs: Seq2Seq) -> Seq2Seq:
+        """Return the inputs with some of the target's tokens replaced by the model's own."""
+        return inputs if self.gold == 1 else own_prefixes(model, inputs, self.gold)
+
     def evaluation(self, language: str, *, thorough: bool) -> "Translations":
         """Return what scores the references and the translations of a split."""
         return Translations(language, thorough=thorough)
+
+
+@torch.no_grad()
+def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
+    """Return inputs whose target tokens are true with probability `gold`, or the model's own.
+
+    Those are the likeliest after all that was chosen before, without dropout.
+    """
+    training = model.training
+    model.eval()
+    cache = model.start(inputs.src, 1)
+    chosen = [inputs.tgt_in[:, 0]]
+    for true in inputs.tgt_in.T[1:]:
+        logits = model.head(model.step(chosen[-1], cache))
+        logits[:, PAD] = -torch.inf
+        kept = (torch.rand(true.shape, device=true.device) < gold) | (true == PAD)
+        chosen.append(torch.where(kept, true, logits.argmax(1)))
+    model.train(training)
+    return inputs._replace(tgt_in=torch.stack(chosen, 1))
 
 
 class Translations(Evaluation):

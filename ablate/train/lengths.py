@@ -1,4 +1,4 @@
-"""Whether a model can decode, and its tables hold all sequences of a run, before any work."""
+"""Whether a model can go on from a source and its tables hold all of a run, before any work."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.model.base import Model
+from ablate.model.base import Model, Seq2Seq
 from ablate.search.base import Search
 
 Need = tuple[int, str]  # tokens, and of what
@@ -16,7 +16,7 @@ Need = tuple[int, str]  # tokens, and of what
 def check_lengths(
     config: DictConfig, model: Model, data: TextData, parts: Mapping[str, Any]
 ) -> None:
-    """Raise UserError when a model cannot decode, or one of its tables is too short.
+    """Raise UserError when a model cannot go on from a source, or one of its tables is too short.
 
     Args:
         config: of the run.
@@ -24,7 +24,7 @@ def check_lengths(
         data: prepared.
         parts: `search` and `validation_search`, as `ablate.train.run.make_parts` returns them.
     """
-    if parts["task"].generates:
+    if parts["task"].inputs is Seq2Seq:
         model.check_decoding()
     sources, targets = zip(*_needs(config, data, parts), strict=True)
     pairs = zip(sources, targets, strict=True)

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from ablate.data.batch import Batch
 from ablate.data.module import TextData
-from ablate.data.vocabulary import PAD
 from ablate.loss.base import Loss
 from ablate.model.base import Model
 from ablate.observe.gradients import LayerGradients
@@ -72,9 +71,9 @@ class Training(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective, a mean over the target tokens of the batch."""
-        real = batch.targets != PAD
-        states = self.model(batch.inputs)[real]
-        objective, nll = self.model.head.score(self.loss, states, batch.targets[real])
+        counted = self.loss.counted(batch.targets)
+        states = self.model(self.task.read(self.model, batch.inputs))[counted]
+        objective, nll = self.model.head.score(self.loss, states, batch.targets[counted])
         self._log_step({"train/objective": objective, "train/nll": nll})
         return objective
 

@@ -19,9 +19,15 @@ from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
 from ablate.model.build import build
 from ablate.model.inspect import attention_weights
+from ablate.model.sublayer import Place
 
 ADAPTS = sorted(path.stem for path in CONF.glob("adapt/*.yaml"))
 VOCAB = 20
+ATTENTIONS = (
+    "encoder.layers.0.self_attention",
+    "decoder.layers.0.self_attention",
+    "decoder.layers.0.cross_attention",
+)
 SIZES = ["model.n_layers=1", "model.d_model=16", "model.d_ff=24", "model.n_heads=2"]
 every_adapt = pytest.mark.parametrize("level", ADAPTS)
 
@@ -88,7 +94,8 @@ def test_the_class_says_what_it_is(level):
 
 @every_adapt
 def test_nothing_changes_before_the_first_step(level):
-    assert torch.equal(logits(adapt(made(), level)), logits(made()))
+    kind = get_class(OmegaConf.load(CONF / f"adapt/{level}.yaml")._target_)
+    assert torch.equal(logits(adapt(made(), level)), logits(made())) == kind.starts_unchanged
 
 
 @every_adapt
@@ -114,9 +121,10 @@ def test_what_was_trained_acts_in_training_scoring_and_search_alike(level):
     shake(model)
     real = batch().tgt_in != 0
     torch.testing.assert_close(stepwise(model)[real], logits(model)[real])
-    plain = made()
-    assert not torch.allclose(logits(model), logits(plain))
-    assert [*attention_weights(model, batch())] == [*attention_weights(plain, batch())]
+    assert not torch.allclose(logits(model), logits(made()))
+    shown = [name for name, kernel in model.attentions() if kernel.has_shares]
+    assert [*attention_weights(model, batch())] == shown
+    assert len(shown) == (0 if level == "prefix" else 3)
 
 
 @every_adapt
@@ -195,6 +203,46 @@ def test_adapters_train_with_the_norms():
     model = adapt(made(), "adapters")
     kinds = {re.sub(r".*\.(?=norms|down|up)", "", name).split(".")[0] for name in trained(model)}
     assert kinds == {"norms", "down", "up"}
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "alibi"])
+def test_a_prefix_is_read_before_the_tokens(position):
+    model, plain = (made("separate", f"model/position={position}") for _ in range(2))
+    adapt(model, "prefix", length=3)
+    attention = model.decoder.layers[0]["self_attention"]
+    own = dict(attention.kernel.named_parameters(recurse=False))
+    assert trained(model) == {f"{n}.kernel.{p}" for n in ATTENTIONS for p in ("keys", "values")}
+    x = torch.randn(2, 5, 16, requires_grad=True)
+    real = torch.arange(5) < torch.tensor([5, 3])[:, None]
+    at = Place(torch.arange(5)[None], model.decoder.position, real, None)
+    found = attention(x, at)
+    heads = [part(x).view(2, 5, 2, 8).transpose(1, 2) for part in (attention.query, attention.key)]
+    values = attention.value(x).view(2, 5, 2, 8).transpose(1, 2)
+    keys = torch.cat([own["keys"].expand(2, -1, -1, -1), heads[1]], 2)
+    values = torch.cat([own["values"].expand(2, -1, -1, -1), values], 2)
+    scores = heads[0] @ keys.mT / 8**0.5
+    hidden = ~(torch.ones(5, 5).tril().bool() & real[:, None, None])
+    if position == "alibi":
+        distance = (torch.arange(5)[:, None] - torch.arange(5)).abs()
+        scores[..., 3:] -= torch.tensor([2**-4, 2**-8])[:, None, None] * distance
+    scores[..., 3:] = scores[..., 3:].masked_fill(hidden, -torch.inf)
+    expected = attention.output((scores.softmax(-1) @ values).transpose(1, 2).flatten(2))
+    torch.testing.assert_close(found, expected)
+    inputs = (x, *own.values())
+    for one, other in zip(
+        torch.autograd.grad(found.square().sum(), inputs),
+        torch.autograd.grad(expected.square().sum(), inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    for name, one in plain.named_parameters():
+        assert torch.equal(one, model.get_parameter(name))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "fixed_offset", "off"])
+def test_a_prefix_needs_weights_of_single_keys(kernel):
+    with pytest.raises(UserError, match=r"adapt=prefix: .*self_attention.*model/attention=fused"):
+        adapt(made("separate", f"model/attention={kernel}"), "prefix")
 
 
 def test_only_the_output_trains():

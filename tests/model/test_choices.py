@@ -60,6 +60,27 @@ def test_a_wrong_loss(values, key):
         LabelSmoothing(**values)
 
 
+@pytest.mark.parametrize("level", ["every_layer", "concatenated"])
+@pytest.mark.parametrize("of", ["none", "alibi", "recurrent"])
+def test_positions_without_vectors_cannot_be_put_elsewhere(build_model, level, of):
+    from ablate.errors import UserError
+
+    with pytest.raises(UserError, match=f"model.position.of is .*model/position={level} needs"):
+        build_model(f"model/position={level}", f"model/position@model.position.of={of}")
+
+
+@pytest.mark.parametrize("level", ["decoder_only", "prefix_lm"])
+@pytest.mark.parametrize(
+    "part, said",
+    [("position=recurrent", "model/position is recurrent"), ("attention=linear", "Lin")],
+)
+def test_a_state_of_its_own_cannot_go_on_from_a_source_in_front(build_model, level, part, said):
+    from ablate.errors import UserError
+
+    with pytest.raises(UserError, match=said):
+        build_model(f"model={level}", f"model/{part}").check_decoding()
+
+
 def test_three_way_tying_needs_a_joint_vocabulary(build_model):
     from ablate.errors import UserError
 

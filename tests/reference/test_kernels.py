@@ -73,6 +73,10 @@ def additive(kernel, q, k):
     return sum(kernel.score.weight[0, e] * (q[e] + k[e]).tanh() for e in range(4))
 
 
+def learned_scale(kernel, q, k):
+    return kernel.factor[0] * (q * k).sum()
+
+
 def mean(kernel, q, keys, values):
     return sum(values) / len(values)
 
@@ -81,6 +85,7 @@ REFERENCES = {
     "uniform": ({}, mean),
     "cosine": ({}, softmax_of(cosine)),
     "additive": ({}, softmax_of(additive)),
+    "learned_scale": ({}, softmax_of(learned_scale)),
     "general": ({}, softmax_of(bilinear)),
     "delta_rule": ({}, delta_rule),
     "linear": ({}, linear(elu_plus_one, True)),
@@ -171,6 +176,18 @@ def test_further_divisors(kernel, level, scale, factor):
     q, k, v = torch.randn(3, 2, 2, 50, D_HEAD)
     expected = F.scaled_dot_product_attention(q, k, v, scale=factor)
     torch.testing.assert_close(kernel(level, scale=scale)(q, k, v, Mask(), None), expected)
+
+
+def test_the_learned_scale_starts_at_the_divisor_and_has_its_gradient(kernel):
+    from ablate.model.padding.base import Mask
+
+    ours = kernel("learned_scale")
+    q, k, v = torch.randn(3, 2, 2, 5, D_HEAD)
+    found = ours(q, k, v, Mask(), None)
+    torch.testing.assert_close(found, F.scaled_dot_product_attention(q, k, v))
+    expected = F.scaled_dot_product_attention(ours.factor * q, k, v, scale=1.0)
+    gradients = [torch.autograd.grad(x.pow(3).sum(), ours.factor)[0] for x in (found, expected)]
+    torch.testing.assert_close(*gradients)
 
 
 def test_attention_that_is_off_gives_zeros_and_gradients_of_zero(kernel):

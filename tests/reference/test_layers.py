@@ -148,3 +148,37 @@ def test_without_a_feed_forward_network_a_layer_is_its_attention():
     out.sum().backward()
     assert not out.any()
     assert not x.grad.any()
+
+
+def test_deep_norm_scales_a_matrix_of_keys_and_values_once(residual):
+    from ablate.model.attention.explicit import Explicit
+    from ablate.model.attention.multi_head import SelfAttention
+    from ablate.model.padding.columns import Columns
+    from ablate.model.position.none import NoPosition
+    from ablate.model.projections.tied import Tied
+    from ablate.model.residual.deep_norm import DeepNorm
+    from ablate.model.stack import Stack
+
+    attention = SelfAttention(
+        d_model=6,
+        n_heads=2,
+        d_head=3,
+        kernel=Explicit(d_head=3, dropout=0.0, scale="none", fill="zero_output"),
+        padding=Columns(),
+        causal=True,
+        projections=partial(Tied, maps="keys_values", output="learned"),
+    )
+    stack = Stack(
+        [{"self_attention": attention}],
+        order=[0],
+        d_model=6,
+        position=NoPosition(d_model=6),
+        residual=residual(DeepNorm, "decoder", 0, 12, sublayers=1),
+        dropout=0.0,
+    )
+    before = {name: p.detach().clone() for name, p in attention.named_parameters()}
+    with torch.no_grad():
+        stack.adjust_initial_values()
+    for name, value in attention.named_parameters():
+        beta = 1 if name.startswith("query") else (8 * 12) ** -0.25
+        torch.testing.assert_close(value, beta * before[name])

@@ -8,6 +8,7 @@ from ablate.errors import UserError
 from ablate.loss.difference import Difference
 from ablate.loss.kl import KullbackLeibler
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
+from ablate.loss.padding_counted import PaddingCounted
 from ablate.loss.sparsemax import Sparsemax
 from ablate.model import head
 from ablate.model.head import LinearHead
@@ -17,6 +18,7 @@ LOSSES = {
     "squared": Difference(power=2),
     "absolute": Difference(power=1),
     "sparsemax": Sparsemax(),
+    "padding_counted": PaddingCounted(divisor="real"),
 }
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
@@ -159,3 +161,21 @@ def test_sparsemax_of_bfloat16_rounds_its_gradient_alone():
     of_whole = Sparsemax().gradient(logits.float(), targets, whole)
     assert torch.equal(of_half.objective, of_whole.objective)
     assert torch.equal(half, whole.bfloat16())
+
+
+@pytest.mark.parametrize("divisor", ["real", "all"])
+def test_padding_counts_as_rows_whose_target_is_pad(rows, divisor):
+    logits, targets = rows
+    targets[2::3] = 0
+    loss = PaddingCounted(divisor=divisor)
+    _, nll = loss(logits, targets)
+    torch.testing.assert_close(nll, F.cross_entropy(logits, targets, ignore_index=0))
+    n = 6 if divisor == "real" else 9
+    found = by_autograd(lambda x: loss(x, targets)[0], logits)
+    expected = by_autograd(
+        lambda x: -sum(x.log_softmax(1)[i, target] for i, target in enumerate(targets)) / n, logits
+    )
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+    if divisor == "all":
+        torch.testing.assert_close(found[0], F.cross_entropy(logits, targets))

@@ -113,3 +113,90 @@ def test_the_constant_is_what_sinusoids_add_at_position_0():
         zeros, torch.zeros(1, 5, dtype=torch.long)
     )
     assert torch.equal(Constant(d_model=12).embed(zeros, torch.arange(5)[None]), first)
+
+
+def test_a_recurrent_layer_is_a_loop_of_cells():
+    from ablate.initial.seeded import initialise
+    from ablate.model.position.recurrent import Recurrent
+
+    ours = Recurrent(d_model=6)
+    initialise(ours, 1)
+    ours_gru = ours.layer.cell
+    cell = torch.nn.GRUCell(6, 6)
+    parameters = [getattr(ours_gru, f"{name}_l0") for name in ("weight_ih", "weight_hh")]
+    assert not any(p.any() for name, p in ours.named_parameters() if "bias" in name)
+    with torch.no_grad():
+        for theirs, one in zip(cell.parameters(), parameters, strict=False):
+            theirs.copy_(one)
+        cell.bias_ih.zero_()
+        cell.bias_hh.zero_()
+    x = torch.randn(2, 5, 6, requires_grad=True)
+    states = [torch.zeros(2, 6)]
+    for t in range(5):
+        states.append(cell(x[:, t], states[-1]))
+    expected = torch.stack(states[1:], 1)
+    found = ours.embed(x, torch.arange(5)[None])
+    for one, other in zip(
+        with_gradients(found, x, *parameters),
+        with_gradients(expected, x, cell.weight_ih, cell.weight_hh),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture
+def learned():
+    """Build a level whose vectors are learned ones."""
+    from functools import partial
+
+    from ablate.model.position.learned import Learned
+
+    return lambda kind: kind(d_model=6, of=partial(Learned, max_length=9))
+
+
+def test_vectors_beside_the_embeddings_are_two_maps(learned):
+    from ablate.model.position.concatenated import Concatenated
+
+    ours = learned(Concatenated)
+    x, positions = torch.randn(2, 3, 6, requires_grad=True), torch.tensor([[0, 1, 4], [2, 0, 8]])
+    a, c = ours.map.weight.split(6, 1)
+    expected = torch.stack(
+        [
+            torch.stack([a @ x[b, i] + c @ ours.of.table[p] + ours.map.bias for i, p in row])
+            for b, row in enumerate(map(enumerate, positions.tolist()))
+        ]
+    )
+    inputs = (x, *ours.parameters())
+    assert ours.longest == 9
+    for one, other in zip(
+        with_gradients(ours.embed(x, positions), *inputs),
+        with_gradients(expected, *inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_vectors_of_every_layer_are_read_by_attention_alone(learned):
+    from ablate.model.attention.explicit import Explicit
+    from ablate.model.attention.multi_head import SelfAttention
+    from ablate.model.padding.columns import Columns
+    from ablate.model.position.every_layer import EveryLayer
+    from ablate.model.position.none import NoPosition
+    from ablate.model.sublayer import Place
+
+    ours = learned(EveryLayer)
+    kernel = Explicit(d_head=3, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
+    sizes = {"d_model": 6, "n_heads": 2, "d_head": 3}
+    attention = SelfAttention(**sizes, kernel=kernel, padding=Columns(), causal=True)
+    x, positions = torch.randn(2, 3, 6, requires_grad=True), torch.tensor([[0, 1, 4]])
+    assert ours.embed(x, positions) is x
+    assert ours.longest == 9
+    real = torch.ones(2, 3, dtype=torch.bool)
+    found = attention(x, Place(positions, ours, real, None))
+    moved = torch.stack([x[:, i] + ours.of.table[p] for i, p in enumerate(positions[0])], 1)
+    expected = attention(moved, Place(positions, NoPosition(d_model=6), real, None))
+    inputs = (x, *ours.parameters(), *attention.parameters())
+    for one, other in zip(
+        with_gradients(found, *inputs), with_gradients(expected, *inputs), strict=True
+    ):
+        torch.testing.assert_close(one, other)

@@ -73,6 +73,10 @@ def test_perplexity_is_that_of_its_lines(go, small):
     ("overrides", "words"),
     [
         (["task=language_model"], "task gives Causal inputs, and model Transformer takes Seq2Seq"),
+        (
+            ["task=masked_language_model", "model=encoder_only", "loss=padding_counted"],
+            "loss counts padding, and the targets of task MaskedLanguageModel are PAD",
+        ),
         (["model=decoder_only", "probe=word_order"], "probe measures a Transformer, and model is"),
     ],
 )

@@ -8,9 +8,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ablate.errors import UserError
+from ablate.model.cache import Cache
 from ablate.model.laws import Law
 from ablate.model.padding.base import Mask
-from ablate.model.sublayer import Cache, Slots
+from ablate.model.sublayer import Slots
 
 
 class Kernel(nn.Module, ABC):
@@ -86,23 +87,6 @@ class KeysValues:
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Drop all sentences but these."""
         self.past = [past.index_select(0, sentences) for past in self.past]
-
-
-class State:
-    """A tensor of the past for each hypothesis, in place of keys and values."""
-
-    def __init__(self) -> None:
-        self.value: Float[Tensor, "M N H E W"] | None = None
-
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]` has decoded."""
-        if self.value is not None:
-            self.value = self.value.flatten(0, 1).index_select(0, rows).view_as(self.value)
-
-    def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these."""
-        if self.value is not None:
-            self.value = self.value.index_select(0, sentences)
 
 
 def refuse_bias(level: str) -> None:

@@ -16,7 +16,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model.attention.base import Kernel, State, refuse_bias
+from ablate.model.attention.base import Kernel, refuse_bias
+from ablate.model.cache import State
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import Slots
 

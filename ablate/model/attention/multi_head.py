@@ -10,12 +10,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.model.attention.base import Kernel
+from ablate.model.cache import Cache
 from ablate.model.linear import linear
 from ablate.model.padding.base import Mask, Padding
 from ablate.model.position.base import Position
 from ablate.model.projections.base import Map, Projections
 from ablate.model.projections.separate import Separate
-from ablate.model.sublayer import VECTOR, Cache, Memory, Place, Slots, Sublayer
+from ablate.model.sublayer import VECTOR, Memory, Place, Slots, Sublayer
 
 SEPARATE = partial(Separate, output="learned")
 
@@ -107,7 +108,7 @@ class SelfAttention(MultiHeadAttention):
 
     def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
         """Return what each token reads."""
-        q, k, v = self.project(x, self.packed())
+        q, k, v = self.project(at.position.within(x, at.positions), self.packed())
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
         bias = at.position.bias(self.n_heads, at.positions, at.positions)
         assert at.real is not None
@@ -125,7 +126,7 @@ class SelfAttention(MultiHeadAttention):
     ) -> Float[Tensor, "M N D"]:
         """Return what the newest tokens read of their own past."""
         assert isinstance(cache, SelfCache)
-        q, k, v = self.project(x, cache.packed)
+        q, k, v = self.project(at.position.within(x, at.positions), cache.packed)
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
         bias = at.position.bias(self.n_heads, at.positions, slots.past_positions)
         return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias))

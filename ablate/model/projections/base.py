@@ -58,7 +58,7 @@ class Repeated(nn.Module):
         self.group.weight.mul_(((n_in + n_out) / (n_in + n_out * self.times)) ** 0.5)
 
     def _repeat(self, rows: Tensor) -> Tensor:
-        heads = rows.unflatten(0, (-1, self.d_head))
+        heads = rows.view(-1, self.d_head, *rows.shape[1:])
         return heads.repeat_interleave(self.times, 0).flatten(0, 1)
 
 

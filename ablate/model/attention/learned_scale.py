@@ -1,0 +1,51 @@
+"""Dot products times a number that is learned.
+
+Equation: weights = softmax(g q k^T); g starts at 1 / sqrt(d_head).
+Source: arXiv:1706.03762, section 3.2.1, for the start; a learned factor: arXiv:2010.04245, section
+    3.2.
+What differs: the second learns one g for the model, of normalised queries and keys; here each
+    attention has its own, and queries and keys keep their length.
+What to expect: the results of the fixed divisor: the projections can grow or shrink just as well.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.explicit import Explicit
+from ablate.model.padding.base import Mask
+
+
+class LearnedScale(Kernel):
+    """A softmax of scores with a learned factor.
+
+    Args:
+        d_head: width of a head.
+        dropout: probability on the weights.
+        fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
+
+    Raises:
+        UserError: another fill.
+    """
+
+    def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:
+        super().__init__()
+        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale="none", fill=fill)
+        self.factor = nn.Parameter(torch.tensor([d_head**-0.5]))
+        self.initial = d_head**-0.5
+
+    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
+        """Set g in place."""
+        nn.init.constant_(parameter, self.initial)
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the mixed values."""
+        return self.softmax.mix(self.factor * (q @ k.mT), v, mask, bias)

@@ -1,0 +1,50 @@
+"""A recurrent layer below the stack, in place of positions.
+
+Equation: the stack reads h_t = GRU(h_{t-1}, x_t), h_0 = 0, of the embeddings x_t.
+Source: doi:10.18653/v1/K19-1031, section 3 (RNN-Transformer, a recurrent layer where positions were
+    added); GRU: arXiv:1406.1078, section 2.3.
+What differs: one layer, from left to right in both stacks; biases start at 0 and matrices are
+    Xavier uniform, the gates as one.
+What to expect: order without a table, learned from the text, and so for longer sentences than any
+    in training: there above sinusoids, elsewhere about as good. It has 6 d_model^2 weights for each
+    stack, and its steps wait for each other.
+"""
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ablate.model.cache import State
+from ablate.model.position.base import Position
+from ablate.model.rnn import Layer
+
+
+class Recurrent(Position):
+    """Reads the embeddings one after the other.
+
+    Args:
+        d_model: width.
+    """
+
+    def __init__(self, *, d_model: int) -> None:
+        super().__init__()
+        self.layer = Layer("gru", d_model, directions=1, forget_bias=0.0)
+
+    def embed(
+        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
+    ) -> Float[Tensor, "B L D"]:
+        """Return the states after each token of whole sequences."""
+        states, _ = self.layer(x, (x.new_zeros(1, len(x), x.size(2)),))
+        return states
+
+    def cache(self) -> State:
+        """Return the state before the first token."""
+        return State()
+
+    def step(
+        self, x: Float[Tensor, "M N D"], positions: Int[Tensor, "#M N"], cache: State
+    ) -> Float[Tensor, "M N D"]:
+        """Return the states after the newest tokens, and remember them."""
+        before = x.new_zeros(x.shape) if cache.value is None else cache.value
+        states, _ = self.layer(x.flatten(0, 1)[:, None], (before.flatten(0, 1)[None],))
+        cache.value = states.view_as(x)
+        return cache.value

@@ -1,0 +1,87 @@
+"""What a step of training reads, and which positions count in its objective."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from ablate.data.batch import Batch
+from ablate.initial.seeded import initialise
+from ablate.loss.cross_entropy import CrossEntropy
+from ablate.loss.padding_counted import PaddingCounted
+from ablate.model.base import Seq2Seq
+from ablate.model.build import build
+from ablate.task.translation import Translation
+from ablate.train.module import Training
+
+
+@pytest.fixture
+def model(compose):
+    config = compose("model.d_model=16", "model.d_ff=24", "model.n_heads=2", "model.n_layers=1")
+    made = build(config.model, src_vocab=20, tgt_vocab=20, joint_vocab=True)
+    initialise(made, 1)
+    return made
+
+
+@pytest.fixture
+def batch():
+    generator = torch.Generator().manual_seed(0)
+    src, tgt = (torch.randint(4, 20, (3, n), generator=generator) for n in (6, 5))
+    src[1, 4:] = tgt[0, 3:] = 0
+    return Batch(Seq2Seq(src, tgt), tgt.roll(-1, 1), torch.arange(3))
+
+
+def objective(model, batch, loss, task):
+    training = SimpleNamespace(model=model, loss=loss, task=task, _log_step=lambda values: None)
+    return Training.training_step(training, batch, 0)
+
+
+def test_padding_counts_where_the_loss_says_so(model, batch):
+    model.eval()
+    logits = model.head(model(batch.inputs))
+    for loss, ignored in ((CrossEntropy(), 0), (PaddingCounted(divisor="all"), -1)):
+        found = objective(model, batch, loss, Translation())
+        expected = F.cross_entropy(
+            logits.flatten(0, 1), batch.targets.flatten(), ignore_index=ignored
+        )
+        torch.testing.assert_close(found, expected)
+
+
+def own_choice(model, inputs):
+    """Return a target that the model continues from its first token, a whole pass for each."""
+    model.eval()
+    chosen = inputs.tgt_in[:, :1]
+    for t in range(1, inputs.tgt_in.size(1)):
+        logits = model.head(model(Seq2Seq(inputs.src, chosen)))[:, -1]
+        likeliest = logits[:, 1:].argmax(1) + 1
+        true = inputs.tgt_in[:, t]
+        chosen = torch.cat([chosen, likeliest.where(true != 0, 0)[:, None]], 1)
+    return chosen
+
+
+def test_without_gold_the_decoder_reads_its_own_greedy_translation(model, batch):
+    inputs = batch.inputs
+    with torch.no_grad():
+        expected = own_choice(model, inputs)
+    model.train()
+    read = Translation(gold=0.0).read(model, inputs)
+    assert model.training
+    assert torch.equal(read.tgt_in, expected)
+    assert not torch.equal(read.tgt_in, inputs.tgt_in)
+    assert read.src is inputs.src
+    model.eval()
+    found = objective(model, batch, CrossEntropy(), Translation(gold=0.0))
+    plain = batch._replace(inputs=Seq2Seq(inputs.src, expected))
+    torch.testing.assert_close(found, objective(model, plain, CrossEntropy(), Translation()))
+
+
+def test_gold_is_the_share_of_true_tokens(model):
+    inputs = Seq2Seq(torch.full((300, 3), 5), torch.full((300, 4), 7))
+    assert Translation().read(model, inputs) is inputs
+    torch.manual_seed(0)
+    read = Translation(gold=0.7).read(model, inputs).tgt_in
+    own = Translation(gold=0.0).read(model, inputs).tgt_in
+    assert (read[:, 0] == 7).all()
+    assert own[0, 1] != 7  # else the share could not be seen
+    assert abs((read[:, 1] == 7).float().mean() - 0.7) < 0.1
