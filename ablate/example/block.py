@@ -94,7 +94,7 @@ def read(name: str) -> Example:
 
 def _block(**given: Any) -> Block:
     """A block from its YAML, where `from` names the operands."""
-    tuples = {
+    tuples: dict[str, Any] = {
         key: tuple(given[key]) for key in ("lines", "printed", "rows", "laws") if key in given
     }
     operands = tuple(given.pop("from", ()))

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.model.attention.multi_head import MultiHeadAttention, pack
-from ablate.model.linear import Linear
 from ablate.model.position.none import NoPosition
+from ablate.model.projections.base import Map
 from ablate.model.sublayer import Memory, Place
 
 Heads = tuple[Float[Tensor, "H Q E"], Float[Tensor, "H K E"], Float[Tensor, "H K E"]]
@@ -65,13 +65,13 @@ def by_position(
     return torch.stack([affine(attention.output, word) for word in side_by_side])
 
 
-def vector(of: Linear, h: int, width: int, word: Tensor) -> Tensor:
+def vector(of: Map, h: int, width: int, word: Tensor) -> Tensor:
     """Return the query, key or value of a word in head h."""
     own = slice(h * width, (h + 1) * width)
     return of.weight[own] @ word + of.bias[own]
 
 
-def affine(of: Linear, word: Float[Tensor, " D"]) -> Float[Tensor, " E"]:
+def affine(of: Map, word: Float[Tensor, " D"]) -> Float[Tensor, " E"]:
     """Return what a fully connected layer makes of one word, each number a sum of products."""
     return (of.weight * word).sum(1) + of.bias
 

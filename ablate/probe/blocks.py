@@ -83,7 +83,7 @@ class Blocks(RandomModels):
                 torch.arange(n) < torch.randint(1, n + 1, (SENTENCES, 1), generator=generator)
             )
             real[-1][0] = True
-        first = [*model.encoder.layers][0]["self_attention"]  # type: ignore[index]
+        first = [*model.encoder.layers][0]["self_attention"]
         return {
             **outputs(model, (tokens[0], tokens[1]), (real[0], real[1])),
             **parts(model),
@@ -96,7 +96,7 @@ class Blocks(RandomModels):
 def check(model: Transformer) -> None:
     """Raise UserError unless torch has layers of this kind."""
     names = {type(stack.residual).__name__ for stack in (model.encoder, model.decoder)}
-    attention = [*model.encoder.layers][0]["self_attention"]  # type: ignore[index]
+    attention = [*model.encoder.layers][0]["self_attention"]
     if attention.n_heads * attention.d_head != model.encoder.d_model or names - {"PostLN", "PreLN"}:
         raise UserError(
             "probe=blocks compares with torch's layers: choose model/residual=post_ln or pre_ln, "

@@ -11,6 +11,7 @@ What to expect: queries, keys and values of self-attention from the layer below;
 """
 
 import itertools
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -209,7 +210,8 @@ def influence(rows: Tensor) -> Tensor:
 def scores(model: Transformer, states: Tensor) -> dict[str, Tensor]:
     """Return how far the scores of held states move with the weights of two matrices."""
     before = model.head(states)
-    last = [*model.decoder.layers][-1]["feed_forward"]  # type: ignore[index]
+    layers: list[Any] = [*model.decoder.layers]
+    last = layers[-1]["feed_forward"]
     found = {}
     for name, weights in (
         ("network_moves", [*last.parameters()]),

@@ -130,7 +130,7 @@ def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float
         stream = residual.through(0, entered, lambda read: read @ weight.T + bias, None)
         return residual.leave(stream, None)[0, 0]
 
-    jacobian = torch.autograd.functional.jacobian(output, x, vectorize=True)
+    jacobian = torch.autograd.functional.jacobian(output, x, vectorize=True)  # type: ignore[no-untyped-call]
     return float(torch.linalg.matrix_norm(jacobian, 2))
 
 

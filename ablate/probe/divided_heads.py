@@ -1,6 +1,7 @@
 """What it takes to divide a width among heads, for the probe of attention's algebra."""
 
 import itertools
+from typing import Any
 
 import torch
 from torch import nn
@@ -67,7 +68,7 @@ def taken_here(width: int, heads: int) -> bool:
 def with_heads(width: int, heads: int, d_head: int, generator: torch.Generator) -> SelfAttention:
     """Return self-attention with heads of any width, under random weights."""
     kernel = Explicit(d_head=d_head, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
-    sizes = {"d_model": width, "n_heads": heads, "d_head": d_head}
+    sizes: Any = {"d_model": width, "n_heads": heads, "d_head": d_head}
     own = SelfAttention(**sizes, kernel=kernel, padding=Columns(), causal=False)
     initialise(own, 0)
     return randomised(own, generator)

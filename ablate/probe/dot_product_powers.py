@@ -69,7 +69,7 @@ class DotProductPowers(RandomModels):
     @torch.no_grad()
     def draw(self, own: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements under one set of weights."""
-        width = own.query.in_features
+        width = own.d_model
         x = torch.randn(self.length, width, generator=generator, dtype=torch.float64)
         found = {
             **largest_with_itself(own, x),

@@ -66,7 +66,7 @@ class FastWeights(RandomModels):
 
     def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements under one set of weights."""
-        width = attention.query.in_features
+        width = attention.d_model
         x, wanted = torch.randn(2, self.length, width, generator=generator, dtype=torch.float64)
         with torch.no_grad():
             found = forms(attention, x) | others(attention, x)
@@ -191,6 +191,6 @@ def descent(
         loss = F.mse_loss(slow_and_fast(trained, x), wanted)
         losses.append(float(loss.detach()))
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return {"loss_removed": 1 - losses[-1] / losses[0]}

@@ -4,6 +4,8 @@ A softmax reaches a pattern only in the limit: scores of what is meant are at le
 others, so that weights are off by less than exp(-LOGIT) for each key.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -112,7 +114,8 @@ def convolutions(generator: torch.Generator) -> dict[str, float]:
     conv_error: the largest distance from the convolution, round the end of the sentence;
     conv_fewer_heads: the least without the last head.
     """
-    errors, fewer = [], []
+    errors: list[float] = []
+    fewer: list[float] = []
     for width in WIDTHS:
         taps = torch.randn(width, CONTENT, CONTENT, generator=generator)
         content = torch.randn(WORDS, CONTENT, generator=generator, dtype=torch.float64)
@@ -133,7 +136,9 @@ def standing(content: Float[Tensor, "L C"]) -> Float[Tensor, "L D"]:
 def looking_at(offsets: list[tuple[int, ...]], maps: Float[Tensor, "H C C"]) -> SelfAttention:
     """Return heads that attend to words at these distances, each mapping what it reads."""
     place = torch.eye(WORDS)
-    query = torch.cat([LOGIT * sum(place.roll(o, 0) for o in of) for of in offsets])
+    query = torch.cat(
+        [LOGIT * torch.stack([place.roll(o, 0) for o in of]).sum(0) for of in offsets]
+    )
     key, value = place.repeat(len(offsets), 1), torch.eye(WORDS, CONTENT).repeat(len(offsets), 1)
     output = torch.cat([F.pad(one, (0, WORDS - CONTENT, 0, WORDS)) for one in maps], 1)
     where, what = (CONTENT, 0), (0, WORDS)
@@ -154,7 +159,7 @@ def by_hand(
     """Return self-attention with these weights, no biases, and scores that are not divided."""
     d_head = len(query) // n_heads
     kernel = Explicit(d_head=d_head, dropout=0.0, scale="none", fill="zero_output")
-    sizes = {"d_model": query.size(1), "n_heads": n_heads, "d_head": d_head}
+    sizes: Any = {"d_model": query.size(1), "n_heads": n_heads, "d_head": d_head}
     attention = SelfAttention(**sizes, kernel=kernel, padding=Columns(), causal=False).double()
     for name, weight in (("query", query), ("key", key), ("value", value), ("output", output)):
         attention.get_parameter(f"{name}.weight").copy_(weight)

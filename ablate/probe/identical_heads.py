@@ -1,6 +1,7 @@
 """Heads that share their projections, against one head, for the probe of what a head can do."""
 
 import copy
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -43,11 +44,12 @@ def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict
 
 def summed(many: SelfAttention) -> SelfAttention:
     """Return the one head that identical heads are."""
-    one, width = copy.deepcopy(many), many.d_head
+    one: Any = copy.deepcopy(many)
+    width = many.d_head
     one.n_heads = 1
     for of in (one.query, one.key, one.value):
         of.weight, of.bias = (nn.Parameter(part[:width].clone()) for part in (of.weight, of.bias))
-    parts = many.output.weight.unflatten(1, (many.n_heads, width))
+    parts = one.output.weight.unflatten(1, (many.n_heads, width))
     one.output.weight = nn.Parameter(parts.sum(1))
     return one
 

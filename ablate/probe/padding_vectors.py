@@ -98,7 +98,7 @@ def memory_rows(model: Transformer, ids: Tensor, real: Bool[Tensor, "B L"]) -> T
     """Return the memory when rows of padding are masked as well, and give zeros."""
     other = copy.deepcopy(model)
     for layer in other.encoder.layers:
-        mask_rows(layer["self_attention"])  # type: ignore[index, arg-type]
+        mask_rows(layer["self_attention"])  # type: ignore[index]
     return other.encoder(other.embedding.embed_src(ids), real)
 
 
@@ -122,7 +122,7 @@ def weights(
     model: Transformer, embedded: Tensor, x: Tensor, real: Bool[Tensor, "B L"]
 ) -> dict[str, Tensor]:
     """Compare the unmasked weights of padding with what a score of 0 would give."""
-    whole = [*model.encoder.layers][0]["self_attention"]  # type: ignore[index]
+    whole = [*model.encoder.layers][0]["self_attention"]
     zero, zero_error = zero_score(without_biases(whole), embedded, real)
     _, ordinary_error = zero_score(whole, x, real)
     return {"zero_weight": zero, "zero_error": zero_error, "ordinary_error": ordinary_error}
@@ -142,13 +142,13 @@ def zero_score(
 
 def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, Tensor]:
     """Follow rows that are masked as a whole through one sub-layer, and into the next."""
-    layer: dict[str, MultiHeadAttention] = [*model.encoder.layers][0]  # type: ignore[assignment]
+    layer: dict[str, MultiHeadAttention] = [*model.encoder.layers][0]
     with_bias = copy.deepcopy(layer["self_attention"])
     mask_rows(with_bias)
     at = Place(torch.arange(x.size(1))[None], model.encoder.position, real, None)
     bare = without_biases(with_bias)(x, at)
     norm = model.encoder.residual.norms[0]
-    cross: CrossAttention = [*model.decoder.layers][0]["cross_attention"]  # type: ignore[index]
+    cross: CrossAttention = [*model.decoder.layers][0]["cross_attention"]
     return {
         "bare_rows": bare[~real].abs().max(),
         "rows_with_bias": least(with_bias(x, at)[~real]),

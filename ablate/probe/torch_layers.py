@@ -9,6 +9,8 @@ What to expect: norm_first is Pre-LN. Batch-first data given to a module that ex
 """
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -106,9 +108,9 @@ def norms(
     }
 
 
-def formula(form: str, layer: nn.Module, x: Tensor, memory: Tensor) -> Tensor:
+def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
     """Return what a layer of these weights would give by one of the formulas."""
-    parts = [lambda y: layer.self_attn(y, y, y)[0]]
+    parts: list[Callable[[Tensor], Tensor]] = [lambda y: layer.self_attn(y, y, y)[0]]
     if isinstance(layer, nn.TransformerDecoderLayer):
         parts.append(lambda y: layer.multihead_attn(y, memory, memory)[0])
     parts.append(lambda y: layer.linear2(layer.linear1(y).relu()))

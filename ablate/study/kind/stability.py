@@ -1,6 +1,5 @@
 """Fewer runs of one arm go wrong: superiority of the difference of two shares, tested exactly."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,9 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
         ended = [r for runs in side.runs.values() for r in runs if r["status"] != "failed"]
         wrong = sum(run["status"] in UNSTABLE[claim["metric"]] for run in ended)
         counts += [wrong, len(ended)]
-    return replace(Rates(*counts), looks=looks_of(claim, evidence, ended_in(arms)))
+    first, of_first, second, of_second = counts
+    looks = looks_of(claim, evidence, ended_in(arms))
+    return Rates(first, of_first, second, of_second, looks)
 
 
 def _shown(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
