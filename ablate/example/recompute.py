@@ -27,6 +27,7 @@ INPUT, RIGHT, DIFFERS, INHERITED, REPRINT, UNCHECKED = STATES = (
 REPRINTS = (COPY, "transpose", "entries", "spread", "beside", "terms")
 SLACK = 1e-9  # of a unit: half a unit is itself no binary number
 TEN_UNITS = 10
+SUM_TO_ONE, WITHIN = "sum to one", "within the last operand"  # laws
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,10 @@ def broken(block: Block, printed: dict[str, Tensor]) -> int:
     """
     count = 0
     half = block.units / 2
-    if "sum to one" in block.laws:
+    if SUM_TO_ONE in block.laws:
         off = (block.values.sum(1) - 1).abs()
         count += int((off > half.sum(1) + SLACK).sum())
-    if "within the last operand" in block.laws:
+    if WITHIN in block.laws:
         mixed = printed[block.operands[-1]]
         below = block.values + half + SLACK < mixed.amin(0)
         above = block.values - half - SLACK > mixed.amax(0)

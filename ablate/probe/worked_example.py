@@ -10,7 +10,14 @@ What to expect: nothing, since a printed number is a fact; the control says whet
 """
 
 from ablate.example.block import read
-from ablate.example.recompute import Rule, moved_by_an_input, recompute, totals, unequal_twins
+from ablate.example.recompute import (
+    SUM_TO_ONE,
+    Rule,
+    moved_by_an_input,
+    recompute,
+    totals,
+    unequal_twins,
+)
 from ablate.model.base import Model
 from ablate.probe.base import Probe
 
@@ -30,7 +37,7 @@ class WorkedExample(Probe):
     needs = Model
     measures = (
         *("entries", "follows", "rounding", "differing_entries", "inherited", "reprinted"),
-        *("not_checkable", "broken_laws", "unequal_twins", "control"),
+        *("not_checkable", "broken_laws", "rows_off", "unequal_twins", "control"),
     )
 
     def __init__(self, *, example: str, follows: float, rounding: float) -> None:
@@ -41,9 +48,9 @@ class WorkedExample(Probe):
 
         inherited: follow from printed operands that were off already; reprinted: stand there again;
         not_checkable: come from operands that are not printed; broken_laws: rows of weights whose
-        sum is not 1, and means outside of what they are means of; unequal_twins: blocks that are
-        computed alike and printed otherwise; control: entries that move when one input does by ten
-        units.
+        sum is not 1, and means outside of what they are means of, rows_off: the former alone;
+        unequal_twins: blocks that are computed alike and printed otherwise; control: entries that
+        move when one input does by ten units.
         """
         results = recompute(self.example, self.rule)
         count = totals(results)
@@ -56,6 +63,7 @@ class WorkedExample(Probe):
             "reprinted": count.get("re-print", 0),
             "not_checkable": count.get("not checkable", 0),
             "broken_laws": sum(result.broken for result in results),
+            "rows_off": sum(r.broken for r in results if SUM_TO_ONE in r.block.laws),
             "unequal_twins": unequal_twins(self.example),
             "control": moved_by_an_input(self.example),
         }

@@ -1,0 +1,238 @@
+"""What a listing computes against what is printed beside it: by components of this project.
+
+An exam is called in the child process with what the listing defines, and returns numbers: `gap`,
+the largest difference from the formula; `perturbed`, what that is with another weight or input,
+the control; and what else its kind of listing has.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.model.attention.explicit import Explicit
+from ablate.model.embedding.table import Table
+from ablate.model.feed_forward.position_wise import PositionWise
+from ablate.model.padding.base import Mask
+from ablate.model.position.sinusoidal import Sinusoidal
+
+Found = dict[str, float]
+D, H, LENGTH, SENTENCES, VOCAB = 12, 3, 5, 2, 9
+# of masks of keys, from "B Q K"
+SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
+    "B K": lambda keep: keep[:, 0],
+    "B Q K": lambda keep: keep,
+    "B 1 Q K": lambda keep: keep[:, None],
+}
+
+
+def apart(x: Tensor, y: Tensor) -> float:
+    """Return the largest difference; of other shapes it is infinite in all but name."""
+    return float((x.double() - y.double()).abs().max()) if x.shape == y.shape else 1.0
+
+
+def tokens() -> Tensor:
+    """Return random vectors, "B L D"."""
+    return torch.randn(SENTENCES, LENGTH, D)
+
+
+def norm(defined: Any, *, eps_outside: bool) -> Found:
+    """A layer norm, by the formula beside it; torch: by torch.nn.functional.layer_norm."""
+    module, x = defined(D), 3 + 2 * tokens()
+    gain, bias = module.parameters()
+    nn.init.normal_(gain)
+    nn.init.normal_(bias)
+    centred = x - x.mean(-1, keepdim=True)
+    variance = centred.square().mean(-1, keepdim=True)
+    size = variance.sqrt() + module.eps if eps_outside else (variance + module.eps).sqrt()
+    wanted = gain * centred / size + bias
+    return {
+        "gap": apart(module(x), wanted),
+        "torch": apart(module(x), F.layer_norm(x, (D,), gain, bias, module.eps)),
+        "perturbed": apart(module(x + torch.randn_like(x)), wanted),
+    }
+
+
+def feed_forward(defined: Any) -> Found:
+    """Two linear maps with a ReLU between, by our layer with the same weights."""
+    module, x = defined(D, 4 * D).eval(), tokens()
+    ours = PositionWise(d_model=D, d_ff=4 * D, dropout=0.0, activation="relu").eval()
+    copy_in_order(module, ours)
+    wanted = ours.transform(x)
+    return {"gap": apart(module(x), wanted), "perturbed": apart(module(x + 1), wanted)}
+
+
+def embedding(defined: Any, *, scaled: bool) -> Found:
+    """A look-up, by our table with the same rows."""
+    module, ids = defined(VOCAB, D), torch.randint(VOCAB, (SENTENCES, LENGTH))
+    ours = Table(VOCAB, D, scaled=scaled)
+    copy_in_order(module, ours)
+    other = (ids + 1) % VOCAB
+    return {"gap": apart(module(ids), ours(ids)), "perturbed": apart(module(other), ours(ids))}
+
+
+def positions(defined: Any, *, scaled: bool) -> Found:
+    """Tokens plus sinusoids, by our sinusoids; longest: tokens that it takes; saved: the table."""
+    module, x = defined(D).eval(), tokens()
+    ours = Sinusoidal(d_model=D, layout="interleaved", spacing="half")
+    wanted = ours.embed(x * (D**0.5 if scaled else 1.0), torch.arange(LENGTH)[None])
+    lengths = [80, 81, 500, 501]
+    return {
+        "gap": apart(module(x), wanted) if module(x).shape == wanted.shape else 1.0,
+        "perturbed": apart(module(x + 1), wanted),
+        "longest": float(max([n for n in lengths if _takes(module, n)], default=0)),
+        "saved": float("pe" in module.state_dict()),
+        "trained": float(len(list(module.parameters()))),
+    }
+
+
+def _takes(module: Any, length: int) -> bool:
+    try:
+        return bool(module(torch.zeros(1, length, D)).shape == (1, length, D))
+    except RuntimeError:
+        return False
+
+
+def attention(defined: Any) -> Found:
+    """Scaled dot-product attention, by our kernel; hides: the value of the mask that hides."""
+    q, k, v = (tokens() for _ in range(3))
+    keep = some_keys()
+
+    def theirs(mask: Tensor | None) -> Tensor:
+        return defined(q, k, v, mask)[0]
+
+    wanted, masked = (by_kernel(q, k, v, 1, mask) for mask in (None, keep))
+    return {
+        "gap": apart(theirs(None), wanted),
+        "perturbed": apart(theirs(None) + k, wanted),
+        **by_mask(theirs, masked, keep),
+    }
+
+
+def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) -> Found:
+    """Attention in heads, by our kernel between the same maps, and by torch's module.
+
+    `sizes` are the arguments of its class, `mask` the shape of masks that it is said to take,
+    `maps` its names of the maps to queries, keys, values and output. mates: how far the other
+    sentences of the batch move a sentence.
+    """
+    arguments = {"heads": H, "width": D, "dropout": 0.0}
+    module = defined(*(arguments[size] for size in sizes)).eval()
+    q, k, v = (tokens() for _ in range(3))
+    others = [torch.cat([x[:1], torch.randn_like(x[1:])]) for x in (q, k, v)]
+    keep = some_keys()
+    to_q, to_k, to_v, out = (getattr(module, name) for name in maps)
+
+    def ours(mask: Tensor | None) -> Tensor:
+        return out(by_kernel(to_q(q), to_k(k), to_v(v), H, mask))
+
+    def theirs(given: Tensor | None) -> Tensor:
+        return module(q, k, v, None if given is None else SHAPES[mask](given))
+
+    plain, moved = theirs(None), module(*others)
+    return {
+        "gap": apart(plain, ours(None)),
+        "torch": apart(plain, by_torch([to_q, to_k, to_v, out], q, k, v)),
+        "perturbed": apart(moved, ours(None)),
+        "mates": apart(moved[:1], plain[:1]),
+        **by_mask(theirs, ours(keep), keep),
+    }
+
+
+def padding_mask(defined: Any) -> Found:
+    """A mask that is 1 where keys are padding; hides: its value there."""
+    queries = torch.randint(1, VOCAB, (SENTENCES, LENGTH - 1))
+    keys = torch.randint(1, VOCAB, (SENTENCES, LENGTH))
+    keys[1, 3:] = 0
+    mask = defined(queries, keys)
+    wanted = (keys == 0)[:, None].expand(SENTENCES, LENGTH - 1, LENGTH)
+    return {
+        "gap": apart(mask, wanted),
+        "perturbed": apart(defined(queries, keys.flip(1)), wanted),
+        "hides": float(mask[1, 0, -1]),
+    }
+
+
+def sequence_mask(defined: Any) -> Found:
+    """A mask that is 1 above the diagonal; hides: its value on later tokens."""
+    mask = defined(torch.ones(SENTENCES, LENGTH))
+    later = torch.ones(LENGTH, LENGTH).triu(1).expand(SENTENCES, LENGTH, LENGTH)
+    return {
+        "gap": apart(mask, later),
+        "perturbed": apart(mask, later.mT),
+        "hides": float(mask[0, 0, -1]),
+    }
+
+
+def sublayer(defined: Any) -> Found:
+    """LayerNorm(x + sublayer(x)), by torch's norm; sum: with that in place of its own."""
+    module, x, apply = defined(D).eval(), 3 + tokens(), nn.Linear(D, D)
+    wanted = F.layer_norm(x + apply(x), (D,), eps=module.norm.eps)
+    found = {
+        "gap": apart(module(x, apply), wanted),
+        "perturbed": apart(module(x, torch.cos), wanted),
+    }
+    module.norm = nn.LayerNorm(D, eps=module.norm.eps)
+    return {**found, "sum": apart(module(x, apply), wanted)}
+
+
+def some_keys() -> Tensor:
+    """Return a mask of keys, "B L L" with 1 = may attend, whose second sentence is shorter."""
+    keep = torch.ones(SENTENCES, LENGTH, LENGTH)
+    keep[1, :, 3:] = 0
+    return keep
+
+
+def by_kernel(q: Tensor, k: Tensor, v: Tensor, heads: int, keep: Tensor | None) -> Tensor:
+    """Return attention in heads by our kernel."""
+    kernel = Explicit(d_head=D // heads, dropout=0.0, scale="sqrt_d_head", fill="minus_inf")
+    parts = [x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (q, k, v)]
+    mask = Mask(pairs=None if keep is None else keep[:, None].bool())
+    q, k, v = parts
+    return kernel(q, k, v, mask, None).transpose(1, 2).flatten(2)
+
+
+def by_torch(maps: list[nn.Linear], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Return attention in heads by torch.nn.MultiheadAttention, with these maps."""
+    module = nn.MultiheadAttention(D, H, batch_first=True).eval()
+    *reading, out = maps
+    module.in_proj_weight.copy_(torch.cat([m.weight for m in reading]))
+    assert module.in_proj_bias is not None
+    module.in_proj_bias.copy_(torch.cat([m.bias for m in reading]))
+    module.out_proj.load_state_dict(out.state_dict())
+    output: Tensor = module(q, k, v, need_weights=False)[0]
+    return output
+
+
+def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Tensor) -> Found:
+    """Return what a mask does, and the value that hides, by which the gap is the smaller.
+
+    A mask that is not taken at all has a gap of 1 and no effect.
+    """
+    try:
+        with_mask, inverted = theirs(keep), theirs(1 - keep)
+    except RuntimeError:
+        return {"mask_effect": 0.0, "masked_gap": 1.0}
+    gaps = [apart(with_mask, masked), apart(inverted, masked)]
+    effect = apart(with_mask, theirs(None))
+    found = {"mask_effect": effect, "masked_gap": min(gaps)}
+    return {**found, "hides": float(gaps.index(min(gaps)))} if effect else found
+
+
+def copy_in_order(source: nn.Module, target: nn.Module) -> None:
+    """Copy parameters in the order of their declaration."""
+    pairs = zip(source.parameters(), target.parameters(), strict=True)
+    with torch.no_grad():
+        for theirs, ours in pairs:
+            ours.copy_(theirs)
+
+
+EXAMS: dict[str, Callable[..., Found]] = {
+    exam.__name__: exam
+    for exam in (
+        *(norm, feed_forward, embedding, positions, attention, multi_head),
+        *(padding_mask, sequence_mask, sublayer),
+    )
+}
