@@ -69,7 +69,9 @@ def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
         "command": command(link["overrides"]),
         "versions": _versions(Path(link["folder"])) if "folder" in link else {},
     }
-    more = {key: link[key] for key in ("tuned", "matched", "error", "study") if key in link}
+    more: dict[str, Any] = {
+        key: link[key] for key in ("tuned", "matched", "error", "study") if key in link
+    }
     if "short" in link:
         more |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
     return run | more
