@@ -188,7 +188,7 @@ def some_keys() -> Tensor:
 def by_kernel(q: Tensor, k: Tensor, v: Tensor, heads: int, keep: Tensor | None) -> Tensor:
     """Return attention in heads by our kernel."""
     kernel = Explicit(d_head=D // heads, dropout=0.0, scale="sqrt_d_head", fill="minus_inf")
-    parts = [x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (q, k, v)]
+    parts = [x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (q, k, v)]  # type: ignore[no-untyped-call]
     mask = Mask(pairs=None if keep is None else keep[:, None].bool())
     q, k, v = parts
     return kernel(q, k, v, mask, None).transpose(1, 2).flatten(2)

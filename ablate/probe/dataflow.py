@@ -215,7 +215,7 @@ def scores(model: Transformer, states: Tensor) -> dict[str, Tensor]:
     found = {}
     for name, weights in (
         ("network_moves", [*last.parameters()]),
-        ("projection_moves", [model.head.weight()]),
+        ("projection_moves", [model.embedding.output_weight()]),
     ):
         for weight in weights:
             weight.mul_(2)
