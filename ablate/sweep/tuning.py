@@ -6,6 +6,7 @@ all of its replicates, identical arms differ in 10 to 18 % of sweeps, not 5 (doc
 """
 
 import itertools
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Override
             f"study.tune.seeds={tune['seeds']}: seed {min(shared)} is one of the verdict; "
             f"choose others ({len(seeds)} are needed, counted on from the largest)"
         )
-    runs = dict.fromkeys((without_seed(cell.overrides), seeds[cell.config.seed]) for cell in cells)
+    runs = dict.fromkeys((without_seed(cell.overrides), seeds[cell.seed]) for cell in cells)
     return [
         (*arm, f"{tune['key']}={chosen}", f"seed={seed}", "test_splits=[]")
         for arm, seed in runs
@@ -42,7 +43,7 @@ def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Override
 def screening_seeds(cells: Sequence[Cell], tune: dict[str, Any]) -> dict[int, int]:
     """The screening seed of every replicate, in order; too few are counted on from the largest."""
     given = dict.fromkeys(tune["seeds"])
-    replicates = sorted({cell.config.seed for cell in cells})
+    replicates = sorted({cell.seed for cell in cells})
     return dict(zip(replicates, [*given, *_counted(max(given), len(replicates))], strict=False))
 
 
@@ -69,12 +70,23 @@ def choose(links: Sequence[dict[str, Any]], tune: dict[str, Any], levels: Levels
     return best(found, key=lambda chosen: found[chosen])
 
 
+def _key(levels: Levels, seed: int) -> str:
+    return json.dumps([levels, seed], sort_keys=True, default=str)
+
+
 def tuned_jobs(
     cells: Sequence[Cell], links: Sequence[dict[str, Any]], tune: dict[str, Any]
 ) -> list[Overrides]:
     """Overrides of the cells of the verdict, each with the value chosen for its arm and seed."""
     seeds = screening_seeds(cells, tune)
-    chosen = [choose(links, tune, cell.levels, seeds[cell.config.seed]) for cell in cells]
+    of_arm: dict[str, list[dict[str, Any]]] = {}
+    for link in links:
+        of_arm.setdefault(_key(link["levels"], link["seed"]), []).append(link)
+    chosen = [
+        choose(of_arm.get(_key(cell.levels, seed), []), tune, cell.levels, seed)
+        for cell in cells
+        for seed in [seeds[cell.seed]]
+    ]
     return [
         (*cell.overrides, f"{tune['key']}={one}") for cell, one in zip(cells, chosen, strict=True)
     ]
