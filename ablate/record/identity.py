@@ -25,7 +25,9 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.construct import construct
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
-OUTSIDE = ("name", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust", "data")
+OUTSIDE = (
+    *("name", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust", "data", "engine"),
+)
 OUTSIDE_OF = {
     "budget": ("seeds",),
     "trainer": ("enable_progress_bar", "log_every_n_steps"),
@@ -114,7 +116,7 @@ def _target_modules(tree: Any) -> Iterator[str]:
         if module and not _is_library(module):
             yield module
         for key, value in tree.items():
-            if key not in ("logger", "study"):
+            if key not in ("logger", "study", "engine"):
                 yield from _target_modules(value)
     elif isinstance(tree, list):
         for value in tree:

@@ -1,23 +1,30 @@
 """Run the cells of a sweep: check them all, then one clean process each, `n_jobs` at a time."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
+from ablate.config.construct import construct
+from ablate.engine.base import Engine, elsewhere
+from ablate.errors import UserError
 from ablate.study.gather import SCREENING
 from ablate.sweep.cell import Cell, compose, plain_study
 from ablate.sweep.pool import Pool
-from ablate.sweep.share import alone, expect, once
-from ablate.sweep.stage import Link, Stages
+from ablate.sweep.share import alone, expect, once, state_of
+from ablate.sweep.stage import Stages
 from ablate.sweep.tuning import screening_jobs, tuned_jobs
 from ablate.sweep.view import View
 from ablate.sweep.without import leave_out
+
+if TYPE_CHECKING:
+    from ablate.sweep.preflight import Checked
 
 PRELOADED = "ablate.sweep.preloaded"  # by name, as this process can do without
 CHOSEN = "chosen.json"  # the overrides of the cells of the verdict, where a nuisance is tuned
@@ -29,52 +36,53 @@ def launch(
     job_overrides: Sequence[Sequence[str]],
     first: int,
 ) -> list[JobReturn]:
-    """Run every cell and return in the order of the jobs; a failed run fails alone.
+    """Have every cell run, by the workers of the engine; a failed run fails alone.
 
-    Where the study tunes a nuisance, the runs that decide its values come first. Other workers of
-    the sweep may run some of the cells, or all of them.
+    Other workers of the sweep may run some of the cells, or all of them.
+
+    Raises:
+        UserError: the workers of the engine are gone, and the sweep has not ended.
+        SystemExit: this worker may not wait for what others hold.
     """
-    sweep = Path(config.hydra.sweep.dir)
-    pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
-    tune = plain_study(config)["tune"] if config.study is not None else None
+    engine: Engine = construct(config.engine)
     Console(stderr=True).print(f"{config.name}: checking {len(job_overrides)} cells")
-    cells, screening, data = _checked(context, config, job_overrides, first, tune)
-    with View(config.name, len(cells) + len(screening), pool.size) as view, pool:
-        stages = Stages(context, pool, view, data)
-        if tune:
-            jobs = _tuned(config, stages, cells, screening, tune)
-            cells = compose(context, config, jobs, first, sweep)
-        links = stages.run(config, cells, sweep)
-    with alone(config):
-        expect(config, len(cells))
-    return [_returned(cell, link) for cell, link in zip(cells, links, strict=True)]
+    pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
+    if engine.works_here:
+        pool.prepare()
+    planned = plan(context, config, job_overrides, first)
+
+    def here() -> None:
+        _work(context, config, planned, pool, stay=engine.stay)
+
+    sweep = Path(config.hydra.sweep.dir)
+    engine.work(here, elsewhere(sys.argv[1:], sweep), sweep)
+    _check_end(config)
+    # Failures are in the record, not raised: Hydra would skip the end of the sweep.
+    return [JobReturn(overrides=c.overrides, status=JobStatus.COMPLETED) for c in planned.cells]
 
 
-def _tuned(
-    config: DictConfig,
-    stages: Stages,
-    cells: Sequence[Cell],
-    screening: Sequence[Cell],
-    tune: dict[str, Any],
-) -> list[list[str]]:
-    """Overrides of the cells of the verdict, as the first worker that got here has chosen them."""
-    folder = Path(config.hydra.sweep.dir) / SCREENING
-    links = stages.run(config, screening, folder, again=not (folder / CHOSEN).exists())
-    jobs: list[list[str]] = once(config, folder / CHOSEN, lambda: tuned_jobs(cells, links, tune))
-    return jobs
+class Planned(NamedTuple):
+    """The cells of the verdict and those that tune a nuisance, composed and sound."""
+
+    first: int  # number of the first cell
+    cells: list[Cell]
+    screening: list[Cell]
+    tune: dict[str, Any] | None
+    checked: "Checked"
 
 
-def _checked(
+def plan(
     context: HydraContext,
     config: DictConfig,
     job_overrides: Sequence[Sequence[str]],
     first: int,
-    tune: dict[str, Any] | None,
-) -> tuple[list[Cell], list[Cell], dict[str, str]]:
-    """The cells of the verdict and those that tune a nuisance, composed and sound.
+) -> Planned:
+    """Compose and check all cells of a sweep.
 
-    With them, the fingerprints of their data (`ablate.sweep.preflight`).
+    Raises:
+        UserError: what is wrong with one of them, or with all together.
     """
+    tune = plain_study(config)["tune"] if config.study is not None else None
     sweep = Path(config.hydra.sweep.dir)
     without: Any = OmegaConf.to_container(config.without, resolve=True)
     cells = leave_out(compose(context, config, job_overrides, first, sweep), without)
@@ -82,7 +90,47 @@ def _checked(
     screening = compose(context, config, jobs, first + len(job_overrides), sweep / SCREENING)
     from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
 
-    return cells, screening, preflight(cells, screening)
+    return Planned(first, cells, screening, tune, preflight(cells, screening))
+
+
+def _work(
+    context: HydraContext, config: DictConfig, planned: Planned, pool: Pool, *, stay: bool
+) -> None:
+    """Run cells as one worker, until all of them are done.
+
+    Where the study tunes a nuisance, the runs that decide its values come first.
+    """
+    cells, sweep = planned.cells, Path(config.hydra.sweep.dir)
+    with View(config.name, len(cells) + len(planned.screening), pool.size) as view, pool:
+        stages = Stages(context, pool, view, planned.checked.data, stay=stay)
+        if planned.tune:
+            jobs = _tuned(config, stages, planned, planned.tune)
+            cells = compose(context, config, jobs, planned.first, sweep)
+        stages.run(config, cells, sweep)
+    with alone(config):
+        expect(config, len(cells))
+
+
+def _tuned(
+    config: DictConfig, stages: Stages, planned: Planned, tune: dict[str, Any]
+) -> list[list[str]]:
+    """Overrides of the cells of the verdict, as the first worker that got here has chosen them."""
+    folder = Path(config.hydra.sweep.dir) / SCREENING
+    again = not (folder / CHOSEN).exists()
+    links = stages.run(config, planned.screening, folder, again=again)
+    jobs: list[list[str]] = once(
+        config, folder / CHOSEN, lambda: tuned_jobs(planned.cells, links, tune)
+    )
+    return jobs
+
+
+def _check_end(config: DictConfig) -> None:
+    """Raise UserError where workers that ran elsewhere have left cells."""
+    state = state_of(Path(config.hydra.sweep.dir)) or {}
+    if state.get("cells") is None:
+        raise UserError(
+            "the workers are gone, and cells are left: the same command goes on with them"
+        )
 
 
 def n_jobs(config: DictConfig) -> int:
@@ -94,10 +142,3 @@ def n_jobs(config: DictConfig) -> int:
     devices = config.trainer.devices
     processes = devices if isinstance(devices, int) and devices > 0 else 1
     return max(1, (os.cpu_count() or 1) // (config.threads * processes))
-
-
-def _returned(cell: Cell, link: Link) -> JobReturn:
-    # Failures are in the record, not raised: Hydra would skip the end of the sweep.
-    return JobReturn(
-        overrides=cell.overrides, status=JobStatus.COMPLETED, _return_value=link["status"]
-    )
