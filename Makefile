@@ -17,8 +17,8 @@ EXPERIMENTS ?= heads_param_count position_formula padding_outputs word_order tok
   beam_size attention_algebra dot_product_powers fast_weights \
   position_formula_2 search_reference who_sees_whom embedding_algebra decoding_ends
 
-.PHONY: help setup ablate multi30k experiments ledger calibrate test test-slow lint type format \
-  bench bench-peers bench-growth clean
+.PHONY: help setup ablate multi30k experiments ledger calibrate test test-slow test-cluster \
+  lint type format bench bench-peers bench-growth clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ test: $(READY) ## all fast tests
 
 test-slow: $(READY) ## the long tests
 	$(BIN)/pytest -m slow --timeout 1800
+
+test-cluster: $(READY) ## workers that are killed, and the engines that are installed (half an hour)
+	$(BIN)/pytest -m slow --timeout 1800 -rs tests/cluster
 
 lint: $(READY) ## style, types, spelling
 	$(BIN)/ruff check .

@@ -84,6 +84,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
         self.keys: dict[str, _Key] = {}
+        self.takes_overrides = False
 
     def add_key(
         self, name: str, help: str, kind: Kind = TEXT, default: Any = None, required: bool = False
@@ -103,18 +104,28 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UserError: an argument is unknown or missing, or its value is not allowed.
         """
-        pairs = [word for word in words if KEY.match(word)]
-        found, extra = self.parse_known_args([word for word in words if word not in pairs])
+        own, overrides = self._split(words)
+        pairs = [word for word in own if KEY.match(word)]
+        found, extra = self.parse_known_args([word for word in own if word not in pairs])
         if extra := [*getattr(found, "rest", []), *extra]:
             raise UserError(unknown("argument", extra[0], map(_shown, self.keys)))
         for name, key in self.keys.items():
             setattr(found, name.rstrip("."), {} if name.endswith(".") else key.default)
+        found.overrides = overrides
         for pair in pairs:
             self._set(found, *pair.split("=", 1))
         for name, key in self.keys.items():
             if key.required and getattr(found, name) is None:
                 raise UserError(f"{name}= is missing: {key.help}")
         return found
+
+    def _split(self, words: list[str]) -> tuple[list[str], list[str]]:
+        """Words for this command, and overrides of the config."""
+        if not self.takes_overrides:
+            return words, []
+        ours = [w.startswith("-") or w.partition("=")[0] in self.keys for w in words]
+        pairs = [*zip(words, ours, strict=True)]
+        return [w for w, own in pairs if own], [w for w, own in pairs if not own]
 
     def _set(self, found: argparse.Namespace, name: str, text: str) -> None:
         group, dot, rest = name.partition(".")

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -38,8 +40,19 @@ def train() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
     # argparse refuses overrides on both sides of a flag, which is how people type -m
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))
-    try:
+    with explained():
         job()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what Hydra says of a config into sentences.
+
+    Raises:
+        UserError: the config cannot be composed.
+    """
+    try:
+        yield
     except (hydra.errors.HydraException, OmegaConfBaseException) as error:
         raise UserError(explain(error)) from None
     except UserError:

@@ -183,6 +183,7 @@ class Config:
     search: Component = MISSING  # for testing alone
     test_splits: list[str] = field(default_factory=lambda: ["test"])
     trainer: Component = MISSING
+    engine: Component = MISSING  # where the workers of a sweep run
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     # validations without a better nll before stopping; null: never
     patience: Annotated[int | None, Range(1)] = None

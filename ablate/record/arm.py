@@ -17,6 +17,7 @@ NOT_A_LEVEL = (
         "n_jobs",
         "fresh",
         "logger",
+        "engine",
         "paths",
         "study",
         "trust",

@@ -26,16 +26,8 @@ from ablate.config.construct import construct
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
 OUTSIDE = (
-    "name",
-    "contest",
-    "n_jobs",
-    "without",
-    "fresh",
-    "logger",
-    "study",
-    "paths",
-    "trust",
-    "data",
+    *("name", "contest", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust"),
+    *("data", "engine"),
 )
 OUTSIDE_OF = {
     "budget": ("seeds", "short"),
@@ -125,7 +117,7 @@ def _target_modules(tree: Any) -> Iterator[str]:
         if module and not _is_library(module):
             yield module
         for key, value in tree.items():
-            if key not in ("logger", "study"):
+            if key not in ("logger", "study", "engine"):
                 yield from _target_modules(value)
     elif isinstance(tree, list):
         for value in tree:

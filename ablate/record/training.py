@@ -200,10 +200,20 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "system": platform.system(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "commit": _commit(),
         "packages": packages(),
     }
+
+
+@functools.cache
+def processor() -> str:
+    """Name of the processor, as the system tells it."""
+    told = Path("/proc/cpuinfo")  # only Linux has it
+    lines = told.read_text().splitlines() if told.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
 
 
 @functools.cache

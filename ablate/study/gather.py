@@ -134,7 +134,7 @@ def _statistics(link: dict[str, Any]) -> dict[str, Rows]:
         return {}
     _check(Path(link["evaluation"]), link["identity"])
     paths = sorted(Path(link["evaluation"]).glob(f"*{STATISTICS}"))
-    found = {path.name.removesuffix(STATISTICS): _rows(path) for path in paths}
+    found = {path.name.removesuffix(STATISTICS): read_rows(path) for path in paths}
     return {split: rows for split, rows in found.items() if rows is not None}
 
 
@@ -148,7 +148,7 @@ def _groups(link: dict[str, Any]) -> dict[str, Groups]:
     return found
 
 
-def _rows(path: Path) -> Rows | None:
+def read_rows(path: Path) -> Rows | None:
     """BLEU statistics of every sentence; None of a task that translates nothing."""
     with np.load(path, allow_pickle=False) as arrays:
         return arrays["bleu"] if "bleu" in arrays.files else None

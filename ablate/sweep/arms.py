@@ -75,8 +75,8 @@ def check_twice(cells: list[Cell]) -> None:
     """Raise UserError for two cells that a study cannot tell apart, or are the same without one."""
     first: dict[str, Cell] = {}
     for cell in cells:
-        alike = sorted(cell.overrides) if cell.config.study is None else cell.levels
-        key = json.dumps([alike, cell.config.seed], default=str)
+        alike = sorted(cell.overrides) if cell.arm.study is None else cell.levels
+        key = json.dumps([alike, cell.seed], default=str)
         if key in first:
             raise UserError(
                 f"cells {first[key].number} and {cell.number} are one arm with one seed "
@@ -143,17 +143,23 @@ def _check_fixed(arms: list[Cell], study: dict[str, Any]) -> None:
 
 
 def _check_training(arms: list[Cell], data: dict[int, TextData]) -> None:
-    """Two arms that differ only in what two steps can show must differ after them."""
-    prints: dict[int, str] = {}
-    for one, other in itertools.combinations(arms, 2):
-        if not all(_seen(f) for f in one.levels if one.levels[f] != other.levels[f]):
-            continue
-        for arm in (one, other):
-            if arm.number not in prints:
-                prints[arm.number] = trained_a_little(arm.task_config(), data[arm.number])
-        if prints[one.number] == prints[other.number]:
+    """Arms that differ only in what two steps can show must differ after them."""
+    alike: dict[str, list[Cell]] = {}
+    for arm in arms:
+        unseen = {factor: level for factor, level in arm.levels.items() if not _seen(factor)}
+        alike.setdefault(json.dumps(unseen, default=str), []).append(arm)
+    for comparable in alike.values():
+        if len(comparable) > 1:
+            _check_different(comparable, data)
+
+
+def _check_different(arms: list[Cell], data: dict[int, TextData]) -> None:
+    found: dict[str, Cell] = {}
+    for arm in arms:
+        one = found.setdefault(trained_a_little(arm.task_config(), data[arm.number]), arm)
+        if one is not arm:
             raise UserError(
-                f"the arms {one.label} and {other.label} are the same after {STEPS} training "
+                f"the arms {one.label} and {arm.label} are the same after {STEPS} training "
                 "steps; say study.expect=identical if that is meant"
             )
 

@@ -30,6 +30,19 @@ def begin(config: DictConfig) -> None:
     Raises:
         UserError: no rule could decide the study, or its launcher cannot run it.
     """
+    study = checked(config)
+    about = regime(config)
+    with entering(config, about) if _deals(config) else nullcontext(True) as new:
+        if new:
+            _write_down(config, study, about)
+
+
+def checked(config: DictConfig) -> dict[str, Any] | None:
+    """Return the study of a sweep as plain data, with its precision settled.
+
+    Raises:
+        UserError: no rule could decide the study, or its launcher cannot run it.
+    """
     check_name("name", config.name)
     for key in AT_LEAST_ONE:
         given = OmegaConf.select(config, key)
@@ -38,13 +51,10 @@ def begin(config: DictConfig) -> None:
     study = None if config.study is None else plain_study(config)
     _check_launcher(config, study)
     settle(config)
-    about = regime(config)
     if study is not None:
         check_study(study)
         check_looks(study)
-    with entering(config, about) if _deals(config) else nullcontext(True) as new:
-        if new:
-            _write_down(config, study, about)
+    return study
 
 
 def _write_down(config: DictConfig, study: dict[str, Any] | None, about: dict[str, Any]) -> None:

@@ -29,15 +29,27 @@ OPTIONAL = ("loses", "plan_for", "reading", "measures", "control_measures")
 
 @dataclass(frozen=True)
 class Cell:
-    """`overrides` are those of this job alone; `config` holds Hydra's node too.
+    """`overrides` are those of this job alone; `label` names what not all of them share.
 
-    `label` names what this cell does not share with all others.
+    `arm` is the config of the first cell of its arm, with Hydra's node: a sweep holds one config
+    per arm, however many seeds it has.
     """
 
     number: int
     label: str
     overrides: tuple[str, ...]
-    config: DictConfig
+    arm: DictConfig
+    first: bool = True  # of its arm
+
+    @property
+    def config(self) -> DictConfig:
+        """Its own config, made anew whenever it is asked for; it holds Hydra's node too."""
+        return self.arm if self.first else _reseeded(self.arm, self.overrides, self.number)
+
+    @property
+    def seed(self) -> int:
+        """The replicate that it is of."""
+        return int(self.arm.seed if self.first else _seed(self.overrides).removeprefix("seed="))
 
     def task_config(self) -> DictConfig:
         """The config without Hydra's node, as a run sees it."""
@@ -47,10 +59,10 @@ class Cell:
             del config["hydra"]
         return config
 
-    @property
+    @cached_property
     def levels(self) -> dict[str, Any]:
         """Level of each factor of the study."""
-        return levels(self.config, self.config.hydra)
+        return levels(self.arm, self.arm.hydra)
 
     @property
     def argv(self) -> list[str]:
@@ -58,10 +70,10 @@ class Cell:
 
         The precision is said again, for they must not settle `auto` anew.
         """
-        sources = self.config.hydra.runtime.config_sources
+        sources = self.arm.hydra.runtime.config_sources
         folders = [s.path for s in sources if s.provider == "command-line" and s.schema == "file"]
         flags = [argument for folder in folders for argument in ("--config-dir", folder)]
-        precision = json.dumps(self.config.trainer.precision)
+        precision = json.dumps(self.arm.trainer.precision)
         return [*flags, *self.overrides, f"trainer.precision={precision}"]
 
     @cached_property
@@ -89,16 +101,16 @@ def compose(
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
     for number, overrides in zip(numbers, map(tuple, job_overrides), strict=False):
         arm = without_seed(overrides)
+        label = " ".join(o for o in overrides if o not in shared) or "the only cell"
         if arm in arms and len(arm) + 1 == len(overrides) == len(arms[arm].overrides):
-            composed = _reseeded(arms[arm], overrides)
-        else:
-            composed = context.config_loader.load_sweep_config(config, list(overrides))
-            settle(composed)
+            cells.append(Cell(number, label, overrides, arms[arm].arm, first=False))
+            continue
+        composed = context.config_loader.load_sweep_config(config, list(overrides))
+        settle(composed)
         with open_dict(composed):
             composed.hydra.sweep.dir = str(sweep)  # its time is the sweep's
             composed.hydra.job.id = str(number)
             composed.hydra.job.num = number
-        label = " ".join(o for o in overrides if o not in shared) or "the only cell"
         cells.append(Cell(number, label, overrides, composed))
         arms.setdefault(arm, cells[-1])
     return cells
@@ -109,11 +121,19 @@ def without_seed(overrides: Overrides) -> Overrides:
     return tuple(o for o in overrides if not SEED.fullmatch(o))
 
 
-def _reseeded(cell: Cell, overrides: Overrides) -> DictConfig:
-    """The config of a cell that differs from another in its seed alone."""
-    (old,), (new,) = ([o for o in x if SEED.fullmatch(o)] for x in (cell.overrides, overrides))
-    config = copy.deepcopy(cell.config)
-    with read_write(config):
+def _seed(overrides: Iterable[str]) -> str:
+    """The one override that says the seed."""
+    (found,) = (o for o in overrides if SEED.fullmatch(o))
+    return found
+
+
+def _reseeded(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
+    """The config of a cell that differs from another in its number and seed alone."""
+    old, new = _seed(arm.hydra.overrides.task), _seed(overrides)
+    config = copy.deepcopy(arm)
+    with read_write(config), open_dict(config):
+        config.hydra.job.id = str(number)
+        config.hydra.job.num = number
         config.seed = int(new.removeprefix("seed="))
         node = config.hydra
         node.overrides.task = [new if o == old else o for o in node.overrides.task]

@@ -59,7 +59,7 @@ class Deal:
         return link_path(self._sweep, cell.number).exists()
 
     def _hold(self, cell: Cell) -> bool:
-        lock = take(Path(cell.config.paths.results) / "locks" / f"{cell.training}.lock")
+        lock = take(Path(cell.arm.paths.results) / "locks" / f"{cell.training}.lock")
         if lock is None:
             return False
         if self._is_done(cell):  # by whom it was held a moment ago

@@ -1,29 +1,34 @@
 """Run the cells of a sweep: check them all, then one clean process each, `n_jobs` at a time."""
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from ablate.record.links import link_path
-from ablate.record.sealed import read_sealed
+from ablate.config.construct import construct
+from ablate.engine.base import Engine, elsewhere
+from ablate.errors import UserError
 from ablate.study.gather import SCREENING
 from ablate.study.tuned import screening_seeds
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
 from ablate.sweep.pool import Pool
-from ablate.sweep.share import alone, expect, once
+from ablate.sweep.share import alone, expect, once, state_of
 from ablate.sweep.stage import Stages
 from ablate.sweep.stages import going_on, in_turn, stages
-from ablate.sweep.tuning import WIDENINGS, screening_jobs, tuned_jobs, wider_jobs
+from ablate.sweep.tuning import WIDENINGS, replicate, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.view import View
 from ablate.sweep.without import leave_out
+
+if TYPE_CHECKING:
+    from ablate.sweep.preflight import Checked
 
 PRELOADED = "ablate.sweep.preloaded"  # by name, as this process can do without
 
@@ -34,27 +39,87 @@ def launch(
     job_overrides: Sequence[Sequence[str]],
     first: int,
 ) -> list[JobReturn]:
-    """Run every cell and return in the order of the jobs; a failed run fails alone.
+    """Have every cell run, by the workers of the engine; a failed run fails alone.
 
-    Where the study tunes a nuisance, the runs that decide its values come first; a grid is widened
-    where its edge is the best. Where it has planned looks, a stage waits for the one before; arms
-    that nothing needs any more do not run. Other workers of the sweep may run some of the cells, or
-    all of them.
+    Other workers of the sweep may run some of the cells, or all of them.
+
+    Raises:
+        UserError: the workers of the engine are gone, and the sweep has not ended.
+        SystemExit: this worker may not wait for what others hold.
+    """
+    engine: Engine = construct(config.engine)
+    Console(stderr=True).print(f"{config.name}: checking {len(job_overrides)} cells")
+    pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
+    if engine.works_here:
+        pool.prepare()
+    planned = plan(context, config, job_overrides, first)
+
+    def here() -> None:
+        _work(context, config, planned, pool, stay=engine.stay)
+
+    sweep = Path(config.hydra.sweep.dir)
+    engine.work(here, elsewhere(sys.argv[1:], sweep), sweep)
+    _check_end(config)
+    # Failures are in the record, not raised: Hydra would skip the end of the sweep.
+    return [JobReturn(overrides=c.overrides, status=JobStatus.COMPLETED) for c in planned.cells]
+
+
+class Planned(NamedTuple):
+    """The cells of the verdict and those that tune a nuisance, composed and sound."""
+
+    cells: list[Cell]
+    screening: list[Cell]
+    study: dict[str, Any] | None
+    checked: "Checked"
+
+    @property
+    def tune(self) -> dict[str, Any] | None:
+        """The nuisance that every replicate of an arm chooses."""
+        return self.study["tune"] if self.study else None
+
+
+def plan(
+    context: HydraContext,
+    config: DictConfig,
+    job_overrides: Sequence[Sequence[str]],
+    first: int,
+) -> Planned:
+    """Compose and check all cells of a sweep.
+
+    Raises:
+        UserError: what is wrong with one of them, or with all together.
     """
     study = plain_study(config) if config.study is not None else None
-    pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
-    Console(stderr=True).print(f"{config.name}: checking {len(job_overrides)} cells")
-    tune = study["tune"] if study else None
-    cells, screening, data = _checked(context, config, job_overrides, first, tune)
-    with View(config.name, len(cells) + len(screening), pool.size) as view, pool:
-        runs = Stages(context, pool, view, data)
-        worker = Worker(context, config, view, runs, tune, cells, screening)
+    sweep = Path(config.hydra.sweep.dir)
+    without: Any = OmegaConf.to_container(config.without, resolve=True)
+    cells = leave_out(compose(context, config, job_overrides, count(first), sweep), without)
+    if study and study.get("match"):
+        from ablate.sweep.matching import matched_jobs  # torch
+
+        numbers = [cell.number for cell in cells]
+        jobs = matched_jobs(cells, study["match"])
+        cells = compose(context, config, jobs, numbers, sweep)
+    jobs = screening_jobs(cells, study["tune"]) if study and study["tune"] else []
+    after = count(first + len(job_overrides))
+    screening = compose(context, config, jobs, after, sweep / SCREENING)
+    from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
+
+    return Planned(cells, screening, study, preflight(cells, screening))
+
+
+def _work(
+    context: HydraContext, config: DictConfig, planned: Planned, pool: Pool, *, stay: bool
+) -> None:
+    """Run cells as one worker, stage after stage, until all of them are done."""
+    cells, tune = planned.cells, planned.tune
+    with View(config.name, len(cells) + len(planned.screening), pool.size) as view, pool:
+        runs = Stages(context, pool, view, planned.checked.data, stay=stay)
+        worker = Worker(context, config, view, runs, planned)
         each = 1 + len(tune["values"]) if tune else 1
-        waves = stages(cells, study)
+        waves = stages(cells, planned.study)
         ran = in_turn(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
     with alone(config):
         expect(config, len(ran))
-    return [_returned(cell, worker.sweep) for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -65,9 +130,7 @@ class Worker:
     config: DictConfig
     view: View
     stages: Stages
-    tune: dict[str, Any] | None
-    cells: Sequence[Cell]
-    screening: Sequence[Cell]
+    planned: Planned
 
     @property
     def sweep(self) -> Path:
@@ -76,7 +139,8 @@ class Worker:
 
     def run(self, number: int, cells: Sequence[Cell]) -> None:
         """Have the cells of a stage done; what chooses a nuisance for them comes first."""
-        wanted = self._tuned(number, cells, self.tune) if self.tune else cells
+        tune = self.planned.tune
+        wanted = self._tuned(number, cells, tune) if tune else cells
         self.stages.run(self.config, wanted, self.sweep)
 
     def look(self, number: int) -> list[dict[str, Any]]:
@@ -90,9 +154,10 @@ class Worker:
         folder = self.sweep / SCREENING
         path = folder / f"chosen-{number}.json"
         again = not path.exists()
-        seeds = screening_seeds((cell.config.seed for cell in self.cells), tune)
-        asked = [(cell.levels, seeds[cell.config.seed]) for cell in cells]
-        wanted = [one for one in self.screening if (one.levels, one.config.seed) in asked]
+        seeds = screening_seeds((cell.seed for cell in self.planned.cells), tune)
+        asked = {replicate(cell.levels, seeds[cell.seed]) for cell in cells}
+        every = self.planned.screening
+        wanted = [one for one in every if replicate(one.levels, one.seed) in asked]
         links = self.stages.run(self.config, wanted, folder, again=again)
         for turn in range(WIDENINGS):
             wider = self._wider(turn, wider_jobs(cells, links, tune, seeds))
@@ -103,39 +168,21 @@ class Worker:
 
     def _wider(self, turn: int, jobs: dict[int, Overrides]) -> list[Cell]:
         """The screening cells of a turn, with the same numbers in every worker."""
-        first, last = self.screening[0].number, self.screening[-1].number
+        screening = self.planned.screening
+        first, last = screening[0].number, screening[-1].number
         numbers = [last + 1 + turn * first + number for number in jobs]
         self.view.expect(len(jobs))
         folder = self.sweep / SCREENING
         return compose(self.context, self.config, [*jobs.values()], numbers, folder)
 
 
-def _checked(
-    context: HydraContext,
-    config: DictConfig,
-    job_overrides: Sequence[Sequence[str]],
-    first: int,
-    tune: dict[str, Any] | None,
-) -> tuple[list[Cell], list[Cell], dict[str, str]]:
-    """The cells of the verdict and those that tune a nuisance, composed and sound.
-
-    With them, the fingerprints of their data (`ablate.sweep.preflight`).
-    """
-    sweep = Path(config.hydra.sweep.dir)
-    without: Any = OmegaConf.to_container(config.without, resolve=True)
-    cells = leave_out(compose(context, config, job_overrides, count(first), sweep), without)
-    match = plain_study(config).get("match") if config.study is not None else None
-    if match:
-        from ablate.sweep.matching import matched_jobs  # torch
-
-        numbers = [cell.number for cell in cells]
-        cells = compose(context, config, matched_jobs(cells, match), numbers, sweep)
-    jobs = screening_jobs(cells, tune) if tune else []
-    after = count(first + len(job_overrides))
-    screening = compose(context, config, jobs, after, sweep / SCREENING)
-    from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
-
-    return cells, screening, preflight(cells, screening)
+def _check_end(config: DictConfig) -> None:
+    """Raise UserError where workers that ran elsewhere have left cells."""
+    state = state_of(Path(config.hydra.sweep.dir)) or {}
+    if state.get("cells") is None:
+        raise UserError(
+            "the workers are gone, and cells are left: the same command goes on with them"
+        )
 
 
 def n_jobs(config: DictConfig) -> int:
@@ -147,10 +194,3 @@ def n_jobs(config: DictConfig) -> int:
     devices = config.trainer.devices
     processes = devices if isinstance(devices, int) and devices > 0 else 1
     return max(1, (os.cpu_count() or 1) // (config.threads * processes))
-
-
-def _returned(cell: Cell, sweep: Path) -> JobReturn:
-    # Failures are in the record, not raised: Hydra would skip the end of the sweep.
-    path = link_path(sweep, cell.number)
-    status = read_sealed(path)["status"] if path.exists() else "not needed"
-    return JobReturn(overrides=cell.overrides, status=JobStatus.COMPLETED, _return_value=status)

@@ -48,10 +48,10 @@ def _measure(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
     """The cell of the same seed that a cell is matched to."""
     wanted = cell.levels | match["to"]
     for other in cells:
-        if other.levels == wanted and other.config.seed == cell.config.seed:
+        if other.levels == wanted and other.seed == cell.seed:
             return other
     said = ", ".join(f"{key}={level}" for key, level in wanted.items())
-    raise UserError(f"study.match.to: no cell has {said} with seed {cell.config.seed}")
+    raise UserError(f"study.match.to: no cell has {said} with seed {cell.seed}")
 
 
 def _solved(cell: Cell, measure: Cell, match: Match) -> Overrides:

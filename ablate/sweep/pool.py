@@ -36,23 +36,26 @@ class Pool:
         os.environ["TOKENIZERS_PARALLELISM"] = "0"
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([preloaded])
-        forkserver.ensure_running()
         self._running: dict[int, tuple[ForkServerProcess, Cell]] = {}
 
+    def prepare(self) -> None:
+        """Start the server, which imports for seconds, while this process does something else."""
+        forkserver.ensure_running()
+
     def run(
-        self, deal: Deal, context: HydraContext, started: Callable[[str], None]
+        self, deal: Deal, context: HydraContext, started: Callable[[str], None], *, stay: bool
     ) -> Iterator[tuple[Cell, int | None]]:
         """Yield each cell as it ends, with the exit status of its process.
 
-        The status of what another worker has done is None. What others hold is watched to the end,
-        so that nothing is lost with them.
+        The status of what another worker has done is None. Who is to `stay` watches over what
+        others hold, so that nothing is lost with them.
         """
         while True:
             while len(self._running) < self.size and (cell := deal.take()):
                 self._start(cell, context)
                 started(cell.label)
             yield from ((cell, None) for cell in deal.done_elsewhere())
-            if not self._running and not deal.open:
+            if not self._running and not (stay and deal.open):
                 return
             seconds = POLL_SECONDS if deal.open else None
             ended = multiprocessing.connection.wait(list(self._running), seconds)
@@ -63,7 +66,7 @@ class Pool:
                 deal.release(cell)
 
     def _start(self, cell: Cell, context: HydraContext) -> None:
-        sweep = Path(cell.config.hydra.sweep.dir)
+        sweep = Path(cell.arm.hydra.sweep.dir)
         log = sweep / "logs" / f"{cell.number:04d}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         arguments = (context, cell, cell.argv, str(log.resolve()))

@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -31,12 +32,18 @@ from ablate.train.run import (
 STATES_WHILE_TRAINING = 3
 
 
-def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> dict[str, str]:
+class Checked(NamedTuple):
+    """What was found on the way: fingerprints of the data, by `corpus`, and bytes to be written."""
+
+    data: dict[str, str]
+    needed: int
+
+
+def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     """Check and build every arm on the meta device, prepare its data, and see to the space.
 
     `cells` are those of the verdict, which must form its study; `screening` those that tune it.
-    Cells that differ in their seed alone stand or fall together. Returns the fingerprints of
-    the data, by `corpus`.
+    Cells that differ in their seed alone stand or fall together.
 
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
@@ -73,8 +80,9 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> dict[str, st
         corpora = {arm.number: data[corpus(arm.task_config())] for arm in arms}
         check_arms(arms, plain_study(cells[0].config), corpora, models)
     if cells:
-        _see_to_space(cells[0].task_config(), needed, max(map(_kept_bytes, built.values())))
-    return {text: found.fingerprint for text, found in data.items()}
+        needed += _while_training(cells[0].task_config(), max(map(_kept_bytes, built.values())))
+        _see_to_space(Path(cells[0].config.paths.results), needed)
+    return Checked({text: found.fingerprint for text, found in data.items()}, needed)
 
 
 def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
@@ -102,10 +110,13 @@ def _kept_bytes(model: Model) -> int:
     return sum(p.numel() * p.element_size() for p in model.parameters())
 
 
-def _see_to_space(config: DictConfig, kept: int, largest: int) -> None:
-    results = Path(config.paths.results)
+def _while_training(config: DictConfig, largest: int) -> int:
+    """Bytes that a run needs beside its weights until it has ended."""
+    return largest * int(STATES_WHILE_TRAINING + config.checkpoint.average)
+
+
+def _see_to_space(results: Path, needed: int) -> None:
     results.mkdir(parents=True, exist_ok=True)
-    needed = kept + largest * (STATES_WHILE_TRAINING + config.checkpoint.average)
     free = shutil.disk_usage(results).free
     if needed > free:
         raise UserError(

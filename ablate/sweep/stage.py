@@ -5,6 +5,7 @@ cell of it is done, whoever has done it.
 """
 
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,19 @@ class Stages:
     """
 
     def __init__(
-        self, context: HydraContext, pool: Pool, view: View, data: Mapping[str, str]
+        self,
+        context: HydraContext,
+        pool: Pool,
+        view: View,
+        data: Mapping[str, str],
+        *,
+        stay: bool,
     ) -> None:
         self._context = context
         self._pool = pool
         self._view = view
         self._data = data
+        self._stay = stay
 
     def run(
         self, config: DictConfig, cells: Sequence[Cell], sweep: Path, *, again: bool = True
@@ -47,6 +55,9 @@ class Stages:
 
         What failed before this worker came is tried `again`. `sweep` is the folder of the links,
         `config` that of the sweep.
+
+        Raises:
+            SystemExit: others hold what is left, and this worker is not to stay.
         """
         self._forget(config, cells, sweep, again=again)
         while True:
@@ -57,7 +68,9 @@ class Stages:
                 continue
 
     def _work(self, cells: Sequence[Cell], sweep: Path) -> None:
-        for cell, status in self._pool.run(Deal(cells, sweep), self._context, self._view.started):
+        deal = Deal(cells, sweep)
+        ends = self._pool.run(deal, self._context, self._view.started, stay=self._stay)
+        for cell, status in ends:
             path = link_path(sweep, cell.number)
             if status in INTERRUPTED and not path.exists():
                 self._view.interrupted(cell.label)
@@ -65,6 +78,9 @@ class Stages:
             if status is not None and not path.exists():
                 _note_crash(sweep, cell, status)
             self._view.finished(cell.label, _found(sweep, cell), here=status is not None)
+        if deal.open:
+            print(f"Other workers hold the last {deal.open} cells, and end the sweep.")
+            sys.exit(0)
 
     def _forget(
         self, config: DictConfig, cells: Sequence[Cell], sweep: Path, *, again: bool

@@ -17,11 +17,11 @@ Levels = dict[str, Any]
 def stages(cells: Sequence[Cell], study: dict[str, Any] | None) -> list[list[Cell]]:
     """Cells by the look that waits for them: of each arm the first seeds, then the next ones."""
     ends = planned_looks(study) if study else [0]
-    seeds = sorted({cell.config.seed for cell in cells})
+    seeds = sorted({cell.seed for cell in cells})
     place = {seed: sum(number >= end for end in ends[:-1]) for number, seed in enumerate(seeds)}
     found: list[list[Cell]] = [[] for _ in ends]
     for cell in cells:
-        found[place[cell.config.seed]].append(cell)
+        found[place[cell.seed]].append(cell)
     return [stage for stage in found if stage]
 
 

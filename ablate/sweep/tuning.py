@@ -5,6 +5,7 @@ the interval over replicates knows that another choice was possible. Where an ar
 all of its replicates, identical arms differ in 10 to 18 % of sweeps, not 5 (docs/statistics.md).
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from ablate.study.tuned import ordered, screening_seeds
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
 Levels = dict[str, Any]
+Link = dict[str, Any]
 WIDENINGS = 2  # at most, of the grid of a replicate whose choice is at its edge
 DIGITS = 3  # of a value that widens it
 
@@ -29,7 +31,7 @@ def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Override
     Raises:
         UserError: a seed of the verdict is to be used for the choice as well.
     """
-    seeds = screening_seeds((cell.config.seed for cell in cells), tune)
+    seeds = screening_seeds((cell.seed for cell in cells), tune)
     shared = seeds.keys() & {*seeds.values()}
     if shared:
         raise UserError(
@@ -43,14 +45,14 @@ def _job(cell: Cell, tune: dict[str, Any], chosen: Any, seeds: dict[int, int]) -
     """Overrides of the run that tries a value for a cell."""
     short = OmegaConf.select(cell.config, "budget.short")
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
-    seed = f"seed={seeds[cell.config.seed]}"
+    seed = f"seed={seeds[cell.seed]}"
     arm = without_seed(cell.overrides)
     return (*arm, f"{tune['key']}={chosen}", seed, "test_splits=[]", *budget)
 
 
 def wider_jobs(
     cells: Sequence[Cell],
-    links: Sequence[dict[str, Any]],
+    links: Sequence[Link],
     tune: dict[str, Any],
     seeds: dict[int, int],
 ) -> dict[int, Overrides]:
@@ -60,11 +62,12 @@ def wider_jobs(
     replicate. The grid goes on by the ratio of its last two values; one of words, or with a 0, ends
     as it is.
     """
+    tried = _by_replicate(links)
     jobs = {}
     for cell in cells:
-        seed = seeds[cell.config.seed]
-        best = choose(links, tune, cell.levels, seed)
-        after = _beyond(best, [x["tuned"]["value"] for x in _own(links, cell.levels, seed)])
+        own = tried.get(replicate(cell.levels, seeds[cell.seed]), [])
+        best = choose(own, tune, cell)
+        after = _beyond(best, [link["tuned"]["value"] for link in own])
         if after is not None:
             jobs[cell.number] = _job(cell, tune, after, seeds)
     return jobs
@@ -81,17 +84,24 @@ def _beyond(best: Any, values: Sequence[Any]) -> float | None:
     return float(f"{best * best / neighbours[best]:.{DIGITS}g}")
 
 
-def _own(links: Sequence[dict[str, Any]], levels: Levels, seed: int) -> list[dict[str, Any]]:
-    return [link for link in links if link["levels"] == levels and link["seed"] == seed]
+def replicate(levels: Levels, seed: int) -> str:
+    """Name an arm and a seed."""
+    return json.dumps([levels, seed], sort_keys=True, default=str)
 
 
-def choose(links: Sequence[dict[str, Any]], tune: dict[str, Any], levels: Levels, seed: int) -> Any:
-    """The value with the best metric over the screening runs of an arm with this seed.
+def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:
+    found: dict[str, list[Link]] = {}
+    for link in links:
+        found.setdefault(replicate(link["levels"], link["seed"]), []).append(link)
+    return found
+
+
+def choose(own: Sequence[Link], tune: dict[str, Any], cell: Cell) -> Any:
+    """The value with the best metric over the screening runs of a cell.
 
     Raises:
         UserError: none of them has a result.
     """
-    own = _own(links, levels, seed)
     found = {
         link["tuned"]["value"]: value(link, tune["metric"])
         for link in own
@@ -99,22 +109,23 @@ def choose(links: Sequence[dict[str, Any]], tune: dict[str, Any], levels: Levels
     }
     if not found:
         errors = [link["error"] for link in own if "error" in link]
-        raise UserError(f"study.tune: every run of {levels} with seed {seed} failed: {errors[:1]}")
+        raise UserError(f"study.tune: every screening run of {cell.label} failed: {errors[:1]}")
     best = max if tune["better"] == "higher" else min
     return best(found, key=lambda chosen: found[chosen])
 
 
 def tuned_jobs(
-    cells: Sequence[Cell],
-    links: Sequence[dict[str, Any]],
-    tune: dict[str, Any],
-    seeds: dict[int, int],
+    cells: Sequence[Cell], links: Sequence[Link], tune: dict[str, Any], seeds: dict[int, int]
 ) -> list[Overrides]:
     """Overrides of the cells of the verdict, each with the value chosen for its arm and seed.
 
     `seeds` holds the screening seed of every replicate.
     """
-    chosen = [choose(links, tune, cell.levels, seeds[cell.config.seed]) for cell in cells]
+    tried = _by_replicate(links)
+    chosen = [
+        choose(tried.get(replicate(cell.levels, seeds[cell.seed]), []), tune, cell)
+        for cell in cells
+    ]
     return [
         (*cell.overrides, f"{tune['key']}={one}") for cell, one in zip(cells, chosen, strict=True)
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hydra._internal.core_plugins import basic_sweeper
 from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from hydra_plugins.ablate_launcher import launcher
 
@@ -24,6 +25,13 @@ ConfigStore.instance().store(group="hydra/sweeper", name="ablate", node=AblateSw
 
 class AblateSweeper(basic_sweeper.BasicSweeper):
     """Every combination of the swept values, one job each."""
+
+    def jobs(self, arguments: Sequence[str]) -> list[list[str]]:
+        """Overrides of every job, of the config and of the command line."""
+        assert self.hydra_context is not None
+        parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
+        given = parser.parse_overrides([*self._parse_config(), *arguments])
+        return [list(job) for batch in self.split_arguments(given, None) for job in batch]
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
         """Leave it to our launcher, which composes an arm once; Hydra composes every seed of it."""

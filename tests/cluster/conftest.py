@@ -13,17 +13,29 @@ ROOT = Path(__file__).resolve().parents[2]
 STUDY = ("+experiment=preln_vs_postln", "study.tune=null", "seed=range(3)", "n_jobs=1", "-m")
 
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
 @pytest.fixture
-def start(small, tmp_path):
-    """Start a worker of the study on a results folder of this name, in a group of its own."""
+def line(small, tmp_path):
+    """The command line of a worker of the study on a results folder of this name."""
+
+    def made(results, *overrides):
+        words = [*small, f"paths.results={tmp_path / results}", "trainer.log_every_n_steps=1"]
+        return [sys.executable, "-m", "ablate", *words, "budget.steps=40", *overrides, *STUDY]
+
+    return made
+
+
+@pytest.fixture
+def start(line, tmp_path):
+    """Start a worker in a group of its own."""
 
     def started(results, *overrides):
-        words = [*small, f"paths.results={tmp_path / results}", "trainer.log_every_n_steps=1"]
-        command = [sys.executable, "-m", "ablate", *words, "budget.steps=40", *overrides, *STUDY]
         return subprocess.Popen(
-            command,
+            line(results, *overrides),
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            env=ENVIRONMENT,
             start_new_session=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -17,7 +17,7 @@ def cell(small, compose):
 
 
 def test_a_sound_cell_passes(cell):
-    assert len(preflight.preflight([cell()])) == 1
+    assert len(preflight.preflight([cell()]).data) == 1
 
 
 def test_a_full_disk_is_seen_before_work(cell, monkeypatch):

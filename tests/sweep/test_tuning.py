@@ -93,11 +93,11 @@ def test_of_two_budgets_a_rate_is_tried_at_the_short_one():
 
 def test_a_diverged_run_counts_against_its_value():
     links = [link("a", 1, 0.1, "diverged"), link("a", 2, 4.0)]
-    assert choose(links, TUNE, {"arm": "a"}, 8) == 2
-    assert choose(links, {**TUNE, "better": "higher"}, {"arm": "a"}, 8) == 1
+    assert choose(links, TUNE, cell("a", 1)) == 2
+    assert choose(links, {**TUNE, "better": "higher"}, cell("a", 1)) == 1
 
 
 def test_an_arm_without_any_result_ends_the_sweep():
     failed = {**link("a", 1, 1.0, "failed"), "error": "no space"}
-    with pytest.raises(UserError, match="every run of .*failed.*no space"):
-        choose([failed], TUNE, {"arm": "a"}, 8)
+    with pytest.raises(UserError, match="every screening run of a failed.*no space"):
+        choose([failed], TUNE, cell("a", 1))

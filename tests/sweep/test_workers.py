@@ -84,7 +84,7 @@ class Instead(Pool):
     def __init__(self, ends):
         self.ends = iter(ends)
 
-    def run(self, deal, context, started):
+    def run(self, deal, context, started, *, stay):
         while cell := deal.take():
             started(cell.label)
             yield cell, next(self.ends)(cell)
@@ -100,7 +100,7 @@ def stage(cells, tmp_path):
 
     def ran(*ends, again=True):
         with View("toy", 3, 1) as view:
-            stages = Stages(context, Instead(ends), view, {"text": "read"})
+            stages = Stages(context, Instead(ends), view, {"text": "read"}, stay=True)
             config = OmegaConf.create({"name": "toy", "paths": {"results": str(tmp_path)}})
             return stages.run(config, cells[:3], tmp_path, again=again), view
 

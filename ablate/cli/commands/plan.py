@@ -1,0 +1,57 @@
+"""Say what a sweep will cost and what it can show; start nothing.
+
+The same overrides as for the sweep itself, for instance
+  ablate plan +experiment=preln_vs_postln minutes=30
+compose and check all of its cells. Time and noise are those of earlier runs in paths.results on a
+machine like this one; results/registry.json, made anew by every plan, has them for every regime.
+"""
+
+import argparse
+
+from ablate.cli.parser import Kind, Parser, whole
+
+
+def _said(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError
+    return text == "true"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the time that there is; everything else is an override."""
+    parser.takes_overrides = True
+    parser.add_key("minutes", "solve for the seeds that end within so much wall time", whole(1))
+    truth = Kind("BOOL", "true or false", _said)
+    parser.add_key("sample", "time a few updates of each arm that nothing is known of", truth)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the plan.
+
+    Raises:
+        UserError: something in the sweep cannot work.
+    """
+    from pathlib import Path
+
+    from ablate.cli.train import explained
+    from ablate.plan.noise import regimes
+    from ablate.plan.plan import claims, make, priced
+    from ablate.plan.registry import rows
+    from ablate.plan.sample import time_arms
+    from ablate.plan.wording import solved, told
+    from ablate.record.files import write_json
+
+    with explained():
+        plan = make(arguments.overrides)
+    results = Path(plan.config.paths.results)
+    known = rows(results, plan.tuned)
+    plan = priced(plan, known)
+    if arguments.sample and plan.unknown:
+        time_arms(plan.unknown)
+        known = rows(results, plan.tuned)
+        plan = priced(plan, known)
+    write_json(results / "registry.json", regimes(known))
+    print(told(plan, claims(plan, known)))
+    if arguments.minutes and plan.seconds is not None:
+        fitting = plan.with_seeds(plan.within(arguments.minutes))
+        print(solved(fitting, arguments.minutes, claims(fitting, known)))

@@ -1,0 +1,46 @@
+"""Workers as jobs of a Slurm array, by submitit: queued, preempted and requeued by Slurm.
+
+Before the time limit of a job its runs save their state, and the job is queued again.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ablate.engine.base import Engine, Worker, needs
+
+
+class Submitit(Engine):
+    """`parameters` are those of submitit's AutoExecutor: timeout_min, cpus_per_task, ..."""
+
+    def __init__(self, *, workers: int, parameters: dict[str, Any], cluster: str | None) -> None:
+        needs("submitit", "submitit")
+        self.workers = workers
+        self.parameters = parameters
+        self.cluster = cluster
+
+    def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
+        """Wait for all jobs; one that died leaves the rest to the others."""
+        import submitit
+
+        executor = submitit.AutoExecutor(folder=folder / "jobs", cluster=self.cluster)
+        executor.update_parameters(**self.parameters)
+        with executor.batch():
+            jobs = [executor.submit(Job(elsewhere, os.getcwd())) for _ in range(self.workers)]
+        for job in jobs:
+            try:
+                job.result()
+            except Exception as error:  # of whatever ended it: each job is asked for itself
+                print(f"job {job.job_id} is lost: {str(error).splitlines()[-1]}", flush=True)
+
+
+class Job(Worker):
+    """A worker that submitit queues again when Slurm wants its place."""
+
+    def checkpoint(self) -> Any:
+        """End the runs of this job, and say what goes on in its place."""
+        import submitit
+
+        self.end()
+        return submitit.helpers.DelayedSubmission(Job(self.command, self.folder))

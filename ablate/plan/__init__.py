@@ -1,0 +1,1 @@
+"""What a sweep will cost and what it can show, said before it starts."""

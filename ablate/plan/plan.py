@@ -1,0 +1,216 @@
+"""A sweep, composed and checked like one that starts, with what is known of it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import hydra
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext, RunMode
+from omegaconf import DictConfig
+
+from ablate.config.construct import construct
+from ablate.config.schema import CONF
+from ablate.plan.cost import Cost, cost, wall
+from ablate.plan.noise import as_run, noise, statistics_of
+from ablate.plan.power import Levels, Sight, sights
+from ablate.plan.registry import Kin, Row
+from ablate.record.training import Record
+from ablate.study.evidence import Evidence
+from ablate.study.registration import digest
+from ablate.sweep.begin import checked
+from ablate.sweep.cell import Cell, plain_study, without_seed
+from ablate.sweep.launch import Planned, n_jobs, plan
+from ablate.sweep.preflight import corpus
+
+MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The cells of a sweep that differ in their seed alone.
+
+    `done` is None where the cells are not known yet, as a nuisance is chosen first. `asked` says
+    how a run is tested, None where it is not; `cost` is None where no run like it was timed.
+    """
+
+    cell: Cell
+    cells: int
+    done: int | None
+    steps: int
+    kin: Kin
+    asked: str | None
+    cost: Cost | None = None
+
+    @property
+    def name(self) -> str:
+        """What its cells share and other arms do not."""
+        return " ".join(without_seed(tuple(self.cell.label.split(" "))))
+
+    @property
+    def left(self) -> int:
+        """Cells that are to be run."""
+        return max(0, self.cells - (self.done or 0))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep would do: first `screening`, the arms that tune a nuisance, then `arms`."""
+
+    config: DictConfig
+    screening: list[Arm]
+    arms: list[Arm]
+    seeds: int
+    tuned: str  # the key that is chosen, or ""
+    needed: int  # bytes
+    at_once: int
+
+    @property
+    def everything(self) -> list[Arm]:
+        """The arms of both stages."""
+        return [*self.screening, *self.arms]
+
+    @property
+    def unknown(self) -> list[Arm]:
+        """Arms of which nothing is known that says how long they take."""
+        return [arm for arm in self.everything if arm.cost is None and arm.left]
+
+    @property
+    def seconds(self) -> float | None:
+        """Core time of what is left to do; None where an arm is not known."""
+        known = sum(arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
+        return None if self.unknown else known
+
+    @property
+    def wall(self) -> float:
+        """Seconds until the end, once all arms are known."""
+        return wall(map(_each, (self.screening, self.arms)), self.at_once)
+
+    def with_seeds(self, seeds: int) -> "Plan":
+        """The same sweep with another number of seeds."""
+        factor = seeds / self.seeds
+        screening, arms = (
+            [replace(arm, cells=round(arm.cells * factor)) for arm in stage]
+            for stage in (self.screening, self.arms)
+        )
+        needed = round(self.needed * factor)
+        return replace(self, screening=screening, arms=arms, seeds=seeds, needed=needed)
+
+    def within(self, minutes: float) -> int:
+        """The largest number of seeds whose sweep ends in so many minutes; 0 where none does."""
+        seeds = 0
+        while seeds < MOST_SEEDS and self.with_seeds(seeds + 1).wall <= 60 * minutes:
+            seeds += 1
+        return seeds
+
+
+def _each(arms: Sequence[Arm]) -> Iterator[float]:
+    return chain.from_iterable([arm.cost.seconds] * arm.left for arm in arms if arm.cost)
+
+
+@contextmanager
+def composed(words: Sequence[str]) -> Iterator[tuple[HydraContext, DictConfig, list[list[str]]]]:
+    """Compose a sweep as Hydra would: its context, its config, and the overrides of its jobs.
+
+    Raises:
+        UserError: no rule could decide its study.
+    """
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        own = GlobalHydra.instance().hydra
+        assert own is not None
+        config = own.compose_config("config", [*words], run_mode=RunMode.MULTIRUN)
+        context = HydraContext(config_loader=own.config_loader, callbacks=Callbacks(config))
+        sweeper: Any = Plugins.instance().instantiate_sweeper(
+            config=config, hydra_context=context, task_function=lambda config: None
+        )
+        checked(config)
+        yield context, config, sweeper.jobs(config.hydra.overrides.task)
+
+
+def make(words: Sequence[str]) -> Plan:
+    """Compose and check a sweep; its arms have no cost yet.
+
+    Raises:
+        UserError: something in it cannot work.
+    """
+    with composed(words) as (context, config, jobs):
+        planned = plan(context, config, jobs, 0)
+        engine = construct(config.engine)
+        tuned = planned.tune["key"] if planned.tune else ""
+        return Plan(
+            config=config,
+            screening=_arms(planned.screening, planned, tuned, known=True),
+            arms=_arms(planned.cells, planned, tuned, known=not tuned),
+            seeds=len({cell.seed for cell in planned.cells}),
+            tuned=tuned,
+            needed=planned.checked.needed,
+            at_once=engine.workers * n_jobs(config),
+        )
+
+
+def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, known: bool) -> list[Arm]:
+    by_arm: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in cells:
+        by_arm.setdefault(without_seed(cell.overrides), []).append(cell)
+    return [_arm(members, planned.checked.data, tuned, known=known) for members in by_arm.values()]
+
+
+def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, known: bool) -> Arm:
+    records = [_record(cell, data) for cell in (cells if known else cells[:1])]
+    fresh = cells[0].config.fresh
+    first = records[0]
+    probed = cells[0].config.probe is not None
+    return Arm(
+        cell=cells[0],
+        cells=len(cells),
+        done=sum(not fresh and r.found() is not None for r in records) if known else None,
+        steps=0 if probed else int(cells[0].config.budget.steps),
+        kin=Kin.of(first.parts, tuned),
+        asked=None if probed else digest(first.evaluation.parts["config"]),
+    )
+
+
+def _record(cell: Cell, data: dict[str, str]) -> Record:
+    config = cell.task_config()
+    return Record(config, data[corpus(config)])
+
+
+def priced(planned: Plan, known: Sequence[Row]) -> Plan:
+    """The plan with what earlier runs say of the time of its arms."""
+
+    def with_cost(arm: Arm) -> Arm:
+        return replace(arm, cost=cost(arm.kin, arm.steps, arm.asked, known))
+
+    return replace(
+        planned,
+        screening=[*map(with_cost, planned.screening)],
+        arms=[*map(with_cost, planned.arms)],
+    )
+
+
+def claims(planned: Plan, known: Sequence[Row]) -> list[Sight]:
+    """What the claims of the study could see with these seeds; nothing without a study."""
+    if planned.config.study is None or not planned.seeds:
+        return []
+    study = plain_study(planned.arms[0].cell.config)
+    whole = [row for row in known if not row.sample]
+    regimes = {arm.kin.regime for arm in planned.arms}
+    same = [row for row in whole if row.kin.regime in regimes]
+    metrics = {claim["metric"] for claim in study["claims"]}
+    levels: list[Levels] = [arm.cell.levels for arm in planned.arms]
+    earlier = _earlier(planned, study, whole)
+    return sights(study, levels, planned.seeds, earlier, {m: noise(same, m) for m in metrics})
+
+
+def _earlier(planned: Plan, study: dict[str, Any], known: Sequence[Row]) -> Evidence:
+    """Earlier runs of the same arms as evidence of the study."""
+    arms = {arm.kin.arm: arm for arm in planned.arms}
+    found = [(row, arms[row.kin.arm]) for row in known if row.kin.arm in arms]
+    tests = [row.tested.get(arm.asked or "") for row, arm in found]
+    runs = [{**as_run(row, arm.asked or ""), "levels": arm.cell.levels} for row, arm in found]
+    statistics = {t.identity: statistics_of(t.folder) for t in tests if t is not None}
+    return Evidence("", study, {}, {}, runs, statistics=statistics)

@@ -1,0 +1,113 @@
+"""A plan in words."""
+
+import shutil
+from pathlib import Path
+
+from ablate.plan.plan import Arm, Plan
+from ablate.plan.power import Sight
+
+HEAD = ("arm", "cells", "done", "seconds each", "by")
+SIDES = "<>>><"
+UNKNOWN = "not known"
+
+
+def told(planned: Plan, seen: list[Sight]) -> str:
+    """Return what a plan says: cells, time, disk, and what its claims could see."""
+    return "\n".join([_cells(planned), "", _table(planned), "", *_costs(planned), *_sights(seen)])
+
+
+def _cells(planned: Plan) -> str:
+    cells, arms = sum(arm.cells for arm in planned.arms), len(planned.arms)
+    done = sum(arm.done or 0 for arm in planned.everything)
+    first = sum(arm.cells for arm in planned.screening)
+    tuned = f", after {first} that choose {planned.tuned}" if first else ""
+    counted = f"{cells} cells of {arms} arms, {planned.seeds} seeds each{tuned}"
+    return f"{planned.config.name}: {counted}; {done} are done"
+
+
+def _table(planned: Plan) -> str:
+    lines = [HEAD, *(_line(arm) for arm in planned.everything)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
+    forms = [f"{side}{width}" for side, width in zip(SIDES, widths, strict=True)]
+    shown = (map(format, line, forms) for line in lines)
+    return "\n".join("  ".join(cells).rstrip() for cells in shown)
+
+
+def _line(arm: Arm) -> tuple[str, ...]:
+    done = "?" if arm.done is None else str(arm.done)
+    seconds = f"{arm.cost.seconds:,.1f}" if arm.cost else UNKNOWN
+    return arm.name, str(arm.cells), done, seconds, arm.cost.known_by if arm.cost else ""
+
+
+def _costs(planned: Plan) -> list[str]:
+    free = shutil.disk_usage(_existing(Path(planned.config.paths.results))).free
+    disk = f"disk: at most {planned.needed / 1e9:.2f} GB, {free / 1e9:.1f} GB are free"
+    if planned.seconds is None:
+        arms = len(planned.unknown)
+        return [
+            f"time: not known of {arms} arm{'s' * (arms > 1)}, as no such run was timed on a "
+            "machine like this; sample=true times a few updates of each",
+            disk,
+        ]
+    return [
+        f"core time: {duration(planned.seconds)}",
+        f"wall time: {duration(planned.wall)}, {planned.at_once} at a time",
+        disk,
+    ]
+
+
+def _existing(folder: Path) -> Path:
+    return folder if folder.exists() else _existing(folder.absolute().parent)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _sights(seen: list[Sight]) -> list[str]:
+    if not seen:
+        return []
+    head = "What each claim could see with power .8 (where nothing is to be lost: at which margin):"
+    return ["", head, *(f"  {_sight(one)}" for one in seen)]
+
+
+def _sight(one: Sight) -> str:
+    claim = one.claim
+    name = f"{claim['id']}, {claim['kind']}"
+    if one.least is None:
+        return f"{name}: {one.noise}" if claim["kind"] == "exact" else f"{name}: ? ({one.noise})"
+    return f"{name}: {one.least:.3g} {claim['metric']}; {_needs(one)} ({one.noise})"
+
+
+def _needs(one: Sight) -> str:
+    if one.plan is None:
+        return "it names no effect to plan for"
+    if one.plan.seeds is None:
+        return "no number of seeds decides it, as the test sentences are too few"
+    return f"{one.plan.seeds} seeds decide it if the effect is {one.plan.effect:g}"
+
+
+def solved(planned: Plan, minutes: int, seen: list[Sight]) -> str:
+    """Return what fits into so many minutes; `planned` has the seeds that were found."""
+    if not planned.seeds:
+        return f"\nNot one seed of every arm fits into {minutes} minutes."
+    lines = [
+        f"\nIn {minutes} minutes: {planned.seeds} seeds of every arm, {duration(planned.wall)} "
+        f"(budget.seeds={planned.seeds}, or seed=range({planned.seeds}) where seeds are listed)."
+    ]
+    short = [
+        one.claim["id"] for one in seen if one.least is not None and not _reached(one, planned)
+    ]
+    unknown = [one.claim["id"] for one in seen if one.least is None and one.plan is None]
+    if short:
+        lines.append(f"With power .8 they do not decide: {', '.join(short)}.")
+    if unknown:
+        lines.append(f"Nothing is known of the noise of: {', '.join(unknown)}.")
+    return "\n".join(lines)
+
+
+def _reached(one: Sight, planned: Plan) -> bool:
+    return one.plan is None or (one.plan.seeds or planned.seeds + 1) <= planned.seeds

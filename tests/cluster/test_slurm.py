@@ -1,0 +1,68 @@
+"""Slurm itself, from Debian's packages, on two nodes of this machine."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import ENVIRONMENT, done, left
+
+SCRIPT = Path(__file__).with_name("slurm.sh")
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """Call a command of Slurm."""
+    if os.geteuid() != 0 or shutil.which("slurmctld") is None:
+        pytest.skip("needs root, slurmctld, slurmd and munge")
+    folder = tmp_path / "slurm"
+    subprocess.run([SCRIPT, "start", folder], check=True, timeout=120)
+    environment = {**ENVIRONMENT, "SLURM_CONF": str(folder / "slurm.conf")}
+
+    def called(*words):
+        found = subprocess.run(
+            words, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return found.stdout.strip()
+
+    yield called
+    subprocess.run([SCRIPT, "stop", folder], check=True)
+
+
+def wait(condition):
+    while not condition():
+        time.sleep(0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_an_array_that_is_cancelled_requeued_limited_and_drained(slurm, line, start, tmp_path):
+    quiet = start("quiet")
+    output, _ = quiet.communicate()
+    assert quiet.returncode == 0, output
+    shared = tmp_path / "shared"
+    folder = shared / "sweeps" / "preln_vs_postln" / "array"
+    worker = shlex.join(line("shared", f"hydra.sweep.dir={folder}"))
+
+    def submit(*flags):
+        return slurm("sbatch", "--parsable", "--requeue", *flags, f"--wrap=exec {worker}")
+
+    def running():
+        return slurm("squeue", "-h", "-r", "-t", "R", "-o", "%A").split()
+
+    limited = submit("--time=1")  # a minute, then SIGTERM
+    array = submit("--array=1-4")
+    wait(lambda: done(shared) >= 2)
+    slurm("scancel", next(job for job in running() if job != limited))
+    wait(lambda: done(shared) >= 4 and running())
+    slurm("scontrol", "requeue", running()[0])
+    slurm("scontrol", "update", "nodename=n2", "state=drain", "reason=test")
+    wait(lambda: not slurm("squeue", "-h"))
+    state = json.loads((folder / "sweep.json").read_text())
+    assert state["failed"] == 0, list(tmp_path.glob(f"slurm-{array}*.out"))
+    assert left(shared) == left(tmp_path / "quiet")

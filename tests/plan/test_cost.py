@@ -1,0 +1,46 @@
+"""How long a sweep will take."""
+
+from pathlib import Path
+
+import pytest
+
+from ablate.plan.cost import PER_CELL, PER_SWEEP, cost, wall
+from ablate.plan.registry import Evaluated, Kin, Row
+
+
+def kin(variant="a", size="s"):
+    return Kin(arm=variant, variant=variant, size=size, regime=size)
+
+
+def row(seed=0, metrics=None, **given):
+    """A run of 100 updates of 0.5 s, tested for 7 s."""
+    tested = {"beam": Evaluated(7.0, {}, "", Path())}
+    known = {"kin": kin(), "about": {}, "status": "finished", "steps": 100, "per_update": 0.5}
+    known |= {"rest": 3.0, "here": True, "sample": False, "folder": Path(), "tested": tested}
+    return Row(seed=seed, metrics=metrics or {}, **(known | given))
+
+
+def test_cells_are_dealt_in_their_order_and_stages_wait_for_one_another():
+    assert wall([[3, 1, 1, 1]], 2) == PER_SWEEP + 3
+    assert wall([[1, 1, 4]], 2) == PER_SWEEP + 5
+    assert wall([[2], [3]], 8) == PER_SWEEP + 5
+
+
+def test_the_time_of_a_run_is_that_of_its_variant_with_another_number_of_updates():
+    known = [row(), row(kin=kin("b"), per_update=9.0)]
+    found = cost(kin(), 200, "beam", known)
+    assert found.seconds == pytest.approx(PER_CELL + 200 * 0.5 + 3.0 + 7.0)
+    assert found.known_by == "1 earlier run of this variant"
+
+
+def test_a_variant_that_never_ran_is_as_slow_as_the_others_of_its_size():
+    known = [row(), row(per_update=0.7), row(kin=kin("b"), per_update=9.0)]
+    assert cost(kin("new"), 100, None, known).seconds == pytest.approx(PER_CELL + 70.0 + 3.0)
+    assert cost(kin("new", size="other"), 100, None, known) is None
+
+
+def test_runs_of_another_machine_say_nothing_and_short_ones_only_where_there_are_no_others():
+    assert cost(kin(), 100, None, [row(here=False)]) is None
+    short = row(sample=True, per_update=1.0)
+    assert cost(kin(), 100, None, [short]).known_by == "1 short run of this variant"
+    assert cost(kin(), 100, None, [short, row()]).seconds == pytest.approx(PER_CELL + 53.0)

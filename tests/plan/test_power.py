@@ -1,0 +1,93 @@
+"""What claims could see, before any run."""
+
+import math
+
+import pytest
+
+from ablate.plan.noise import Noise
+from ablate.plan.power import sights
+from ablate.study.estimate import Estimate
+from ablate.study.evidence import Evidence
+from ablate.study.kind import kind_of
+
+ARMS = [{"norm": norm, "warmup": warmup} for norm in ("pre", "post") for warmup in (True, False)]
+CLAIM = {
+    "id": "mine",
+    "kind": "superiority",
+    "metric": "test/bleu",
+    "better": "higher",
+    "where": {"warmup": True},
+    "treatment": {"norm": "pre"},
+    "baseline": {"norm": "post"},
+    "minus": {},
+    "over": "",
+    "scale": "linear",
+    "margin": 2.0,
+    "alpha": 0.05,
+}
+NOISE = {"test/bleu": Noise(seed=1.0, difference=1.2, sentence=0.1, sentences=500, runs=9)}
+
+
+@pytest.fixture
+def seen():
+    def planned(*claims, seeds=8, runs=(), noise=NOISE):
+        study = {"factors": ["norm", "warmup"], "claims": [CLAIM | claim for claim in claims]}
+        return sights(study, ARMS, seeds, Evidence("", study, {}, {}, [*runs]), noise)
+
+    return planned
+
+
+def test_a_claim_sees_what_its_rule_says_for_that_noise(seen):
+    (found,) = seen({})
+    alone = Estimate(0.0, 8, 500, 1.2**2, 0.1**2)
+    assert found.least == pytest.approx(kind_of(CLAIM).detectable(CLAIM, alone, 0.05))
+    assert found.plan == kind_of(CLAIM).seeds_needed(CLAIM, alone, 0.05)["supported"]
+    assert seen({}, seeds=20)[0].least < found.least
+
+
+def test_more_runs_in_a_contrast_bring_more_noise_and_averaging_less(seen):
+    simple, interaction, averaged = seen({}, {"minus": {"warmup": False}}, {"where": {}})
+    assert interaction.least == pytest.approx(math.sqrt(2) * simple.least, rel=1e-3)
+    assert averaged.least == pytest.approx(simple.least / math.sqrt(2), rel=1e-3)
+
+
+def test_several_claims_share_alpha_but_exact_ones_take_none(seen):
+    exact = {"kind": "exact"}
+    assert seen({}, exact)[0].least == seen({})[0].least < seen({}, {})[0].least
+    assert seen({}, exact)[1].noise == "every case is checked"
+
+
+def test_earlier_pairs_of_the_same_arms_come_before_the_regime(seen):
+    runs = [
+        {
+            "levels": ARMS[arm],
+            "seed": seed,
+            "status": "finished",
+            "identity": "",
+            "metrics": {"test/bleu": 30 + (arm == 0) * shift},
+        }
+        for arm in (0, 2)
+        for seed, shift in enumerate([0.0, 10.0, 20.0])
+    ]
+    (found,) = seen({}, runs=runs)
+    assert found.noise == "3 earlier pairs of these arms"
+    assert found.least > 5 * seen({})[0].least
+
+
+def test_what_is_not_known_is_said(seen):
+    assert seen({}, noise={})[0].noise == "no earlier runs of this regime"
+    assert seen({}, seeds=1)[0].noise == "a single seed has no spread"
+    assert seen({}, noise={})[0].least is None
+
+
+def test_claims_of_other_kinds_are_planned_by_their_own_rules(seen):
+    same, ladder, stable = seen(
+        {"kind": "equivalence"},
+        {"kind": "within_best", "over": "norm", "baseline": {}},
+        {"kind": "stability", "metric": "unstable", "margin": 0.0},
+        seeds=12,
+    )
+    assert same.plan.effect == 0
+    assert ladder.least > 0
+    assert 0 < stable.least <= 1
+    assert stable.plan is None  # it names no effect

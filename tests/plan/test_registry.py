@@ -1,0 +1,122 @@
+"""What earlier runs say of new ones."""
+
+import copy
+import json
+import os
+
+import numpy as np
+import pytest
+
+from ablate.plan.noise import noise, regimes
+from ablate.plan.registry import Kin, rows
+from ablate.record.files import seal, write_arrays, write_json
+from ablate.record.training import processor
+
+PARTS = {
+    "data": "text",
+    "device": "cpu",
+    "config": {
+        "seed": 1,
+        "replicate": 0,
+        "threads": 1,
+        "batch": {"tokens": 512},
+        "tokenizer": {"vocab_size": 10},
+        "probe": None,
+        "budget": {"steps": 40},
+        "model": {"d_model": 8, "residual": {"_target_": "pre"}},
+        "optimizer": {"lr": 0.1},
+        "trainer": {"precision": "32-true"},
+        "task": {"_target_": "translation"},
+    },
+}
+
+
+def changed(path, value):
+    parts = copy.deepcopy(PARTS)
+    node = parts["config"]
+    *way, last = path.split(".")
+    for key in way:
+        node = node[key]
+    node[last] = value
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("path", "same"),
+    [
+        ("seed", ["arm", "variant", "size", "regime"]),
+        ("budget.steps", ["variant", "size"]),
+        ("model.residual._target_", ["size", "regime"]),
+        ("batch.tokens", []),
+        ("optimizer.lr", ["size", "regime"]),
+    ],
+)
+def test_what_two_runs_share(path, same):
+    one, other = Kin.of(PARTS), Kin.of(changed(path, 7))
+    assert [name for name in vars(one) if getattr(one, name) == getattr(other, name)] == same
+
+
+def test_a_key_that_is_tuned_makes_no_other_arm():
+    assert Kin.of(PARTS, "optimizer.lr") == Kin.of(changed("optimizer.lr", 7), "optimizer.lr")
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Write the record of a run, with its score and statistics of every sentence."""
+
+    def written(name, parts, seed, bleu, **machine):
+        folder = tmp_path / "runs" / name
+        found = {"status": "finished", "seed": seed, "wall_seconds": 30.0}
+        found["metrics"] = {"steps": 40, "unigram_nll": 5.0, "val/nll": bleu / 10}
+        write_json(folder / "result.json", seal(found))
+        write_json(folder / "identity.json", parts)
+        here = {"processor": processor(), "cores": os.cpu_count()} | machine
+        write_json(folder / "environment.json", here)
+        times = [{"step": s, "time": 4.0 + s / 2} for s in range(5, 41, 5)]
+        times[0]["time"] = 8.9  # the first updates are slow
+        (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, times)))
+        test = folder / "tests" / "beam"
+        tested = {"wall_seconds": 5.0, "metrics": {"test/bleu": bleu}, "identity": name}
+        write_json(test / "result.json", seal({**tested, "status": "finished"}))
+        write_json(test / "identity.json", {"config": {"search": "beam"}})
+        counts = np.tile([9, 9, 9, 8, 7, 6, 9, 8, 7, 6], (4, 1))
+        counts[:, 2] -= np.arange(4) * seed % 3
+        write_arrays(test / "test.stats.npz", {"bleu": counts})
+        return folder
+
+    return written
+
+
+def test_time_and_rest_of_a_run_are_read_from_its_record(record, tmp_path):
+    record("a", PARTS, 1, 20.0)
+    record("b", PARTS, 2, 20.0, processor="another")
+    (found, other) = rows(tmp_path)
+    assert found.per_update == pytest.approx(0.5)
+    assert found.rest == pytest.approx(30.0 - 40 * 0.5)
+    assert (found.here, other.here) == (True, False)
+    assert [test.seconds for test in found.tested.values()] == [5.0]
+
+
+def test_a_damaged_or_failed_record_is_passed_over(record, tmp_path):
+    path = record("a", PARTS, 1, 20.0) / "result.json"
+    path.write_text(path.read_text().replace("finished", "diverged"))
+    record("b", PARTS, 2, 20.0)
+    assert [row.folder.name for row in rows(tmp_path)] == ["b"]
+
+
+def test_the_noise_of_a_regime_is_that_within_arms_and_of_paired_differences(record, tmp_path):
+    rng, other = np.random.default_rng(0), changed("model.residual._target_", "post")
+    base, extra = rng.normal(30, 2, 10), rng.normal(1, 0.5, 10)
+    for seed in range(10):
+        record(f"a{seed}", PARTS, seed, base[seed])
+        record(f"b{seed}", other, seed, base[seed] + extra[seed])
+    known = rows(tmp_path)
+    found = noise(known, "test/bleu")
+    within = np.var(base, ddof=1) + np.var(base + extra, ddof=1)
+    assert found.seed == pytest.approx(np.sqrt(within / 2))
+    assert found.difference == pytest.approx(np.std(extra, ddof=1))
+    assert found.sentences == 4
+    (regime,) = regimes(known).values()
+    assert regime["runs"] == 20
+    assert regime["noise"]["test/bleu"]["difference_between_seeds"] == round(found.difference, 5)
+    assert noise(known[:1], "test/bleu") is None
