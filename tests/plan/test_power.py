@@ -31,7 +31,8 @@ NOISE = {"test/bleu": Noise(seed=1.0, difference=1.2, sentence=0.1, sentences=50
 @pytest.fixture
 def seen():
     def planned(*claims, seeds=8, runs=(), noise=NOISE):
-        study = {"factors": ["norm", "warmup"], "claims": [CLAIM | claim for claim in claims]}
+        claims = [CLAIM | claim for claim in claims]
+        study = {"factors": ["norm", "warmup"], "claims": claims, "seeds": seeds}
         return sights(study, ARMS, seeds, Evidence("", study, {}, {}, [*runs]), noise)
 
     return planned
