@@ -33,6 +33,7 @@ ADDED = {
     "outputs_with_rows_masked",
     "outputs_without_mask",
     "parameters_of_heads",
+    "penalised_beam_of_one_is_greedy",
     "preln_better_in_deep_stack",
     "preln_more_stable",
     "random_company_costs_bleu",
