@@ -113,7 +113,7 @@ class SearchReference(RandomModels):
                     "size_matters": beam_search(table, self.longest, 1)[0] != best[0],
                     "kept": kept,
                     "missing": 2 - len(pair),
-                    "branching": 2**self.longest - 2,
+                    "branching": len(two_of_each(table, self.longest)) - 2,
                     "first_word": by_what_follows(table, self.longest) != best[0],
                 }
             )
@@ -186,6 +186,19 @@ def beam_search(table: Table, longest: int, size: int) -> list[Ids]:
     return sorted(finished, key=lambda prefix: -finished[prefix])
 
 
+def two_of_each(table: Table, longest: int) -> list[Ids]:
+    """Return the hypotheses of `longest` words when the two best words after each are kept."""
+    live: list[Ids] = [()]
+    for _ in range(longest):
+        live = [(*prefix, word) for prefix in live for word in two_best(table[prefix])]
+    return live
+
+
+def two_best(row: list[float]) -> list[int]:
+    """Return the two likeliest words, whatever the end symbol."""
+    return sorted(range(FIRST, len(row)), key=lambda word: -row[word])[:2]
+
+
 def by_what_follows(table: Table, longest: int) -> Ids:
     """Return the words that are kept when, of the two best, that with the likelier next one is."""
     prefix: Ids = ()
@@ -193,8 +206,8 @@ def by_what_follows(table: Table, longest: int) -> Ids:
         row = table[prefix]
         if max(row[EOS:]) == row[EOS]:
             break
-        pair = sorted(range(FIRST, len(row)), key=lambda word: -row[word])[:2]
-        prefix = max(((*prefix, word) for word in pair), key=lambda one: max(table[one][EOS:]))
+        pair = [(*prefix, word) for word in two_best(row)]
+        prefix = max(pair, key=lambda one: max(table[one][EOS:]))
     return prefix
 
 

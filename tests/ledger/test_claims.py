@@ -32,6 +32,7 @@ ADDED = {
     "no_pe_target_of_two_layers_is_a_bag",
     "outputs_with_rows_masked",
     "parameters_of_heads",
+    "penalised_beam_of_one_is_greedy",
     "preln_better_in_deep_stack",
     "preln_more_stable",
     "random_company_costs_bleu",
