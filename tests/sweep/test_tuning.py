@@ -98,3 +98,9 @@ def test_an_arm_without_any_result_ends_the_sweep():
     failed = {**link("a", 1, 1.0, "failed"), "error": "no space"}
     with pytest.raises(UserError, match="every run of .*failed.*no space"):
         choose([failed], TUNE, {"arm": "a"}, 8)
+
+
+def test_the_config_lets_a_run_go_untested(compose):
+    from ablate.config.check import check
+
+    assert check(compose("logger=none", "test_splits=[]")) is None
