@@ -181,6 +181,7 @@ class Config:
     schedule: Component = MISSING
     validation_search: Component = MISSING
     search: Component = MISSING  # for testing alone
+    # none for the runs that choose a nuisance
     test_splits: list[str] = field(default_factory=lambda: ["test"])
     trainer: Component = MISSING
     engine: Component = MISSING  # where the workers of a sweep run

@@ -44,7 +44,6 @@ def default():
         ("trainer.val_check_interval", 0, "above 0"),
         ("logger.mode", "banana", "auto or online or offline"),
         ("logger.samples", -1, "at least 0"),
-        ("test_splits", [], "not be empty"),
         ("paths.results", "", "not be empty"),
         ("paths.cache", "", "not be empty"),
     ],

@@ -59,7 +59,6 @@ CONFIG = [
     ("threads=0", "threads=0"),
     ("patience=0", "patience=0"),
     ("checkpoint.save_every=-1", "checkpoint.save_every=-1"),
-    ("test_splits=[]", "test_splits=[]"),
     ("test_splits=[nowhere]", "nowhere"),
     ("paths.results=", "paths.results="),
     ("paths.cache=/dev/null/x", "paths.cache=/dev/null/x"),

@@ -23,6 +23,7 @@ def identify(compose):
         "logger=csv",
         "trainer.enable_progress_bar=false",
         "checkpoint.save_every=3",
+        "budget.short=3",
         "+experiment=heads_param_count probe=none",
     ],
 )

@@ -101,3 +101,9 @@ def test_an_arm_without_any_result_ends_the_sweep():
     failed = {**link("a", 1, 1.0, "failed"), "error": "no space"}
     with pytest.raises(UserError, match="every screening run of a failed.*no space"):
         choose([failed], TUNE, cell("a", 1))
+
+
+def test_the_config_lets_a_run_go_untested(compose):
+    from ablate.config.check import check
+
+    assert check(compose("logger=none", "test_splits=[]")) is None
