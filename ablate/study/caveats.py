@@ -157,7 +157,8 @@ def _of_plan(evidence: Evidence) -> Iterator[str]:
     few = {arm: runs for arm, runs in by_arm(evidence.runs).items() if len(_seeds(runs)) < planned}
     if not few or not evidence.study["claims"]:
         return
-    if len(planned_looks(evidence.study)) > 1 and not _goes_on(few, evidence):
+    staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
+    if staged and not _goes_on(few, evidence):
         arms = [f"{arm} after {len(_seeds(runs))}" for arm, runs in few.items()]
         yield (
             f"Planned looks saved {sum(planned - len(_seeds(runs)) for runs in few.values())} "

@@ -51,6 +51,7 @@ REGIME: Form = {
     **dict.fromkeys(("d_model", "steps", "tokens_per_step", "threads"), int),
     "test_sentences": dict,
 }
+ASKED: Form = {"looks": list, "tried": list, "regimes": int}
 REGISTRATION: Form = {"hash": str, "time": NUMBER, "earlier": list, "looks": int}
 
 
@@ -67,8 +68,20 @@ def check_about(path: Path, about: dict[str, Any]) -> None:
     for part, form in (("tune", TUNE), ("match", MATCH)):
         if study.get(part) is not None:
             check_form(f"{path}: study.{part}", study[part], form)
+    if study.get("looks") is not None:
+        check_form(f"{path}: study", study, {"looks": int})
+    _check_asked(f"{path}: registration.asked", about["registration"].get("asked", {}))
     if not all(isinstance(factor, str) for factor in study["factors"]):
         raise UserError(f"{path}: study.factors must be a list of text")
+
+
+def _check_asked(where: str, asked: Any) -> None:
+    """What the book said of each claim."""
+    check_form(where, asked, {})
+    for name, one in asked.items():
+        check_form(f"{where}, {name}", one, ASKED)
+        if not all(isinstance(seeds, list) for seeds in one["looks"]):
+            raise UserError(f"{where}, {name}: looks must hold lists of seeds")
 
 
 def read_runs(path: Path, factors: list[str]) -> list[dict[str, Any]]:

@@ -199,6 +199,8 @@ def test_malformed_runs_end_in_one_sentence(edit, changed, words):
         ),
         (lambda about: about["study"]["claims"][0].update(kind="vague"), "kind=vague; allowed is"),
         (lambda about: about["regime"].pop("steps") and None, "regime: steps is missing"),
+        (lambda about: about["registration"].update(asked={"c": {}}), "asked, c: looks is missing"),
+        (lambda about: about["study"].update(looks="few"), "looks=few; it must be a whole number"),
     ],
 )
 def test_a_malformed_study_ends_in_one_sentence(edit, changed, words):

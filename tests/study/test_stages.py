@@ -49,7 +49,7 @@ def test_conditional_power_is_that_of_simulated_trends():
 def study(run, claim, evidence):
     """Four of twelve seeds of four arms, and claims about some of them."""
 
-    def make(*claims, seeds=range(4), **more):
+    def make(*claims, seeds=range(4)):
         rng = np.random.default_rng(0)
         runs = [
             run({"model/residual": arm}, s, **{"test/nll": level + rng.normal(0, 0.3)})
@@ -61,7 +61,7 @@ def study(run, claim, evidence):
             for s, x in zip(seeds, OFF, strict=True)
         ]
         asked = [claim(id=str(number), **one) for number, one in enumerate(claims)]
-        return evidence(runs, *asked, seeds=12, looks=3, **more)
+        return evidence(runs, *asked, seeds=12, looks=3, registration={"asked": {}})
 
     return make
 
