@@ -17,8 +17,8 @@ from ablate.errors import UserError
 from ablate.study.gather import SCREENING
 from ablate.sweep.cell import Cell, compose, plain_study
 from ablate.sweep.pool import Pool
+from ablate.sweep.runner import Runner
 from ablate.sweep.share import alone, expect, once, state_of
-from ablate.sweep.stage import Stages
 from ablate.sweep.tuning import screening_jobs, tuned_jobs
 from ablate.sweep.view import View
 from ablate.sweep.without import leave_out
@@ -102,24 +102,21 @@ def _work(
     """
     cells, sweep = planned.cells, Path(config.hydra.sweep.dir)
     with View(config.name, len(cells) + len(planned.screening), pool.size) as view, pool:
-        stages = Stages(context, pool, view, planned.checked.data, stay=stay)
+        runner = Runner(context, config, pool, view, planned.checked.data, stay)
         if planned.tune:
-            jobs = _tuned(config, stages, planned, planned.tune)
+            jobs = _tuned(runner, planned, planned.tune)
             cells = compose(context, config, jobs, planned.first, sweep)
-        stages.run(config, cells, sweep)
+        runner.all(cells)
     with alone(config):
         expect(config, len(cells))
 
 
-def _tuned(
-    config: DictConfig, stages: Stages, planned: Planned, tune: dict[str, Any]
-) -> list[list[str]]:
+def _tuned(runner: Runner, planned: Planned, tune: dict[str, Any]) -> list[list[str]]:
     """Overrides of the cells of the verdict, as the first worker that got here has chosen them."""
-    folder = Path(config.hydra.sweep.dir) / SCREENING
-    again = not (folder / CHOSEN).exists()
-    links = stages.run(config, planned.screening, folder, again=again)
+    kept = Path(runner.config.hydra.sweep.dir) / SCREENING / CHOSEN
+    links = runner.all(planned.screening, again=not kept.exists())
     jobs: list[list[str]] = once(
-        config, folder / CHOSEN, lambda: tuned_jobs(planned.cells, links, tune)
+        runner.config, kept, lambda: tuned_jobs(planned.cells, links, tune)
     )
     return jobs
 
