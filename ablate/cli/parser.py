@@ -123,9 +123,9 @@ class Parser(argparse.ArgumentParser):
         """Words for this command, and overrides of the config."""
         if not self.takes_overrides:
             return words, []
-        ours = [w.startswith("-") or w.partition("=")[0] in self.keys for w in words]
-        pairs = [*zip(words, ours, strict=True)]
-        return [w for w, own in pairs if own], [w for w, own in pairs if not own]
+        overrides = [w for w in words if w.startswith("~") or "=" in w]
+        overrides = [w for w in overrides if w.partition("=")[0] not in self.keys]
+        return [w for w in words if w not in overrides], overrides
 
     def _set(self, found: argparse.Namespace, name: str, text: str) -> None:
         group, dot, rest = name.partition(".")

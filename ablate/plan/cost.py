@@ -19,7 +19,9 @@ class Cost:
     known_by: str
 
 
-def cost(kin: Kin, steps: int, asked: str | None, known: Iterable[Row]) -> Cost | None:
+def cost(
+    kin: Kin, steps: int, asked: str | None, known: Iterable[Row], *, trains: bool = True
+) -> Cost | None:
     """Time of a run, from runs of its variant, or else of its size; None where there are none.
 
     Args:
@@ -27,13 +29,14 @@ def cost(kin: Kin, steps: int, asked: str | None, known: Iterable[Row]) -> Cost 
         steps: its optimiser steps, 0 for a probe.
         asked: how it is tested; None where it is not.
         known: earlier runs. Those of another machine say nothing.
+        trains: whether it has to train, or tests what another arm has trained.
     """
     here = [row for row in known if row.here]
     for same, known_by in (("variant", "this variant"), ("size", "other variants of this size")):
         found = [row for row in here if getattr(row.kin, same) == getattr(kin, same)]
         whole = [row for row in found if not row.sample]
         if found := whole or found:
-            trained = statistics.median(row.rest + steps * row.per_update for row in found)
+            trained = statistics.median(row.rest + steps * row.per_update for row in found) * trains
             tested = _testing(found, asked) if asked else 0.0
             kind = "earlier" if whole else "short"
             many = f"{len(found)} {kind} run{'s' * (len(found) > 1)}"

@@ -1,5 +1,6 @@
 """A sweep, composed and checked like one that starts, with what is known of it."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -102,10 +103,8 @@ class Plan:
 
     def within(self, minutes: float) -> int:
         """The largest number of seeds whose sweep ends in so many minutes; 0 where none does."""
-        seeds = 0
-        while seeds < MOST_SEEDS and self.with_seeds(seeds + 1).wall <= 60 * minutes:
-            seeds += 1
-        return seeds
+        numbers = range(1, MOST_SEEDS + 1)
+        return bisect_right(numbers, 60 * minutes, key=lambda seeds: self.with_seeds(seeds).wall)
 
 
 def _each(arms: Sequence[Arm]) -> Iterator[float]:
@@ -164,13 +163,14 @@ def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, known: bool) ->
     fresh = cells[0].config.fresh
     first = records[0]
     probed = cells[0].config.probe is not None
+    tests = not probed and len(cells[0].config.test_splits) > 0
     return Arm(
         cell=cells[0],
         cells=len(cells),
         done=sum(not fresh and r.found() is not None for r in records) if known else None,
         steps=0 if probed else int(cells[0].config.budget.steps),
         kin=Kin.of(first.parts, tuned),
-        asked=None if probed else digest(first.evaluation.parts["config"]),
+        asked=digest(first.evaluation.parts["config"]) if tests else None,
     )
 
 
@@ -180,10 +180,16 @@ def _record(cell: Cell, data: dict[str, str]) -> Record:
 
 
 def priced(planned: Plan, known: Sequence[Row]) -> Plan:
-    """The plan with what earlier runs say of the time of its arms."""
+    """The plan with what earlier runs say of the time of its arms.
+
+    Arms that differ in testing alone are trained once.
+    """
+    trained: set[str] = set()
 
     def with_cost(arm: Arm) -> Arm:
-        return replace(arm, cost=cost(arm.kin, arm.steps, arm.asked, known))
+        trains = planned.tuned != "" or arm.kin.arm not in trained
+        trained.add(arm.kin.arm)
+        return replace(arm, cost=cost(arm.kin, arm.steps, arm.asked, known, trains=trains))
 
     return replace(
         planned,
@@ -208,8 +214,15 @@ def claims(planned: Plan, known: Sequence[Row]) -> list[Sight]:
 
 def _earlier(planned: Plan, study: dict[str, Any], known: Sequence[Row]) -> Evidence:
     """Earlier runs of the same arms as evidence of the study."""
-    arms = {arm.kin.arm: arm for arm in planned.arms}
-    found = [(row, arms[row.kin.arm]) for row in known if row.kin.arm in arms]
+    arms: dict[str, list[Arm]] = {}
+    for arm in planned.arms:
+        arms.setdefault(arm.kin.arm, []).append(arm)
+    found = [
+        (row, arm)
+        for row in known
+        for arm in arms.get(row.kin.arm, [])
+        if arm.asked is None or arm.asked in row.tested or not row.tested
+    ]
     tests = [row.tested.get(arm.asked or "") for row, arm in found]
     runs = [{**as_run(row, arm.asked or ""), "levels": arm.cell.levels} for row, arm in found]
     statistics = {t.identity: statistics_of(t.folder) for t in tests if t is not None}

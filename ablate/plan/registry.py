@@ -116,15 +116,16 @@ def _row(folder: Path, tuned: str, *, sample: bool) -> Row | None:
         found = read_sealed(folder / "result.json")
         parts = json.loads((folder / "identity.json").read_text())
         machine = json.loads((folder / "environment.json").read_text())
-    except (OSError, ValueError, UserError):
+        kin, about = Kin.of(parts, tuned), _about(parts)
+    except (OSError, ValueError, KeyError, UserError):  # damaged, or of another version
         return None
     if found["status"] not in RESULTS:
         return None
     steps = int(found["metrics"].get("steps") or 0)
     per_update = _per_update(folder / "metrics.jsonl") if steps else 0.0
     return Row(
-        kin=Kin.of(parts, tuned),
-        about=_about(parts),
+        kin=kin,
+        about=about,
         seed=found["seed"],
         status=found["status"],
         metrics=found["metrics"],

@@ -17,12 +17,12 @@ SHORT = (
 
 
 def time_arms(arms: Iterable[Arm]) -> None:
-    """Run a few updates of each arm, a validation and a test; a probe runs as a whole.
+    """Run a few updates of each variant, a validation and a test; a probe runs as a whole.
 
     Raises:
         UserError: one of them failed.
     """
-    for arm in arms:
+    for arm in {arm.kin.variant: arm for arm in arms}.values():
         print(f"timing {arm.cell.label}", flush=True)
         config = arm.cell.config
         place = f"paths.results={config.paths.results}/{SAMPLES}"

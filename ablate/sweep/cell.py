@@ -51,6 +51,11 @@ class Cell:
         """The replicate that it is of."""
         return int(self.arm.seed if self.first else _seed(self.overrides).removeprefix("seed="))
 
+    @property
+    def link(self) -> Path:
+        """The file that says what became of it, in the folder of its sweep."""
+        return link_path(Path(self.arm.hydra.sweep.dir), self.number)
+
     def task_config(self) -> DictConfig:
         """The config without Hydra's node, as a run sees it."""
         config = self.config.copy()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from ablate.record.links import link_path
 from ablate.record.lock import take
 from ablate.sweep.cell import Cell
 
@@ -18,8 +17,7 @@ from ablate.sweep.cell import Cell
 class Deal:
     """What is left of some cells of a sweep, as one worker sees it."""
 
-    def __init__(self, cells: Sequence[Cell], sweep: Path) -> None:
-        self._sweep = sweep
+    def __init__(self, cells: Sequence[Cell]) -> None:
         self._open = {cell.number: cell for cell in cells}
         self._held: dict[int, FileLock] = {}
         self._elsewhere: list[Cell] = []
@@ -34,7 +32,7 @@ class Deal:
         done: list[Cell] = []
         taken: Cell | None = None
         for cell in self._open.values():
-            if self._is_done(cell):
+            if cell.link.exists():
                 done.append(cell)
             elif self._hold(cell):
                 taken = cell
@@ -51,18 +49,15 @@ class Deal:
 
     def release(self, cell: Cell) -> None:
         """Let go of a cell; without a link it is open again, to this worker too."""
-        if not self._is_done(cell):
+        if not cell.link.exists():
             self._open[cell.number] = cell
         self._held.pop(cell.number).release()
-
-    def _is_done(self, cell: Cell) -> bool:
-        return link_path(self._sweep, cell.number).exists()
 
     def _hold(self, cell: Cell) -> bool:
         lock = take(Path(cell.arm.paths.results) / "locks" / f"{cell.training}.lock")
         if lock is None:
             return False
-        if self._is_done(cell):  # by whom it was held a moment ago
+        if cell.link.exists():  # by whom it was held a moment ago
             lock.release()
             return False
         self._held[cell.number] = lock

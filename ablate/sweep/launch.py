@@ -20,8 +20,8 @@ from ablate.study.gather import SCREENING
 from ablate.study.tuned import screening_seeds
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
 from ablate.sweep.pool import Pool
+from ablate.sweep.runner import Runner
 from ablate.sweep.share import alone, expect, once, state_of
-from ablate.sweep.stage import Stages
 from ablate.sweep.stages import going_on, in_turn, stages
 from ablate.sweep.tuning import WIDENINGS, replicate, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.view import View
@@ -113,8 +113,8 @@ def _work(
     """Run cells as one worker, stage after stage, until all of them are done."""
     cells, tune = planned.cells, planned.tune
     with View(config.name, len(cells) + len(planned.screening), pool.size) as view, pool:
-        runs = Stages(context, pool, view, planned.checked.data, stay=stay)
-        worker = Worker(context, config, view, runs, planned)
+        runner = Runner(context, config, pool, view, planned.checked.data, stay)
+        worker = Worker(runner, planned)
         each = 1 + len(tune["values"]) if tune else 1
         waves = stages(cells, planned.study)
         ran = in_turn(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
@@ -126,28 +126,25 @@ def _work(
 class Worker:
     """Runs the stages of a sweep; what they have to agree on, the first of its workers decides."""
 
-    context: HydraContext
-    config: DictConfig
-    view: View
-    stages: Stages
+    runner: Runner
     planned: Planned
 
     @property
     def sweep(self) -> Path:
         """The folder that the ends of the cells are noted in."""
-        return Path(self.config.hydra.sweep.dir)
+        return Path(self.runner.config.hydra.sweep.dir)
 
     def run(self, number: int, cells: Sequence[Cell]) -> None:
         """Have the cells of a stage done; what chooses a nuisance for them comes first."""
         tune = self.planned.tune
         wanted = self._tuned(number, cells, tune) if tune else cells
-        self.stages.run(self.config, wanted, self.sweep)
+        self.runner.all(wanted)
 
     def look(self, number: int) -> list[dict[str, Any]]:
         """Look at the runs up to a stage; return the levels of the arms that go on."""
         path = self.sweep / f"look-{number}.json"
         going: list[dict[str, Any]]
-        going = once(self.config, path, lambda: going_on(self.config, self.sweep))
+        going = once(self.runner.config, path, lambda: going_on(self.runner.config, self.sweep))
         return going
 
     def _tuned(self, number: int, cells: Sequence[Cell], tune: dict[str, Any]) -> list[Cell]:
@@ -158,22 +155,22 @@ class Worker:
         asked = {replicate(cell.levels, seeds[cell.seed]) for cell in cells}
         every = self.planned.screening
         wanted = [one for one in every if replicate(one.levels, one.seed) in asked]
-        links = self.stages.run(self.config, wanted, folder, again=again)
+        links = self.runner.all(wanted, again=again)
         for turn in range(WIDENINGS):
             wider = self._wider(turn, wider_jobs(cells, links, tune, seeds))
-            links += self.stages.run(self.config, wider, folder, again=again)
-        jobs = once(self.config, path, lambda: tuned_jobs(cells, links, tune, seeds))
+            links += self.runner.all(wider, again=again)
+        jobs = once(self.runner.config, path, lambda: tuned_jobs(cells, links, tune, seeds))
         numbers = [cell.number for cell in cells]
-        return compose(self.context, self.config, jobs, numbers, self.sweep)
+        return compose(self.runner.context, self.runner.config, jobs, numbers, self.sweep)
 
     def _wider(self, turn: int, jobs: dict[int, Overrides]) -> list[Cell]:
         """The screening cells of a turn, with the same numbers in every worker."""
         screening = self.planned.screening
         first, last = screening[0].number, screening[-1].number
         numbers = [last + 1 + turn * first + number for number in jobs]
-        self.view.expect(len(jobs))
+        self.runner.view.expect(len(jobs))
         folder = self.sweep / SCREENING
-        return compose(self.context, self.config, [*jobs.values()], numbers, folder)
+        return compose(self.runner.context, self.runner.config, [*jobs.values()], numbers, folder)
 
 
 def _check_end(config: DictConfig) -> None:

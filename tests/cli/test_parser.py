@@ -65,3 +65,10 @@ def test_what_is_missing_is_named(parser):
     parser.add_key("checkpoint", "folder of a run", PATH, required=True)
     with pytest.raises(UserError, match="checkpoint= is missing: folder of a run"):
         parser.read(["here"])
+
+
+def test_overrides_of_the_config_stand_beside_a_commands_own_keys(parser):
+    parser.takes_overrides = True
+    found = parser.read(["here", "+experiment=x", "to=a", "model/norm=none", "~logger", "seed=1"])
+    assert (found.source, found.to) == ("here", Path("a"))
+    assert found.overrides == ["+experiment=x", "model/norm=none", "~logger", "seed=1"]

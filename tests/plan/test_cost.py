@@ -44,3 +44,8 @@ def test_runs_of_another_machine_say_nothing_and_short_ones_only_where_there_are
     short = row(sample=True, per_update=1.0)
     assert cost(kin(), 100, None, [short]).known_by == "1 short run of this variant"
     assert cost(kin(), 100, None, [short, row()]).seconds == pytest.approx(PER_CELL + 53.0)
+
+
+def test_an_arm_that_differs_in_testing_alone_is_only_tested():
+    found = cost(kin(), 100, "beam", [row()], trains=False)
+    assert found.seconds == pytest.approx(PER_CELL + 7.0)

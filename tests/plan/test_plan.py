@@ -1,5 +1,7 @@
 """`ablate plan` on a whole sweep."""
 
+import subprocess
+
 SWEEP = ("+experiment=preln_vs_postln", "seed=0,1", "study.tune=null")
 
 
@@ -30,3 +32,25 @@ def test_what_cannot_work_is_said_as_the_sweep_would(small, command):
     assert "kind=equality; allowed is exact" in err
     status, _, err = command("plan", *small, *SWEEP, "minutes=soon")
     assert "ablate plan: minutes=soon: it must be a whole number, at least 1" in err
+
+
+def test_every_variant_is_timed_once_by_a_short_run_of_its_own(
+    small, command, monkeypatch, tmp_path
+):
+    asked = []
+
+    def failing(words, **kwargs):
+        asked.append(words)
+        return subprocess.CompletedProcess(words, 2 * (len(asked) == 4), "", "ablate: no memory\n")
+
+    monkeypatch.setattr("ablate.plan.sample.subprocess.run", failing)
+    tuned = ("+experiment=preln_vs_postln", "seed=0", "study.tune.seeds=[9]", "sample=true", "-m")
+    status, out, err = command("plan", *small, *tuned)
+    assert status == 2
+    assert "the short run of model/residual=pre_ln schedule=no_warmup" in err
+    assert "failed: ablate: no memory" in err
+    assert len(asked) == 4  # arms; the rates are tried by the sweep
+    for words in asked:
+        assert {"budget.steps=30", "study=null", "logger=none"} < set(words)
+        assert words[-1] == f"paths.results={tmp_path / 'results'}/samples"
+    assert out.count("timing ") == 4

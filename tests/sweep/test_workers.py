@@ -19,7 +19,7 @@ from ablate.sweep.begin import begin
 from ablate.sweep.cell import Cell
 from ablate.sweep.deal import Deal
 from ablate.sweep.pool import Pool
-from ablate.sweep.stage import Stages
+from ablate.sweep.runner import Runner
 from ablate.sweep.view import View
 
 EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
@@ -27,7 +27,9 @@ EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
 
 def toy(number, results, training):
     """A cell that takes no work; cells of one training may not run at once."""
-    config = OmegaConf.create({"paths": {"results": str(results)}, "hydra": {}})
+    config = OmegaConf.create(
+        {"paths": {"results": str(results)}, "hydra": {"sweep": {"dir": str(results)}}}
+    )
     cell = Cell(number, f"cell {number}", (), config)
     cell.__dict__["training"] = str(training)
     return cell
@@ -44,7 +46,7 @@ def done(cell, sweep, status="finished", **more):
 
 
 def test_workers_that_race_run_every_cell_once_and_skip_what_others_hold(cells, tmp_path):
-    workers, ran = [Deal(cells, tmp_path) for _ in range(3)], []
+    workers, ran = [Deal(cells) for _ in range(3)], []
     while held := [(worker, cell) for worker in workers if (cell := worker.take())]:
         assert len({cell.training for _, cell in held}) == len(held)
         for worker, cell in held:
@@ -59,7 +61,7 @@ def test_workers_that_race_run_every_cell_once_and_skip_what_others_hold(cells, 
 
 
 def test_the_cells_of_a_worker_that_dies_are_dealt_again(cells, tmp_path):
-    dies, lives = Deal(cells, tmp_path), Deal(cells, tmp_path)
+    dies, lives = Deal(cells), Deal(cells)
     first = [dies.take() for _ in range(2)]
     assert [cell.number for cell in first] == [0, 2]  # 1 is of the same training as 0
     taken = [lives.take().number for _ in range(3)]
@@ -71,7 +73,7 @@ def test_the_cells_of_a_worker_that_dies_are_dealt_again(cells, tmp_path):
 
 
 def test_a_run_that_was_told_to_end_is_dealt_again(cells, tmp_path):
-    deal = Deal(cells[:1], tmp_path)
+    deal = Deal(cells[:1])
     cell = deal.take()
     assert deal.open == 0
     deal.release(cell)  # without a link
@@ -100,9 +102,9 @@ def stage(cells, tmp_path):
 
     def ran(*ends, again=True):
         with View("toy", 3, 1) as view:
-            stages = Stages(context, Instead(ends), view, {"text": "read"}, stay=True)
             config = OmegaConf.create({"name": "toy", "paths": {"results": str(tmp_path)}})
-            return stages.run(config, cells[:3], tmp_path, again=again), view
+            runner = Runner(context, config, Instead(ends), view, {"text": "read"}, stay=True)
+            return runner.all(cells[:3], again=again), view
 
     return ran
 

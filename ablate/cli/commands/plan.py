@@ -20,6 +20,8 @@ def _said(text: str) -> bool:
 def add_arguments(parser: Parser) -> None:
     """Declare the time that there is; everything else is an override."""
     parser.takes_overrides = True
+    parser.add_argument("-m", "--multirun", action="store_true", help="says nothing here")
+    parser.add_argument("--config-dir", help="a folder with config files of your own")
     parser.add_key("minutes", "solve for the seeds that end within so much wall time", whole(1))
     truth = Kind("BOOL", "true or false", _said)
     parser.add_key("sample", "time a few updates of each arm that nothing is known of", truth)
@@ -41,8 +43,10 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.plan.wording import solved, told
     from ablate.record.files import write_json
 
+    own = arguments.config_dir
+    place = [f"hydra.searchpath=[file://{Path(own).absolute()}]"] if own else []
     with explained():
-        plan = make(arguments.overrides)
+        plan = make([*arguments.overrides, *place])
     results = Path(plan.config.paths.results)
     known = rows(results, plan.tuned)
     plan = priced(plan, known)
