@@ -43,7 +43,8 @@ def _rows(verdict: dict[str, Any], path: Path) -> list[list[str]]:
 
 def _stated(claim: dict[str, Any]) -> str:
     after = f" (after {claim['steps']:,} updates)" if "steps" in claim else ""
-    return text(claim["statement"]) + after
+    reading = f" *{text(claim['reading'])}*" if claim.get("reading") else ""
+    return text(claim["statement"]) + reading + after
 
 
 def _numbers(claim: dict[str, Any]) -> list[str]:

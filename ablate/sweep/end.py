@@ -61,7 +61,9 @@ def announce(console: Console, verdict: dict[str, Any]) -> None:
     from ablate.report.content import regime
 
     for claim in verdict["claims"]:
-        console.print(f"\n{_headed(claim)}  {escape(claim['statement'])}", soft_wrap=True)
+        reading = f" [{claim['reading']}]" if claim.get("reading") else ""
+        said = escape(claim["statement"] + reading)
+        console.print(f"\n{_headed(claim)}  {said}", soft_wrap=True)
         console.print(f"  {claim['sentence']}", highlight=False, markup=False, soft_wrap=True)
         if short := claim.get("short"):
             console.print(f"  {_headed(short)}  {escape(short['sentence'])}", soft_wrap=True)
