@@ -15,6 +15,7 @@ import numpy as np
 from ablate.metric.table import metric_of
 from ablate.record.arm import say
 from ablate.study.evidence import Evidence, Run
+from ablate.study.floor import nothing_learned
 from ablate.study.kind import kind_of
 from ablate.study.sides import ContrastError, sides
 from ablate.study.words import listed
@@ -27,7 +28,8 @@ UNJUDGED = ("exact", "stability")  # say nothing of how good a model has become
 def learning(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     """As verdict.json has it: the gain of every arm, and which of them still learn.
 
-    Without gains where the claim has no margin, or its metric no curve, to tell by.
+    Without gains where the claim has no margin, or its metric no curve, to tell by; and where no
+    arm has left the floor, which is flat as well.
     """
     log = claim["kind"] == "trend" and claim["scale"] == "log_log"
     metric = f"val/{claim['metric'].rpartition('/')[2]}"
@@ -45,7 +47,7 @@ def said(claim: Claim, found: dict[str, Any]) -> str:
     if claim["kind"] in UNJUDGED:
         return ""
     if not found["gains"]:
-        return " Whether learning was flat is not known: there is no margin or no curve to tell by."
+        return " Whether learning was flat is not known: no margin, no curve or nothing learned."
     unit, gains = metric_of(found["metric"]), found["gains"]
     if not found["still"]:
         most = unit.say(max(gains.values()), sign=True)
@@ -61,6 +63,7 @@ def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
     """The finished runs of every arm of a claim."""
     try:
         asked = kind_of(claim).contrasts(claim, evidence)
+        asked = [one for one in asked if not nothing_learned(one, evidence)]
         found = list(itertools.chain.from_iterable(sides(one, evidence) for one in asked))
     except ContrastError:
         return {}

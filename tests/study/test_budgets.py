@@ -141,6 +141,12 @@ def test_seconds_stand_in_the_report_and_in_no_verdict(at_both, tmp_path):
     assert "| pre_ln after 600 | post_ln | 900 | - | 60.0 | 180.0 |" in report
 
 
+def test_before_it_begins_learning_is_not_called_flat(at_both):
+    nothing = ([0.0, 0.1, 0.0, 0.1], [0.1, 0.0, 0.1, 0.0])
+    said = only(at_both(pre=nothing, post=nothing))["sentence"]
+    assert "nothing was learned" in said and "Whether learning was flat is not known" in said
+
+
 def test_what_has_no_curve_is_not_called_flat(at_both):
     assert "Whether learning was flat is not known" in only(at_both(margin=0.0))["sentence"]
 
