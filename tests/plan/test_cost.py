@@ -21,9 +21,9 @@ def row(seed=0, metrics=None, **given):
 
 
 def test_cells_are_dealt_in_their_order_and_stages_wait_for_one_another():
-    assert wall([[3, 1, 1, 1]], 2) == PER_SWEEP + 3
-    assert wall([[1, 1, 4]], 2) == PER_SWEEP + 5
-    assert wall([[2], [3]], 8) == PER_SWEEP + 5
+    assert wall([[3.0, 1.0, 1.0, 1.0]], 2) == PER_SWEEP + 3
+    assert wall([[1.0, 1.0, 4.0]], 2) == PER_SWEEP + 5
+    assert wall([[2.0], [3.0]], 8) == PER_SWEEP + 5
 
 
 def test_the_time_of_a_run_is_that_of_its_variant_with_another_number_of_updates():
