@@ -12,7 +12,13 @@ class Ray(Engine):
     """`cpus` and `gpus` are those of one worker, `restarts` how often one may die."""
 
     def __init__(
-        self, *, workers: int, cpus: float, gpus: float, restarts: int, address: str | None
+        self,
+        *,
+        workers: int,
+        cpus: int | float,
+        gpus: int | float,
+        restarts: int,
+        address: str | None,
     ) -> None:
         needs("ray", "ray")
         self.workers = workers

@@ -101,7 +101,7 @@ class Plan:
         needed = round(self.needed * factor)
         return replace(self, screening=screening, arms=arms, seeds=seeds, needed=needed)
 
-    def within(self, minutes: float) -> int:
+    def within(self, minutes: int) -> int:
         """The largest number of seeds whose sweep ends in so many minutes; 0 where none does."""
         numbers = range(1, MOST_SEEDS + 1)
         return bisect_right(numbers, 60 * minutes, key=lambda seeds: self.with_seeds(seeds).wall)
