@@ -106,4 +106,4 @@ def test_an_arm_without_any_result_ends_the_sweep():
 def test_the_config_lets_a_run_go_untested(compose):
     from ablate.config.check import check
 
-    assert check(compose("logger=none", "test_splits=[]")) is None
+    assert check(compose("+experiment=preln_vs_postln", "logger=none", "test_splits=[]")) is None

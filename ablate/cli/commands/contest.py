@@ -1,4 +1,4 @@
-"""Ask a committed experiment again with fresh seeds: was its verdict reproduced?
+"""Ask a committed experiment again with fresh seeds, and say whether its verdict is reproduced.
 
 Runs the command of experiments/NAME with another `replicate`, judges these runs alone, and sets the
 fresh verdicts beside the first ones (ablate/study/contest.py has the rule). What was interrupted
