@@ -9,6 +9,12 @@ from ablate.ledger.standings import read_standings
 
 CLAIM = "preln_solves_gradient_problem"
 ALL, STANDING = len(read_claims()), len(read_standings())
+MASKS = sum("mask" in claim.group.lower() for claim in read_claims())
+
+
+def about(factor):
+    """Number of claims about factors with this in their name."""
+    return sum(any(factor in name for name in claim.factor_names) for claim in read_claims())
 
 
 @pytest.fixture
@@ -62,12 +68,12 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
     ("filters", "amount"),
     [
         (("kind=cost",), 12),
-        (("group=mask",), 24),
+        (("group=mask",), MASKS),
         (("group=Masks", "kind=cost"), 1),
         (("document=paper explained",), None),
-        (("factor=model/residual",), 15),
-        (("factor=model.n_heads",), 12),
-        (("factor=n_heads",), 12),
+        (("factor=model/residual",), about("residual")),
+        (("factor=model.n_heads",), about("n_heads")),
+        (("factor=n_heads",), about("n_heads")),
         (("text=LINFORMER",), 1),
         (("verdict=tested",), 1),
         (("verdict=supp",), 1),
