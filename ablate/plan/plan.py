@@ -103,8 +103,8 @@ class Plan:
 
     def within(self, minutes: int) -> int:
         """The largest number of seeds whose sweep ends in so many minutes; 0 where none does."""
-        numbers = range(1, MOST_SEEDS + 1)
-        return bisect_right(numbers, 60 * minutes, key=lambda seeds: self.with_seeds(seeds).wall)
+        numbers, seconds = range(1, MOST_SEEDS + 1), 60.0 * minutes
+        return bisect_right(numbers, seconds, key=lambda seeds: self.with_seeds(seeds).wall)
 
 
 def _each(arms: Sequence[Arm]) -> Iterator[float]:
