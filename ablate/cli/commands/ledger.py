@@ -1,16 +1,16 @@
-"""Show every claim of the documents with its verdicts in every regime, as a table or a page."""
+"""Show every claim of the documents with its verdicts in every regime, as a table."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from ablate.cli.parser import FOLDER, PATH, Parser
+from ablate.cli.parser import FOLDER, Parser
 
 PIPE_WIDTH = 160  # where there is no terminal to fit
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the filters, and where verdicts are read and the page is written."""
+    """Declare the filters, and where verdicts are read."""
     parser.add_key("document", "claims of documents with this in their title")
     parser.add_key("factor", "claims about factors with this in their name")
     parser.add_key(
@@ -19,36 +19,25 @@ def add_arguments(parser: Parser) -> None:
     parser.add_key("group", "claims of groups with this in their name")
     parser.add_key("kind", "exact, empirical or cost")
     parser.add_key("text", "claims that contain this, anywhere")
-    parser.add_key("page", "write all claims as a page with filters instead", PATH)
     parser.add_key("experiments", "where verdicts are kept", FOLDER, Path("experiments"))
     parser.add_key("results", "where sweeps write", FOLDER, Path("results"))
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the ledger, or write its page."""
+    """Print the ledger."""
     from rich.console import Console
 
-    from ablate.ledger.claims import read_claims
-    from ablate.ledger.entries import FILTERS, join, pick
-    from ablate.ledger.family import with_family
+    from ablate.ledger.entries import FILTERS, pick, read_entries
     from ablate.ledger.table import lines, summary
-    from ablate.ledger.verdicts import collect, latest
 
-    found, warnings = collect(arguments.experiments, arguments.results)
+    entries, warnings = read_entries(arguments.experiments, arguments.results)
     for warning in warnings:
         print(f"ablate ledger: {warning}", file=sys.stderr)
-    entries = join(read_claims(), with_family(latest(found)))
     wanted = {key: value for key, value in vars(arguments).items() if key in FILTERS and value}
     picked = pick(entries, wanted, arguments.text or "")
     console = Console()
     if not console.is_terminal:
         console.width = PIPE_WIDTH
-    if arguments.page:
-        from ablate.ledger.page import write  # imports Jinja
-
-        write(entries, arguments.page)
-        console.print(f"{summary(entries, entries)}\npage: {arguments.page}", soft_wrap=True)
-        return
     for line in lines(picked, console.width) if picked else ():
         console.print(line)
     console.print("\n" + summary(picked, entries), highlight=False)

@@ -1,0 +1,30 @@
+"""Write the ledger, all claims, documents and experiments as a folder of pages to read and show."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ablate.cli.parser import FOLDER, PATH, Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare where verdicts are read and the pages are written."""
+    parser.add_key("to", "folder for the pages; the first is index.html", PATH, required=True)
+    parser.add_key("experiments", "where verdicts are kept", FOLDER, Path("experiments"))
+    parser.add_key("results", "where sweeps write", FOLDER, Path("results"))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the pages.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    from ablate.ledger.entries import read_entries
+    from ablate.site.write import write
+
+    entries, warnings = read_entries(arguments.experiments, arguments.results)
+    warnings += write(entries, arguments.to)
+    for warning in warnings:
+        print(f"ablate site: {warning}", file=sys.stderr)
+    print(f"site: {arguments.to / 'index.html'}")

@@ -1,0 +1,1 @@
+"""The ledger and all experiments as a folder of pages that open from disk, without network."""

@@ -1,0 +1,81 @@
+"""The page of an experiment: its report, the effects that lead to seeds, and its other pages."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ablate.report.page import body
+from ablate.site.address import names
+from ablate.site.forest import Forest, Row, forests, row
+from ablate.site.model import Site
+from ablate.site.runs import by_seed, data
+from ablate.site.source import Source
+from ablate.site.wording import duration
+
+MARKDOWN = re.compile(r'<a href="([^":]*)\.md">(.*?)</a>', re.DOTALL)
+
+
+def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tuple[str, str]]:
+    """Every page of an experiment and its runs, by name; `page` renders a template."""
+    source = site.sources[folder]
+    name = site.experiments[folder]
+    others = names(f"{name}-{one}" for one in source.pages)
+    siblings = {one: others[f"{name}-{one}"] for one in source.pages}
+    yield (
+        f"experiments/{name}.html",
+        page(
+            "experiment.html",
+            "../",
+            source=source,
+            page=name,
+            report=_report(source, name) if source.report else "",
+            further=siblings,
+            drawn=_drawn(source),
+            duration=duration(source.seconds),
+            entries=[e for e in site.entries if any(f.report.parent == folder for f in e.findings)],
+        ),
+    )
+    for one, text in source.pages.items():
+        shown = {"name": one.replace("_", " "), "page": name}
+        text = _linked(body(text, lambda _, alt: alt), siblings)
+        yield f"experiments/{siblings[one]}.html", page("further.html", "../", text=text, **shown)
+    if source.evidence:
+        yield f"data/{name}.js", data(source.evidence, source.answers, source.verdict, name)
+
+
+def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
+    """Verdicts, statement and page of every claim that an experiment decides."""
+    found = [
+        ([one.verdict for one in entry.findings if one.report.parent == folder], entry.claim)
+        for entry in site.entries
+    ]
+    return [(words, claim.statement, site.claims[claim.id]) for words, claim in found if words]
+
+
+def _report(source: Source, page: str) -> str:
+    """The report as a part of a page, its figures linked as files below experiments/<page>/."""
+
+    def picture(name: str, alt: str) -> str:
+        file = f"{page}/{name}.svg"
+        shown = f'<a href="{file}"><img src="{file}" alt="{alt}" loading="lazy"></a>'
+        return shown if name in source.pictures else alt
+
+    return _linked(body(source.report, picture), {})
+
+
+def _linked(html: str, pages: dict[str, str]) -> str:
+    """Links to Markdown lead to its page instead, or are none."""
+    return MARKDOWN.sub(
+        lambda found: (
+            f'<a href="{pages[found[1]]}.html">{found[2]}</a>' if found[1] in pages else found[2]
+        ),
+        html,
+    )
+
+
+def _drawn(source: Source) -> list[tuple[Forest, list[tuple[int, Row]]]]:
+    """The effects that lead to seeds, on their axes, each with its number among the answers."""
+    numbered = [(n, told) for n, told in enumerate(source.answers) if by_seed(told)]
+    found = {id(one): (number, one) for number, told in numbered if (one := row(told, ""))}
+    every = forests(one for _, one in found.values())
+    return [(forest, [found[id(one)] for one in forest.rows]) for forest in every]

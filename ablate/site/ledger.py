@@ -1,0 +1,44 @@
+"""The first page: the ledger, with what its filters offer."""
+
+from itertools import groupby
+from typing import Any
+
+from ablate.ledger.claims import KINDS
+from ablate.ledger.entries import FILTERS, STATES, Entry, count, titles
+from ablate.ledger.family import changes
+from ablate.site.model import Site
+
+
+def whole(entries: list[Entry]) -> dict[str, Any]:
+    """What the page shows."""
+    return {
+        "groups": [
+            (name, list(found)) for name, found in groupby(entries, lambda e: e.claim.group)
+        ],
+        "claims": sum(not entry.outside for entry in entries),
+        "outside": sum(entry.outside for entry in entries),
+        "counts": count(entries),
+        "bounded": changes(finding for entry in entries for finding in entry.findings),
+        "filters": FILTERS,
+        "choices": _choices(entries),
+        "states": STATES,
+    }
+
+
+def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
+    """The experiments behind a claim: page, name and data, and the verdicts there."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in entry.findings:
+        place = f"{one.experiment}, {one.data}" + (", exploratory" if one.exploratory else "")
+        found.setdefault((site.experiments[one.report.parent], place), []).append(one.verdict)
+    return [(page, place, words) for (page, place), words in found.items()]
+
+
+def _choices(entries: list[Entry]) -> dict[str, list[str]]:
+    """What can be picked: names in the order of the ledger, factors by the alphabet."""
+    found = {
+        key: list(dict.fromkeys(name for entry in entries for name in read(entry)))
+        for key, read in FILTERS.items()
+        if key != "verdict"
+    }
+    return {**found, "factor": sorted(found["factor"]), "kind": [*KINDS], "document": [*titles()]}

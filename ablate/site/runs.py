@@ -1,0 +1,78 @@
+"""The runs of an experiment as a script, which its page loads when they are asked for."""
+
+import json
+from typing import Any
+
+from ablate.metric.table import metric_of
+from ablate.report.selection import measured, shown
+from ablate.study.evidence import Evidence
+from ablate.study.sides import has
+from ablate.study.types import Levels, Run, Told, Verdict
+
+
+def data(evidence: Evidence, answers: list[Told], verdict: Verdict, page: str) -> str:
+    """The runs as a script: opened from disk, a page may load that and nothing else."""
+    metrics = shown(evidence, verdict)
+    told = {
+        "metrics": {metric: metric_of(metric).axis for metric in _measured(evidence, metrics)},
+        "columns": metrics,
+        "runs": [_run(run, metrics) for run in evidence.runs],
+        "claims": [_claim(answer, evidence) for answer in answers],
+    }
+    found = json.dumps(told, separators=(",", ":"))
+    return f"(window.ablate = window.ablate || {{}})[{json.dumps(page)}] = {found};\n"
+
+
+def _measured(evidence: Evidence, metrics: list[str]) -> list[str]:
+    """Metrics of runs and of their curves."""
+    curves = [key for run in evidence.runs for key in run["curve"] if key != "step"]
+    return list(dict.fromkeys([*metrics, *curves]))
+
+
+def _run(run: Run, metrics: list[str]) -> dict[str, Any]:
+    return {
+        "arm": run["arm"],
+        "seed": run["seed"],
+        "status": run["status"],
+        "values": [metric_of(metric).say(measured(run, metric)) for metric in metrics],
+        "seconds": round(run["seconds"], 1),
+        "command": run["command"],
+        "curve": {key: [_short(value) for value in run["curve"][key]] for key in run["curve"]},
+    }
+
+
+def _short(value: int | float | None) -> int | float | None:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _claim(told: Told, evidence: Evidence) -> dict[str, Any]:
+    """The difference of every seed, and the runs that it is the difference of."""
+    metric = metric_of(told["metric"])
+    sides = [told["treatment"], told["baseline"]] if told["treatment"] else [{}]
+    if not by_seed(told):
+        return {"seeds": []}
+    return {
+        "seeds": [
+            {
+                "seed": seed,
+                "value": value,
+                "said": metric.say(value, sign=True),
+                "runs": [_numbers(told["where"] | side, seed, evidence) for side in sides],
+            }
+            for seed, value in zip(told["seeds"], told["differences"], strict=True)
+        ]
+    }
+
+
+def by_seed(told: Told) -> bool:
+    """Whether there is one difference per seed."""
+    known = [value for value in told["differences"] if value is not None]
+    return told["kind"] != "exact" and len(told["seeds"]) == len(known) > 0
+
+
+def _numbers(levels: Levels, seed: int, evidence: Evidence) -> list[int]:
+    return [
+        number
+        for number, run in enumerate(evidence.runs)
+        if run["seed"] == seed and has(run, levels)
+    ]

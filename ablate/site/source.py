@@ -1,0 +1,115 @@
+"""What the folder of an experiment holds, as far as the site can show it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ablate.errors import UserError
+from ablate.report.content import regime
+from ablate.report.selection import claims
+from ablate.study.evidence import Evidence
+from ablate.study.form import check_about, check_form, read_runs
+from ablate.study.seal import ABOUT, RUNS, SCREENING, read_about, verify
+from ablate.study.types import Entry, Told, Verdict
+from ablate.study.verdict import at_each_budget
+
+
+@dataclass(frozen=True)
+class Source:
+    """The folder of an experiment; `evidence` is None where it is not whole.
+
+    The evidence has no statistics of sentences: pages show none of them.
+    """
+
+    folder: Path
+    verdict: Verdict
+    evidence: Evidence | None = None
+    report: str = ""  # Markdown
+    pictures: dict[str, Path] = field(default_factory=dict)  # by name
+    pages: dict[str, str] = field(default_factory=dict)  # further Markdown, by name
+
+    @property
+    def name(self) -> str:
+        """Of the experiment."""
+        return str(self.verdict["experiment"])
+
+    @property
+    def answers(self) -> list[Told]:
+        """Every claim at every budget; none without evidence."""
+        if self.evidence is None:
+            return []
+        return [*at_each_budget(claims(self.evidence, self.verdict))]
+
+    @property
+    def regime(self) -> str:
+        """Where its verdicts hold, in one line."""
+        if self.evidence:
+            return regime(self.verdict)
+        known = self.verdict["regime"]
+        return f"scale {known['scale']}, data {known['data']}, model {known['model']}"
+
+    @property
+    def caveats(self) -> list[str]:
+        """What its verdicts do not cover."""
+        return list(self.verdict.get("caveats", []))
+
+    @property
+    def tuned(self) -> str:
+        """The key that every arm chose for itself; "" where none did."""
+        tune = self.evidence.study.get("tune") if self.evidence else None
+        return tune["key"] if tune else ""
+
+    @property
+    def seconds(self) -> float:
+        """What all runs took, each on a machine of its time."""
+        return sum(run["seconds"] for run in self.evidence.runs) if self.evidence else 0.0
+
+    @property
+    def command(self) -> str:
+        """What makes it again."""
+        again = f"python -m ablate +experiment={self.name} -m"
+        return self.evidence.registration.get("command", again) if self.evidence else again
+
+
+def read(folder: Path, warnings: list[str]) -> Source:
+    """Read a folder with a verdict; what is damaged in it is left out, with a warning."""
+    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    try:
+        evidence = _evidence(folder, verdict) if (folder / ABOUT).exists() else None
+    except UserError as error:
+        warnings.append(f"{error}; its page shows the verdicts alone")
+        evidence = None
+    report = folder / "report.md"
+    return Source(
+        folder,
+        verdict,
+        evidence,
+        report.read_text(encoding="utf-8") if report.exists() else "",
+        {path.stem: path for path in sorted(folder.glob("figures/*.svg"))},
+        {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("pages/*.md"))},
+    )
+
+
+def _evidence(folder: Path, verdict: Verdict) -> Evidence:
+    """Study and runs.
+
+    Raises:
+        UserError: a file is missing, damaged or malformed, or not as it was sealed.
+    """
+    about = read_about(folder)
+    check_about(folder / ABOUT, about)
+    for number, entry in enumerate(verdict["claims"], 1):
+        check_form(f"{folder / 'verdict.json'}: claims, number {number}", entry, Entry)
+    asked = set(_keys(about["study"]["claims"]))
+    if not asked >= set(_keys(verdict["claims"])):
+        raise UserError(f"{folder / 'verdict.json'} answers what its study does not ask")
+    factors, tuning = about["study"]["factors"], folder / SCREENING
+    runs = read_runs(folder / RUNS, factors)
+    verify(folder, about, runs, read_runs(tuning, factors) if tuning.exists() else [])
+    known = {part: about[part] for part in ("name", "regime", "registration")}
+    return Evidence.made_up(about["study"], runs, **known)
+
+
+def _keys(found: list[Entry]) -> Iterator[tuple[str, str]]:
+    return ((claim["id"], claim.get("reading", "")) for claim in found)

@@ -1,0 +1,156 @@
+// From an effect to its seeds, from a seed to its curves; the runs are loaded when they are asked for.
+"use strict";
+(() => {
+  const SVG = "http://www.w3.org/2000/svg";
+  const section = document.querySelector("[data-script]");
+  if (!section) return;
+  const { script, name } = section.dataset;
+  let loading;
+
+  // A page that is opened from disk may load a script, and nothing else.
+  function load() {
+    loading ||= new Promise((done, failed) => {
+      const tag = document.createElement("script");
+      tag.src = script;
+      tag.onload = () => done(window.ablate[name]);
+      tag.onerror = failed;
+      document.head.append(tag);
+    });
+    return loading;
+  }
+
+  function make(tag, text, given = {}) {
+    const element = document.createElement(tag);
+    Object.assign(element, given);
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+
+  function draw(tag, given, text) {
+    const element = document.createElementNS(SVG, tag);
+    for (const [key, value] of Object.entries(given)) element.setAttribute(key, value);
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+
+  for (const drill of document.querySelectorAll(".drill"))
+    drill.addEventListener("toggle", () => drill.open && seeds(drill), { once: true });
+  document.querySelector("details.all")?.addEventListener("toggle", runs, { once: true });
+
+  async function seeds(drill) {
+    const data = await load();
+    const box = drill.querySelector(".seeds");
+    const curves = drill.querySelector(".curves");
+    const found = data.claims[Number(drill.dataset.claim)].seeds.toSorted((a, b) => b.value - a.value);
+    box.replaceChildren(
+      ...found.map((one) => {
+        const button = make("button", `seed ${one.seed} `, { type: "button" });
+        button.append(make("b", one.said));
+        button.addEventListener("click", () => {
+          press(button, box);
+          show(curves, one.runs.flat().map((number) => data.runs[number]), data);
+        });
+        return button;
+      })
+    );
+    box.querySelector("button")?.click();
+  }
+
+  function press(button, box) {
+    for (const other of box.querySelectorAll("button")) other.setAttribute("aria-pressed", other === button);
+  }
+
+  // The curves of some runs, and what made each.
+  function show(box, found, data) {
+    const metrics = [...new Set(found.flatMap((run) => Object.keys(run.curve)))].filter((key) => key !== "step");
+    const parts = metrics.map((metric) => chart(box, metric, found, data.metrics[metric] || metric));
+    const commands = found.map((run) => {
+      const line = make("p");
+      line.append(make("b", `${run.arm}, seed ${run.seed}`), ` ${run.status}, ${run.seconds} s: `, make("code", run.command));
+      return line;
+    });
+    box.replaceChildren(...(parts.length ? parts : [make("p", "These runs have no curve: nothing was trained.", { className: "soft" })]), ...commands);
+  }
+
+  function chart(box, metric, found, axis) {
+    const [width, height] = [Math.min(box.clientWidth - 20, 736) || 600, 256];
+    const [left, right, top, bottom] = [48, 120, 26, 34];
+    const points = found.map((run) => line(run, metric));
+    const every = points.flat();
+    const svg = draw("svg", { class: "curve", role: "img", "aria-label": `${axis} by optimiser step`, viewBox: `0 0 ${width} ${height}` });
+    if (!every.length) return svg;
+    const x = scale(every.map((p) => p[0]), left, width - right);
+    const y = scale(every.map((p) => p[1]), height - bottom, top);
+    svg.append(draw("text", { x: left, y: 12 }, axis), draw("text", { x: width - right, y: height - 4, "text-anchor": "end" }, "optimiser step"));
+    for (const tick of y.ticks)
+      svg.append(draw("line", { class: "grid", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }), draw("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, tick));
+    for (const tick of x.ticks) svg.append(draw("text", { x: x(tick), y: height - bottom + 16, "text-anchor": "middle" }, tick));
+    const names = spread(points.map((one) => (one.length ? y(one.at(-1)[1]) : -1)), 14);
+    points.forEach((one, number) => {
+      const group = draw("g", { class: `arm-${number % 4}` });
+      group.append(draw("path", { d: one.map(([a, b], i) => `${i ? "L" : "M"}${x(a)} ${y(b)}`).join("") }));
+      for (const [a, b] of one) group.append(draw("circle", { class: "dot", cx: x(a), cy: y(b), r: 3 }));
+      if (one.length) group.append(draw("text", { class: "name", x: x(one.at(-1)[0]) + 8, y: names[number] + 4 }, found[number].arm));
+      svg.append(group);
+    });
+    return svg;
+  }
+
+  function line(run, metric) {
+    const values = run.curve[metric] || [];
+    return values.map((value, i) => [run.curve.step[i], value]).filter(([a, b]) => a !== null && b !== null);
+  }
+
+  // A linear scale from the values to pixels, with round ticks.
+  function scale(values, from, to) {
+    const [low, high] = [Math.min(0, ...values), Math.max(...values)];
+    const span = high - low || 1;
+    const rough = span / 4;
+    const size = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 2.5, 5, 10].map((s) => s * size).find((s) => s >= rough);
+    const place = (value) => from + ((value - low) / span) * (to - from);
+    place.ticks = [];
+    for (let i = Math.ceil(low / step); i * step <= high * 1.0001; i++) place.ticks.push(Number((i * step).toPrecision(12)));
+    return place;
+  }
+
+  // Names beside the ends of lines, moved apart until none lies on another.
+  function spread(places, gap) {
+    const order = places.map((_, i) => i).sort((a, b) => places[a] - places[b]);
+    const found = [...places];
+    order.forEach((index, i) => {
+      if (i) found[index] = Math.max(found[index], found[order[i - 1]] + gap);
+    });
+    return found;
+  }
+
+  async function runs() {
+    const data = await load();
+    const box = document.querySelector(".runs");
+    const below = make("div", undefined, { className: "curves" });
+    const table = make("table", undefined, { className: "data" });
+    const head = table.createTHead().insertRow();
+    const names = ["run", "arm", "status", ...data.columns.map((key) => data.metrics[key]), "seconds"];
+    names.forEach((text, i) => {
+      const cell = make("th", text, { scope: "col" });
+      if (i > 2) cell.className = "number";
+      head.append(cell);
+    });
+    const body = table.createTBody();
+    for (const run of data.runs) {
+      const row = body.insertRow();
+      const button = make("button", `seed ${run.seed}`, { type: "button" });
+      button.addEventListener("click", () => {
+        press(button, table);
+        show(below, [run], data);
+        below.scrollIntoView({ block: "nearest" });
+      });
+      row.insertCell().append(button);
+      for (const text of [run.arm, run.status]) row.insertCell().textContent = text;
+      for (const text of [...run.values, run.seconds]) Object.assign(row.insertCell(), { textContent: text, className: "number" });
+    }
+    const wide = make("div", undefined, { className: "table", tabIndex: 0 });
+    wide.append(table);
+    box.replaceChildren(below, wide);
+  }
+})();

@@ -1,0 +1,120 @@
+// Filters and order of the rows of the table; their state lives in the URL, after the #.
+"use strict";
+(() => {
+  const form = document.getElementById("filters");
+  const table = document.querySelector(".ledger");
+  const rows = [...document.querySelectorAll("tr.claim")];
+  const homes = new Map(rows.map((row) => [row, row.parentElement]));
+  const all = document.createElement("tbody");
+  const selects = [...form.querySelectorAll("select:not([name=sort])")];
+  const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+  const values = new Map(rows.map((row) => [row, read(row)]));
+  const known = rows.filter((row) => !("outside" in row.dataset));
+  const orders = {
+    tested: (row) => (values.get(row).verdict.includes("tested") ? 0 : 1),
+    name: (row) => row.querySelector(".id").textContent,
+  };
+  let order = "";
+
+  function read(row) {
+    const named = {};
+    for (const [name, joined] of Object.entries(row.dataset)) named[name] = joined.split("|");
+    return named;
+  }
+
+  function wanted() {
+    return Object.fromEntries([...new FormData(form)].filter(([, value]) => value));
+  }
+
+  // Does a row meet all filters, but for one that is left out?
+  function meets(row, filters, except) {
+    return Object.entries(filters).every(([name, value]) => {
+      if (name === except || name === "sort") return true;
+      if (name === "text") return texts.get(row).includes(value.toLowerCase());
+      return values.get(row)[name].includes(value);
+    });
+  }
+
+  // How many of some rows would be left for each value of one filter, given the others.
+  function tally(some, filters, name) {
+    const counts = new Map();
+    const others = some.filter((row) => meets(row, filters, name));
+    for (const row of others)
+      for (const value of values.get(row)[name]) counts.set(value, (counts.get(value) || 0) + 1);
+    return counts.set("", others.length);
+  }
+
+  // Rows in another order stand in one part of the table, without the headings of groups.
+  function sort(wish) {
+    if (wish === order) return;
+    order = wish;
+    const key = orders[wish];
+    const sorted = key ? rows.toSorted((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0)) : rows;
+    for (const row of sorted) (key ? all : homes.get(row)).append(row);
+    if (key) table.append(all);
+    else all.remove();
+    table.classList.toggle("sorted", Boolean(key));
+  }
+
+  function show() {
+    const filters = wanted();
+    sort(filters.sort || "");
+    for (const row of rows) row.hidden = !meets(row, filters);
+    for (const body of table.querySelectorAll("tbody")) {
+      const left = body.querySelectorAll("tr.claim:not([hidden])").length;
+      body.hidden = !left;
+      const number = body.querySelector("small");
+      if (number) number.textContent = left;
+    }
+    for (const select of selects) {
+      const counts = tally(rows, filters, select.name);
+      for (const option of select.options)
+        option.text = `${option.value || "all"} (${counts.get(option.value) || 0})`;
+    }
+    const verdicts = tally(known, filters, "verdict");
+    for (const output of form.querySelectorAll("output"))
+      output.value = verdicts.get(output.dataset.count) || 0;
+    summarise();
+  }
+
+  function summarise() {
+    const left = known.filter((row) => !row.hidden);
+    const outside = rows.filter((row) => !row.hidden).length - left.length;
+    const some = left.length < known.length ? `${left.length} of ` : "";
+    document.getElementById("shown").textContent =
+      `${some}${known.length} claims` + (outside ? ` and ${outside} outside the ledger` : "");
+    for (const number of document.querySelectorAll("[data-state]"))
+      number.textContent = left.filter((row) =>
+        values.get(row).verdict.includes(number.dataset.state)
+      ).length;
+    document.getElementById("nothing").hidden = left.length + outside > 0;
+  }
+
+  function save() {
+    const state = new URLSearchParams(wanted()).toString();
+    history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
+    show();
+  }
+
+  // A # without = is a link to one claim, which leaves the filters alone.
+  function load() {
+    if (location.hash && !location.hash.includes("=")) return;
+    form.reset();
+    for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+      const field = form.elements[name];
+      if (!field) continue;
+      field.value = value;
+      if (field.selectedIndex === -1) field.value = "";
+    }
+    show();
+  }
+
+  form.hidden = false;
+  document.body.classList.add("live");
+  form.addEventListener("input", save);
+  form.addEventListener("reset", () => setTimeout(save));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  addEventListener("hashchange", load);
+  show();
+  load();
+})();

@@ -1,0 +1,80 @@
+"""What pages say in sentences of their own."""
+
+from collections.abc import Mapping
+
+from ablate.ledger.state import DEPENDS
+from ablate.metric.table import metric_of
+from ablate.study.kind import KINDS
+from ablate.study.types import Told
+from ablate.study.verdict import Decision
+from ablate.study.words import listed
+
+MINUTE, HOUR = 60, 3600
+
+
+def duration(seconds: float) -> str:
+    """A time as a person says it."""
+    if seconds < MINUTE:
+        return "less than a minute"
+    if seconds < 2 * HOUR:
+        return f"{seconds / MINUTE:.0f} minutes"
+    return f"{seconds / HOUR:.1f} hours"
+
+
+def changes(told: Told) -> list[str]:
+    """What would change a verdict, as sentences."""
+    said = [*_other_margins(told), *_more_seeds(told)]
+    if told["kind"] == "exact":
+        said.append("One more case that breaks the rule would refute it: no share of cases does.")
+    elif (least := told["detectable"]) is not None:
+        metric = metric_of(told["metric"])
+        seen = f"{metric.say(least)} {metric.name}"
+        said.append(f"With power .8 these runs can show {seen}, and nothing less.")
+    return said
+
+
+def rule(told: Told) -> str:
+    """When such a claim is supported and when refuted."""
+    return f"{KINDS[told['kind']].rule}."
+
+
+def _other_margins(told: Told) -> list[str]:
+    turns, metric = told["sensitivity"], metric_of(told["metric"])
+    own = "tolerance" if told["kind"] == "exact" and not told["margin"] else "margin"
+    if len(turns) < 2:
+        return [f"No other {own} would change it."]
+    sizes = [f"{t['from']:.3g}" if own == "tolerance" else metric.say(t["from"]) for t in turns]
+    words = [str(Decision(turn["verdict"], turn["grade"])) for turn in turns]
+    first = f"{words[0]} below {sizes[1]}"
+    rest = [f"{word} from {size} on" for word, size in zip(words[1:], sizes[1:], strict=True)]
+    return [f"By its {own} it is {listed([first, *rest])}."]
+
+
+def _more_seeds(told: Told) -> list[str]:
+    metric = metric_of(told["metric"])
+    return [
+        f"{plan['seeds'] or 'No number of'} seeds would show it {side} where the true effect is "
+        f"{metric.say(plan['effect'])} {metric.name}."
+        for side, plan in (told["seeds_needed"] or {}).items()
+    ]
+
+
+def stands(title: str, counts: Mapping[str, int]) -> list[str]:
+    """What of a document stands, in two sentences."""
+    whole = sum(counts.values())
+    decided = [
+        _count(counts["supported"], "stands", "stand"),
+        _count(counts["refuted"], "does not", "do not"),
+        _count(counts[DEPENDS], "depends", "depend") + " on where one looks",
+        _count(counts["inconclusive"], "is", "are") + " undecided by their runs",
+    ]
+    open_, never = counts["not tested"], counts["no run decides"]
+    return [
+        f"The ledger has {whole} sentences of {title}: {listed(decided)}.",
+        f"{_count(open_, 'is', 'are')} not tested yet; {_count(never, 'is', 'are')} for no run to "
+        "decide (definitions, customs, titles, opinions).",
+    ]
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

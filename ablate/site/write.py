@@ -1,0 +1,108 @@
+"""From the ledger to the files of the site."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ablate.ledger.entries import Entry
+from ablate.record.files import writing
+from ablate.report.marks import style_names
+from ablate.site import claim, documents, example, ledger
+from ablate.site.experiment import answered, files_of
+from ablate.site.model import Site, gather
+from ablate.site.source import Source
+
+ASIS = ("ledger.js", "page.js", "drill.js")
+
+
+def write(entries: list[Entry], folder: Path) -> list[str]:
+    """Write all pages, and return a warning for each thing that had to be left out.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    warnings: list[str] = []
+    site = gather(entries, warnings)
+    for name, content in (*pages(site), *_pictures(site)):
+        with writing(folder / name):  # not atomically: what is half can be written again
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content, encoding="utf-8")
+    return warnings
+
+
+def _pictures(site: Site) -> Iterator[tuple[str, str]]:
+    """Every figure as a file, by its name in the folder."""
+    for folder, source in site.sources.items():
+        for name, path in source.pictures.items():
+            yield f"experiments/{site.experiments[folder]}/{name}.svg", path.read_text("utf-8")
+
+
+def pages(site: Site) -> Iterator[tuple[str, str]]:
+    """Every file of text, by its name in the folder."""
+    templates = _templates()
+
+    def page(template: str, root: str = "", **known: Any) -> str:
+        here = template.removesuffix(".html")
+        return templates.get_template(template).render(site=site, root=root, here=here, **known)
+
+    texts = [documents.whole(document, site) for document in site.documents]
+    yield "index.html", page("index.html", **ledger.whole(site.entries))
+    yield "documents.html", page("documents.html", rows=texts)
+    yield "contradictions.html", page("contradictions.html", pairs=_pairs(site))
+    yield "experiments.html", page("experiments.html", rows=_experiments(site))
+    yield "what-is-a-claim.html", page("what-is-a-claim.html", **example.whole(site))
+    for entry in site.entries:
+        name = f"claims/{site.claims[entry.claim.id]}.html"
+        yield name, page("claim.html", "../", **claim.whole(entry, site))
+    for text in texts:
+        yield f"documents/{text['page']}.html", page("document.html", "../", **text)
+    for folder in site.sources:
+        yield from files_of(folder, site, page)
+    yield "style.css", _style()
+    for name in ASIS:
+        yield name, (files("ablate.site") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("ablate.site"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "date": _date,
+        "css": lambda state: state.replace(" ", "-"),
+        "decided": ledger.decided,
+    }
+    environment.globals["m"] = environment.get_template("macros.html").module
+    return environment
+
+
+def _style() -> str:
+    text = (files("ablate.site") / "templates" / "style.css").read_text(encoding="utf-8")
+    light, dark = style_names(dark=False), style_names(dark=True)
+    return text.replace("/* light */", light).replace("/* dark */", dark)
+
+
+def _date(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).date().isoformat()
+
+
+def _pairs(site: Site) -> list[tuple[Any, list[Entry], list[Entry]]]:
+    return [
+        (pair, [site.by_id[one] for one in pair.one], [site.by_id[one] for one in pair.other])
+        for pair in site.pairs
+    ]
+
+
+def _experiments(site: Site) -> list[tuple[str, Source, list[tuple[list[str], str, str]]]]:
+    ordered = sorted(site.sources.items(), key=lambda found: found[1].name)
+    return [
+        (site.experiments[folder], source, answered(folder, site)) for folder, source in ordered
+    ]

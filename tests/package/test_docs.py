@@ -1,0 +1,70 @@
+"""What README and docs tell people to type is there: commands, overrides, targets, links."""
+
+import re
+import shlex
+from pathlib import Path
+
+import hydra
+import pytest
+
+from ablate.cli.main import names
+from ablate.config.check import check
+from ablate.config.schema import CONF
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)
+INLINE = re.compile(r"`([^`\n]+)`")
+COMMAND = re.compile(r"^(?:python -m ablate|ablate)((?: [^#\n\\]*)?)")
+PLACEHOLDER = re.compile(r"[A-Z]{4,}|<|\.\.\.|mine|corpus/|/IDENTITY")
+
+
+def typed():
+    """Every command of the pages, once, without its comment."""
+    for page in PAGES:
+        text = page.read_text()
+        lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
+        for line in (*lines, *INLINE.findall(text)):
+            if (found := COMMAND.match(line)) and not PLACEHOLDER.search(found[1]):
+                yield tuple(shlex.split(found[1]))
+
+
+def runs():
+    """The overrides of commands that train or sweep."""
+    words = {tuple(_one(w) for w in command if w != "-m") for command in typed()}
+    return sorted(w for w in words if w and all("=" in one for one in w))
+
+
+def _one(word):
+    """An override, of a sweep the first choice."""
+    return word if re.search(r"[\[({]", word) else word.partition(",")[0]
+
+
+def test_every_command_is_there():
+    first = {words[0] for words in typed() if words and not re.search("=|^-", words[0])}
+    assert len(first) > 5
+    assert first <= {*names()}
+
+
+def test_every_override_is_accepted():
+    assert len(runs()) > 10
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        for overrides in runs():
+            check(hydra.compose("config", [*overrides, "hydra.sweeper.params=null"]))
+
+
+def test_every_target_of_make_is_there():
+    targets = {*re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.M)}
+    said = {t for page in PAGES for t in re.findall(r"[`\n]make ([a-z][\w-]*)", page.read_text())}
+    assert said <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page):
+    for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        assert link.startswith("https://") or (page.parent / link).exists(), link
+
+
+def test_every_page_is_in_the_contents():
+    contents = (ROOT / "mkdocs.yml").read_text()
+    assert all(page.name in contents for page in PAGES[1:])

@@ -1,0 +1,120 @@
+"""The pages in a real browser, opened from disk: `pip install ablate[browser]` and a Chromium."""
+
+import shutil
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+WIDTHS = (390, 1280, 1600)
+PAGES = (
+    "index.html",
+    "documents.html",
+    "experiments.html",
+    "contradictions.html",
+    "what-is-a-claim.html",
+    "claims/preln_solves_gradient_problem.html",
+    "claims/pe_shift_linear.html",
+    "documents/transformer-notes.html",
+    "experiments/preln_vs_postln.html",
+    "experiments/worked_examples-attention.html",
+)
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium without a window."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip("no Chromium is installed")
+    with playwright.sync_playwright() as tools:
+        started = tools.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser, committed):
+    """Open a page of the site; what goes wrong in it fails the test."""
+    wrong, opened = [], []
+
+    def visited(name, width=1280, scheme="light"):
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: wrong.extend([asked.url][: asked.url[:5] != "file:"]))
+        page.goto((committed / name).as_uri())
+        opened.append(page)
+        return page
+
+    yield visited
+    for page in opened:
+        page.close()
+    assert not wrong
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_is_wider_than_its_window(visit, name, width):
+    page = visit(name, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_keep_to_the_rules_of_accessibility(visit, name, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(visit(name, scheme=scheme)).response["violations"]
+    assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in found]
+
+
+def test_filters_and_order_are_kept_in_the_address(visit):
+    page = visit("index.html")
+    page.locator("input[value=refuted]").check(force=True)
+    page.locator("select[name=sort]").select_option("name")
+    page.locator("input[name=text]").fill("softmax")
+    assert page.url.endswith("#verdict=refuted&text=softmax&sort=name")
+    rows = page.locator("tr.claim:visible")
+    ids = rows.locator(".id").all_text_contents()
+    assert ids == sorted(ids) and rows.count() > 0
+    page.reload()
+    assert page.locator("tr.claim:visible .id").all_text_contents() == ids
+    page.locator("#filters button[type=reset]").click()
+    page.wait_for_function("!location.hash")
+    assert page.locator("tr.group:visible").count() > 5
+
+
+def test_from_an_effect_to_its_seeds_and_their_curves(visit):
+    page = visit("experiments/preln_vs_postln.html")
+    assert not page.evaluate("window.ablate")
+    page.locator("details.drill").nth(1).locator("summary").click()
+    page.wait_for_selector(".seeds button")
+    assert page.locator(".seeds button").count() == 12
+    page.locator(".seeds button", has_text="seed 3").click()
+    assert page.locator("svg.curve:visible").count() == 2
+    assert page.locator("svg.curve text.name").first.text_content() == "pre_ln no_warmup"
+    page.locator("details.all summary").click()
+    page.wait_for_selector(".runs table")
+    assert page.locator(".runs tbody tr").count() == 48
+
+
+def test_a_margin_can_be_moved_and_put_back(visit):
+    page = visit("claims/preln_solves_gradient_problem.html")
+    moved = page.locator("#v1 .margins")
+    line = page.locator('.bound[data-row="v1"]')
+    before = line.get_attribute("x1")
+    moved.locator("input").fill("990")
+    assert "refuted: real, but smaller" in moved.locator("output").text_content()
+    assert line.get_attribute("x1") != before
+    moved.locator(".back").click()
+    assert "the study's own" in moved.locator("output").text_content()
+    assert abs(float(line.get_attribute("x1")[:-1]) - float(before[:-1])) < 0.5
+
+
+def test_the_first_key_offers_to_skip_the_navigation(visit):
+    page = visit("index.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#main")

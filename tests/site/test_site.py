@@ -1,0 +1,164 @@
+"""The site: whole, small, linked, and nothing else than what the evidence says."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ablate.ledger.claims import read_claims
+from ablate.site.address import names
+from ablate.site.forest import Axis
+
+pytestmark = pytest.mark.xdist_group("site")  # one process builds it
+LARGEST = 500_000  # bytes of a page, and of a script that is loaded
+CLAIM = "preln_solves_gradient_problem"
+HARM = '"><script>alert(1)</script><img src=x onerror=alert(1)></script>{{ 7 * 7 }}'
+
+
+@pytest.fixture(scope="session")
+def read(committed, pages):
+    return pages(committed)
+
+
+def test_every_claim_document_and_experiment_has_its_page(committed, read):
+    claims = {path.stem for path in (committed / "claims").glob("*.html")}
+    assert {claim.id for claim in read_claims()} <= claims
+    assert len([*(committed / "documents").glob("*.html")]) == 5
+    for verdict in (Path(__file__).parents[2] / "experiments").glob("*/verdict.json"):
+        page = committed / "experiments" / f"{verdict.parent.name}.html"
+        assert json.loads(verdict.read_text())["claims"][0]["statement"] in read[page].text
+
+
+def test_links_lead_to_what_is_there_and_never_to_markdown(committed, read):
+    for page in read.values():
+        for link in page.links:
+            if not link.startswith("https://arxiv.org/"):
+                path, place = page.target(link)
+                assert path.is_relative_to(committed.resolve()), link
+                assert path.suffix in (".html", ".svg", ".js"), link
+                assert path.is_file(), (page.path.name, link)
+                assert not place or "=" in place or place in read[path].ids, (page.path, link)
+
+
+def test_pages_load_files_of_the_site_alone(committed, read):
+    for page in read.values():
+        assert len(set(page.ids)) == len(page.ids), page.path.name
+        assert not page.acts
+        for name in page.loads:
+            assert page.target(name)[0].is_file(), (page.path.name, name)
+    for path in committed.glob("*.*s"):  # style and scripts
+        assert not re.search(
+            r"https?://(?!www\.w3\.org/2000/svg)|@import|fetch\(|innerHTML", path.read_text()
+        )
+
+
+def test_everything_is_small(committed):
+    for path in committed.rglob("*"):
+        assert not path.is_file() or path.stat().st_size < LARGEST, path.name
+
+
+def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committed, read):
+    page = read[(committed / "claims" / f"{CLAIM}.html").resolve()]
+    assert "depends on" in re.sub(r"\s+", " ", page.text)
+    assert (
+        "+12.65 [+9.69, +17.81]" in page.text and "real, but smaller than the margin" in page.text
+    )
+    assert "python -m ablate +experiment=preln_vs_postln -m" in page.text
+    assert "../experiments/preln_vs_postln.html" in page.links
+    written = page.path.read_text()
+    assert re.findall(r'class="band (\w+)"', written)[:3] == ["supported", "supported", "refuted"]
+
+
+def test_contradictions_stand_side_by_side(committed, read):
+    page = read[(committed / "contradictions.html").resolve()]
+    assert page.path.read_text().count('class="sides"') == 10
+    one = read[(committed / "claims" / "pad_mask_dispensable.html").resolve()]
+    assert "Contradicted by" in one.text and "unmasked_pads_harmful.html" in one.links
+
+
+def test_a_document_is_read_in_the_order_of_its_text(committed, read):
+    page = read[(committed / "documents" / "transformer-notes.html").resolve()]
+    places = [page.text.index(f"{name} ") for name in ("section 1", "section 2.1", "section 4.3")]
+    assert places == sorted(places)
+    said = re.search(r"has (\d+) sentences .*: (\d+) stand?s?, (\d+) do", page.text)
+    assert int(said[1]) >= int(said[2]) + int(said[3]) > 0
+
+
+def test_runs_are_data_that_a_script_can_read(committed):
+    text = (committed / "data" / "preln_vs_postln.js").read_text()
+    data = json.loads(text.partition("] = ")[2].removesuffix(";\n"))
+    first = data["claims"][1]["seeds"][0]
+    treatment, baseline = (data["runs"][numbers[0]] for numbers in first["runs"])
+    assert (treatment["arm"], baseline["arm"]) == ("pre_ln no_warmup", "post_ln no_warmup")
+    bleu = data["columns"].index("test/bleu")
+    difference = float(treatment["values"][bleu]) - float(baseline["values"][bleu])
+    assert difference == pytest.approx(first["value"], abs=0.011)
+    assert len(treatment["curve"]["step"]) == len(treatment["curve"]["val/nll"]) > 2
+
+
+def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_path):
+    def spoil(known):
+        claim, verdict = known["study"]["claims"][1], known["verdict"]
+        verdict["claims"][1] |= {
+            "id": HARM,
+            "statement": HARM,
+            "sentence": HARM,
+            "margin_reason": HARM,
+        }
+        claim |= {"id": HARM, "statement": HARM}
+        verdict |= {"experiment": HARM, "caveats": [HARM]}
+        known["registration"]["command"] = HARM
+        for run in known["runs"]:
+            run |= {"command": HARM, "arm": HARM}
+
+    experiment("preln_vs_postln", spoil, "experiments/javascript:alert(1)")
+    assert build(tmp_path / "experiments", tmp_path / "site") == []
+    found = pages(tmp_path / "site")
+    assert sum(HARM in page.text for page in found.values()) >= 4
+    for page in found.values():
+        assert not page.acts and "img" not in page.tags and "alert(1)" not in "".join(page.loads)
+        assert not any(link.startswith("javascript:") for link in page.links)
+        assert page.path.name == re.sub(r"[^\w.+=-]", "", page.path.name)
+    scripts = [*(tmp_path / "site" / "data").glob("*.js")]
+    assert len(scripts) == 1 and "\\u" not in scripts[0].name
+
+
+def test_evidence_that_was_changed_is_not_drawn(experiment, build, pages, tmp_path):
+    folder = experiment("preln_vs_postln")
+    text = (folder / "runs.jsonl").read_text()
+    (folder / "runs.jsonl").write_text(text.replace('"test/bleu": 5', '"test/bleu": 6', 1))
+    (warning,) = build(tmp_path / "experiments", tmp_path / "site")
+    assert "runs.jsonl" in warning and "verdicts alone" in warning
+    page = pages(tmp_path / "site" / "experiments")[
+        (tmp_path / "site" / "experiments" / "preln_vs_postln-made.html").resolve()
+    ]
+    assert "drill" not in page.ids and "Pre-LN" in page.text
+
+
+def test_names_are_plain_and_told_apart_whatever_the_case():
+    found = names(["plain_1", "Plain_1", "a/b", "a b", "../x", "ü"])
+    assert found["plain_1"] == "plain_1"
+    assert len({name.casefold() for name in found.values()}) == 6
+    assert all(re.fullmatch(r"[\w+=-][\w.+=-]*", name, re.ASCII) for name in found.values())
+
+
+def test_an_axis_has_a_few_round_ticks_in_its_width():
+    for low, high, log in ((-0.3, 0.71, False), (-1e-7, 3e-7, False), (1e-18, 10.0, True)):
+        axis = Axis(low, high, log, "")
+        assert 3 <= len(axis.ticks) <= 8
+        assert all(0 <= place <= 100 for place, _ in axis.ticks)
+    assert Axis(-1.0, 1.0, False, "").place(0.0) == 50
+
+
+def test_the_command_says_where_the_site_is(command, pages, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("experiments", "results"):
+        (tmp_path / name).mkdir()
+    status, out, _ = command("site", "to=pages")
+    assert status == 0 and "pages/index.html" in out
+    page = pages(tmp_path / "pages")[(tmp_path / "pages/claims/pe_unique.html").resolve()]
+    assert "No experiment has tested it yet" in page.text
+    (tmp_path / "file").touch()
+    status, _, error = command("site", "to=file")
+    assert status == 2 and "cannot be written" in error
