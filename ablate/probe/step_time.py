@@ -2,7 +2,7 @@
 
 Equation: the median over `repeats` of the wall time of one batch of batch_size sentences of
     src_length and tgt_length tokens: forward, loss and backward, without the optimiser; the same
-    without gradient; and forward and backward of one self-attention of the encoder.
+    without gradient; and forward and backward of one self-attention of a Transformer's encoder.
 Source: the costs per layer of arXiv:1706.03762, table 1 and section 3.2.2.
 What differs: measured on this machine, with the threads of the run, dropout on in training; the
     three in turn, so that whatever else the machine does falls on all of them.
@@ -14,13 +14,14 @@ What to expect: noise of other processes: let the machine do nothing else (n_job
 import time
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.loss.cross_entropy import CrossEntropy
-from ablate.model.base import Seq2Seq
+from ablate.model.base import Model, Seq2Seq
 from ablate.model.sublayer import Place
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
@@ -47,6 +48,7 @@ class StepTime(Probe):
         UserError: a number below 1, another accelerator or precision, or no GPU is there.
     """
 
+    needs = Model
     measures = ("step", "attention", "forward", "parameters", "others", "peak_bytes")
 
     def __init__(
@@ -70,7 +72,7 @@ class StepTime(Probe):
         self.device = device_of(accelerator)
         self.precision = PRECISIONS[precision]
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
+    def __call__(self, model: Any) -> dict[str, float]:
         """Return step, forward and attention in seconds, parameters, others, a GPU's peak_bytes."""
         model = model.to(self.device)
         generator = torch.Generator().manual_seed(0)
@@ -78,10 +80,6 @@ class StepTime(Probe):
             random_sentences(model, [length] * self.batch_size, generator).to(self.device)
             for length in (self.src_length, self.tgt_length)
         )
-        attention = model.encoder.sublayers[0]
-        x = model.embedding.embed_src(src).detach()
-        positions = torch.arange(src.size(1), device=self.device)[None]
-        at = Place(positions, model.encoder.position, torch.ones_like(src, dtype=torch.bool), None)
 
         def step() -> None:
             model.zero_grad()
@@ -93,15 +91,12 @@ class StepTime(Probe):
             with torch.no_grad(), self.autocast():
                 loss(model, src, tgt)
 
-        def attend() -> None:
-            with self.autocast():
-                mixed = attention(x, at)
-            torch.autograd.backward(mixed.sum())
-
+        works: Works = {"step": (True, step)}
+        if isinstance(model, Transformer):
+            works["attention"] = True, self.attend(model, src)
+        works["forward"] = False, forward
         others = OtherLoad()
-        found = self.seconds(
-            model, {"step": (True, step), "attention": (True, attend), "forward": (False, forward)}
-        )
+        found = self.seconds(model, works)
         if self.device.type == "cuda":
             found["peak_bytes"] = float(torch.cuda.max_memory_allocated())
         cores = others.cores()
@@ -109,12 +104,26 @@ class StepTime(Probe):
             found["others"] = cores
         return found | {"parameters": float(sum(p.numel() for p in model.parameters()))}
 
+    def attend(self, model: Transformer, src: Tensor) -> Callable[[], None]:
+        """Return forward and backward of the first attention of a Transformer's encoder."""
+
+        def attend() -> None:
+            with self.autocast():
+                mixed = model.encoder.sublayers[0](x, at)
+            torch.autograd.backward(mixed.sum())
+
+        x = model.embedding.embed_src(src).detach()
+        positions = torch.arange(src.size(1), device=self.device)[None]
+        real = torch.ones_like(src, dtype=torch.bool)
+        at = Place(positions, model.encoder.position, real, None)
+        return attend
+
     def autocast(self) -> torch.autocast:
         """Return the context of the precision."""
         enabled = self.precision is not None
         return torch.autocast(self.device.type, dtype=self.precision, enabled=enabled)
 
-    def seconds(self, model: Transformer, works: Works) -> dict[str, float]:
+    def seconds(self, model: Model, works: Works) -> dict[str, float]:
         """Return the median time of each of `works`, in turn, the model in training or not."""
         times: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(WARM_UP + self.repeats):
@@ -147,7 +156,7 @@ def device_of(accelerator: str) -> torch.device:
     return torch.device("cuda" if there and accelerator != "cpu" else "cpu")
 
 
-def loss(model: Transformer, src: Tensor, tgt: Tensor) -> Tensor:
+def loss(model: Any, src: Tensor, tgt: Tensor) -> Tensor:
     """Return the cross-entropy of each target token after the one before it."""
     states = model(Seq2Seq(src, tgt)).flatten(0, 1)
     return model.head.score(CrossEntropy(), states, tgt.roll(-1, 1).flatten())[0]

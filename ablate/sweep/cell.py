@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
@@ -19,6 +19,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.study.match import keys
 from ablate.study.registration import study_hash
+from ablate.study.types import Study
 
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")
@@ -136,18 +137,18 @@ def _reseeded(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
     """The config of a cell that differs from another in its number and seed alone."""
     old, new = _seed(arm.hydra.overrides.task), _seed(overrides)
     config = copy.deepcopy(arm)
-    with read_write(config), open_dict(config):
-        config.hydra.job.id = str(number)
-        config.hydra.job.num = number
+    node = config.hydra  # which Hydra seals by itself once a run of the arm has begun
+    with read_write(config), read_write(node), open_dict(config):
+        node.job.id = str(number)
+        node.job.num = number
         config.seed = int(new.removeprefix("seed="))
-        node = config.hydra
         node.overrides.task = [new if o == old else o for o in node.overrides.task]
         named = node.job.override_dirname.split(",")
         node.job.override_dirname = ",".join(new if o == old else o for o in named)
     return config
 
 
-def plain_study(config: DictConfig) -> dict[str, Any]:
+def plain_study(config: DictConfig) -> Study:
     """The study with everything resolved, as plain data; needs no node of Hydra's."""
     whole: Any = OmegaConf.to_container(config, resolve=False)
     whole.pop("hydra", None)  # has nodes that only a job can resolve
@@ -155,7 +156,7 @@ def plain_study(config: DictConfig) -> dict[str, Any]:
     return used(tree["study"])
 
 
-def used(study: dict[str, Any]) -> dict[str, Any]:
+def used(study: dict[str, Any]) -> Study:
     """The study without what it and its claims may have and do not use."""
     claims = [
         {key: value for key, value in claim.items() if value or key not in OPTIONAL}
@@ -163,7 +164,8 @@ def used(study: dict[str, Any]) -> dict[str, Any]:
         if isinstance(claim, dict)
     ]
     known = {key: value for key, value in study.items() if key != "match" or value}
-    return {**known, "claims": claims if len(claims) == len(study["claims"]) else study["claims"]}
+    claims = claims if len(claims) == len(study["claims"]) else study["claims"]
+    return cast(Study, {**known, "claims": claims})
 
 
 def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:

@@ -1,0 +1,65 @@
+"""How long a work takes.
+
+Equation: the median over `repeats` of the wall time of one call, without gradient; log2_seconds is
+    its logarithm, in which a ratio of times is a difference.
+Source: a measurement; the works: ablate.probe.works.
+What differs: float32 on the CPU with the threads of the run; two calls before do not count.
+What to expect: noise of other processes: let the machine do nothing else (n_jobs=1), and compare
+    arms within one sweep. `others` is the number of cores that were busy with something else.
+"""
+
+import math
+import time
+from statistics import median
+from typing import Any
+
+import torch
+
+from ablate.errors import UserError
+from ablate.probe.of_work import OfWork, made
+from ablate.probe.others import OtherLoad
+from ablate.probe.works import Sizes
+
+WARM_UP = 2
+
+
+class Seconds(OfWork):
+    """Times a work.
+
+    Args:
+        repeats: measurements that the median is taken of.
+
+    Raises:
+        UserError: `repeats` is below 1, or anything that OfWork refuses.
+    """
+
+    measures = ("seconds", "log2_seconds", "others")
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        work: str,
+        length: int,
+        sentences: int,
+        d_model: int,
+        n_heads: int,
+        seed: int,
+        repeats: int,
+    ) -> None:
+        super().__init__(Sizes(length, sentences, d_model, n_heads), work, seed)
+        if repeats < 1:
+            raise UserError(f"probe.repeats is {repeats}: it must be at least 1")
+        self.repeats = repeats
+
+    def __call__(self, model: Any) -> dict[str, float]:
+        """Return the time, its logarithm, and what else the machine did."""
+        work, times, others = made(self.work, self.sizes, self.seed), [], OtherLoad()
+        with torch.no_grad():
+            for _ in range(WARM_UP + self.repeats):
+                start = time.perf_counter()
+                work()
+                times.append(time.perf_counter() - start)
+        seconds = median(times[WARM_UP:])
+        found = {"seconds": seconds, "log2_seconds": math.log2(seconds)}
+        cores = others.cores()
+        return found if cores is None else found | {"others": cores}

@@ -1,0 +1,267 @@
+"""Pieces of a Transformer, and what could stand in their place, as works whose cost is measured.
+
+Equation: a work is a function and what it is given, drawn at random; two works with the same inputs
+    may be two ways to one result, which EQUAL says and a probe checks.
+    third_order: out_i = sum over j and k of a_ijk (v_j * w_k), a the softmax over all pairs j, k of
+    sum over e of q_ie k_je l_ke; third_order_of_pairs: of q_i k_j + q_i l_k, which
+    third_order_factorised gives as the product of two attentions.
+Source: arXiv:1706.03762, section 3.2 and table 1; arXiv:1409.0473 and arXiv:1508.04025 (scores);
+    arXiv:2006.04768 (Linformer); arXiv:2205.14135 (FlashAttention); arXiv:1906.06755, section 3.1
+    (third order).
+What differs: `flash` is torch's kernel of that kind for the CPU. One layer, float32 where nothing
+    else is said, no masks and no dropout; `rest` is what a layer has beside attention's products of
+    tokens: its four projections and a feed-forward network of four times the width.
+What to expect: products of tokens grow with the square of the length, everything else in a straight
+    line.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from ablate.model.attention.additive import Additive
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.general import General
+from ablate.model.attention.linformer import Linformer
+from ablate.model.attention.multi_head import SelfAttention
+from ablate.model.padding.base import Mask
+from ablate.model.padding.none import NoPadding
+from ablate.model.position.none import NoPosition
+from ablate.model.sublayer import Place
+
+EXPLICIT = {"dropout": 0.0, "scale": "sqrt_d_head", "fill": "zero_output"}
+
+
+class Sizes(NamedTuple):
+    """Of a work's inputs."""
+
+    length: int
+    sentences: int
+    d_model: int
+    n_heads: int
+
+    @property
+    def d_head(self) -> int:
+        """Width of a head."""
+        return self.d_model // self.n_heads
+
+
+class Work(NamedTuple):
+    """What is done, and to what; where there are two ways to it, the last input is the values."""
+
+    do: Callable[..., Tensor]
+    inputs: tuple[Tensor, ...]
+
+    def __call__(self) -> Tensor:
+        """Do it."""
+        return self.do(*self.inputs)
+
+
+def heads(sizes: Sizes, count: int) -> tuple[Float[Tensor, "B H L E"], ...]:
+    """Draw queries, keys, values and whatever else heads have."""
+    shape = (sizes.sentences, sizes.n_heads, sizes.length, sizes.d_head)
+    return tuple(torch.randn(shape) for _ in range(count))
+
+
+def tokens(sizes: Sizes) -> Float[Tensor, "B L D"]:
+    """Draw states of tokens."""
+    return torch.randn(sizes.sentences, sizes.length, sizes.d_model)
+
+
+def by_kernel(kernel: Callable[[Sizes], Kernel], sizes: Sizes) -> Work:
+    """Attention by one of the project's kernels."""
+    made, inputs = kernel(sizes).eval(), heads(sizes, 3)
+    return Work(lambda q, k, v: made(q, k, v, Mask(), None), inputs)
+
+
+def explicit(sizes: Sizes) -> Kernel:
+    """Two products and a softmax."""
+    return Explicit(d_head=sizes.d_head, **EXPLICIT)  # type: ignore[arg-type]
+
+
+def general(sizes: Sizes) -> Kernel:
+    """Bilinear scores."""
+    return General(d_head=sizes.d_head, **EXPLICIT)  # type: ignore[arg-type]
+
+
+def additive(sizes: Sizes) -> Kernel:
+    """Scores by a network."""
+    return Additive(d_head=sizes.d_head, dropout=0.0, fill="zero_output")
+
+
+def linformer(rank: int, sizes: Sizes) -> Kernel:
+    """As many mixtures of keys as its rank."""
+    kernel = Linformer(
+        d_head=sizes.d_head,
+        dropout=0.0,
+        scale="sqrt_d_head",
+        rank=rank,
+        max_length=sizes.length,
+    )
+    for mixtures in kernel.parameters():
+        kernel.draw_initial_values(mixtures, None)
+    return kernel
+
+
+def flash(sizes: Sizes) -> Work:
+    """Attention by torch's flash kernel, whatever the length."""
+
+    def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            return F.scaled_dot_product_attention(q, k, v)
+
+    return Work(do, heads(sizes, 3))
+
+
+def loop(sizes: Sizes) -> Work:
+    """Attention of one position after the other."""
+
+    def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        rows = []
+        for position in range(q.size(2)):
+            scores = k @ q[:, :, position, :, None] * q.size(3) ** -0.5
+            rows.append((scores.softmax(2).mT @ v).squeeze(2))
+        return torch.stack(rows, 2)
+
+    return Work(do, heads(sizes, 3))
+
+
+def third_order(sizes: Sizes) -> Work:
+    """Attention to pairs of tokens by scores of three vectors."""
+
+    def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        pairs = (q[:, :, :, None] * k[:, :, None]).flatten(2, 3)
+        scores = (pairs @ other.mT).view(*q.shape[:3], *k.shape[2:3], -1)
+        return mixed_pairs(scores / q.size(3), w, v)
+
+    return Work(do, heads(sizes, 5))
+
+
+def third_order_of_pairs(sizes: Sizes) -> Work:
+    """The same by scores that are sums of two dot products."""
+
+    def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        q = q * q.size(3) ** -0.5
+        scores = (q @ k.mT)[..., None] + (q @ other.mT)[..., None, :]
+        return mixed_pairs(scores, w, v)
+
+    return Work(do, heads(sizes, 5))
+
+
+def mixed_pairs(
+    scores: Float[Tensor, "B H L L L"], w: Float[Tensor, "B H L E"], v: Float[Tensor, "B H L E"]
+) -> Float[Tensor, "B H L E"]:
+    """Mix the products of v_j and w_k by the softmax over all pairs j, k."""
+    weights = scores.flatten(3).softmax(3).view_as(scores)
+    inner = (weights.flatten(2, 3) @ w).view(*scores.shape[:4], -1)
+    return (inner * v[:, :, None]).sum(3)
+
+
+def third_order_factorised(sizes: Sizes) -> Work:
+    """What third_order_of_pairs gives, by two attentions."""
+
+    def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        q = q * q.size(3) ** -0.5
+        return ((q @ k.mT).softmax(3) @ v) * ((q @ other.mT).softmax(3) @ w)
+
+    return Work(do, heads(sizes, 5))
+
+
+def rest(sizes: Sizes) -> Work:
+    """What a layer does beside attention's products of tokens."""
+    width = sizes.d_model
+    packed, output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+    feed_forward = nn.Sequential(
+        nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width)
+    )
+    return Work(lambda x: feed_forward(output(packed(x)[..., :width])), (tokens(sizes),))
+
+
+def multi_head(sizes: Sizes) -> Work:
+    """Self-attention with its projections."""
+    block = SelfAttention(
+        d_model=sizes.d_model,
+        n_heads=sizes.n_heads,
+        d_head=sizes.d_head,
+        kernel=explicit(sizes),
+        padding=NoPadding(),
+        causal=False,
+    )
+    real = torch.ones(sizes.sentences, sizes.length, dtype=torch.bool)
+    at = Place(torch.arange(sizes.length)[None], NoPosition(d_model=sizes.d_model), real, None)
+    return Work(lambda x: block(x, at), (tokens(sizes),))
+
+
+def norm_step(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
+    """A norm in training, with its gradients."""
+    made = norm(sizes.d_model)
+
+    def do(x: Tensor, gradient: Tensor) -> Tensor:
+        made.zero_grad()
+        left = x.flatten(0, 1).detach().requires_grad_()
+        with torch.enable_grad():
+            torch.autograd.backward(made(left), gradient.flatten(0, 1))
+        assert left.grad is not None
+        return left.grad
+
+    return Work(do, (tokens(sizes), tokens(sizes)))
+
+
+def normed_linear(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
+    """A norm in evaluation, and the matrix after it."""
+    made, matrix = trained(norm(sizes.d_model)), nn.Linear(sizes.d_model, sizes.d_model)
+    return Work(lambda x: matrix(made(x.flatten(0, 1))), (tokens(sizes),))
+
+
+def folded(sizes: Sizes) -> Work:
+    """Batch norm in evaluation as a part of the matrix after it."""
+    norm, matrix = trained(nn.BatchNorm1d(sizes.d_model)), nn.Linear(sizes.d_model, sizes.d_model)
+    assert isinstance(norm, nn.BatchNorm1d) and norm.running_var is not None
+    assert norm.running_mean is not None
+    gain = norm.weight * (norm.running_var + norm.eps).rsqrt()
+    weight = (matrix.weight * gain).detach()
+    shift = norm.bias - gain * norm.running_mean
+    bias = (matrix.weight @ shift + matrix.bias).detach()
+    return Work(lambda x: F.linear(x.flatten(0, 1), weight, bias), (tokens(sizes),))
+
+
+def trained(norm: nn.Module) -> nn.Module:
+    """Return a norm for evaluation, with statistics, gains and biases that are not their first."""
+    for value in (*norm.parameters(), *norm.buffers()):
+        if value.is_floating_point():
+            nn.init.uniform_(value, 0.5, 1.5)
+    return norm.eval()
+
+
+WORKS: dict[str, Callable[[Sizes], Work]] = {
+    "explicit": partial(by_kernel, explicit),
+    "general": partial(by_kernel, general),
+    "additive": partial(by_kernel, additive),
+    "linformer_32": partial(by_kernel, partial(linformer, 32)),
+    "linformer_128": partial(by_kernel, partial(linformer, 128)),
+    "flash": flash,
+    "loop": loop,
+    "third_order": third_order,
+    "third_order_of_pairs": third_order_of_pairs,
+    "third_order_factorised": third_order_factorised,
+    "rest": rest,
+    "multi_head": multi_head,
+    "layer_norm_step": partial(norm_step, nn.LayerNorm),
+    "batch_norm_step": partial(norm_step, nn.BatchNorm1d),
+    "layer_norm_linear": partial(normed_linear, nn.LayerNorm),
+    "batch_norm_linear": partial(normed_linear, nn.BatchNorm1d),
+    "batch_norm_folded": folded,
+}
+EQUAL = {
+    "flash": "explicit",
+    "loop": "explicit",
+    "third_order_factorised": "third_order_of_pairs",
+    "batch_norm_folded": "batch_norm_linear",
+}

@@ -1,0 +1,145 @@
+"""What works cost, counted: closed forms, and what the counter sees of memory and of dependence."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+from ablate.model.attention.linformer import Linformer
+from ablate.probe.counting import counted
+from ablate.probe.of_work import made
+from ablate.probe.operations import Operations
+from ablate.probe.peak_memory import PeakMemory
+from ablate.probe.seconds import Seconds
+from ablate.probe.works import EQUAL, WORKS, Sizes, Work
+
+N, D = 64, 32
+SIZES = dict(length=N, sentences=1, d_model=D, n_heads=2)
+FEW = dict(draws=2, longest=9)
+
+
+def operations(work, draws=0, longest=2):
+    """Count a work; no model is asked."""
+    return Operations(work=work, **SIZES, seed=0, draws=draws, longest=longest)(None)
+
+
+def test_products_are_those_of_the_formulas():
+    found = {w: operations(w) for w in WORKS}
+    products = {work: of["products"] for work, of in found.items()}
+    square = 4 * N**2 * D  # two products of n x n x d, a multiplication and an addition each
+    assert products["explicit"] == products["flash"] == products["loop"] == square
+    assert products["additive"] == square
+    assert products["rest"] == 24 * N * D**2
+    assert products["multi_head"] == square + 8 * N * D**2
+    assert products["linformer_32"] == 2 * 4 * N * 32 * D
+    assert products["third_order"] == N * square
+    assert products["third_order_factorised"] == 2 * square
+    assert found["explicit"]["share"] == N / (N + 6 * D)
+    assert found["explicit"]["products_from_2"] == found["third_order"]["products_from_3"] == 0
+    assert found["linformer_32"]["products_from_1"] == found["flash"]["peak_bytes_from_1"] == 0
+    assert found["explicit"]["peak_bytes_exponent"] > 1.8
+    assert found["loop"]["calls"] > N > found["explicit"]["calls"]
+
+
+@pytest.mark.parametrize("work", EQUAL)
+def test_two_ways_to_one_result(work):
+    found = operations(work, **FEW)
+    assert found["error_float64"] < 1e-12 < found["error_float32"] < 1e-5
+    assert found["error_float32"] < found["error_bfloat16"] < 0.05
+    assert found["control"] > 0.01
+
+
+def test_another_result_is_noticed(monkeypatch):
+    other = WORKS["flash"]
+
+    def without_scale(sizes):
+        do, (q, k, v) = other(sizes)
+        return Work(do, (2 * q, k, v))
+
+    monkeypatch.setitem(WORKS, "flash", without_scale)
+    assert operations("flash", **FEW)["error_float64"] > 1e-3
+
+
+def test_batch_norm_has_no_batch_of_one_token():
+    one = Sizes(length=1, sentences=1, d_model=D, n_heads=2)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        made("batch_norm_step", one, 0)()
+    assert made("layer_norm_step", one, 0)().isfinite().all()
+
+
+def test_linformer_is_refused_where_later_words_are_hidden():
+    kernel = Linformer(d_head=4, dropout=0.0, scale="none", rank=2, max_length=8)
+    with pytest.raises(UserError, match="the causal mask"):
+        kernel.check(causal=True, biased=False)
+
+
+def test_bytes_are_counted_while_they_live():
+    x = torch.zeros(100)  # was there before
+
+    def work():
+        for _ in range(5):
+            y = x + 1  # 400 bytes, and 400 of the one before until the name is taken away
+            del y
+        return x.view(10, 10) * 2
+
+    found = counted(work)
+    assert found["peak_bytes"] == 400
+    assert found["numbers"] == 600
+    assert found["calls"] == 6
+
+
+def test_steps_wait_for_each_other():
+    x, y = torch.ones(4), torch.ones(4)
+
+    def apart():
+        return [x + 1, y + 1, x * y]
+
+    def chained():
+        z = x + 1
+        z.mul_(2)  # in place, seen through another name of the same memory
+        return z.view(2, 2).exp()
+
+    assert counted(apart)["steps"] == 1
+    assert counted(chained)["steps"] == 3
+
+
+def test_a_recurrent_layer_is_counted_step_by_step():
+    layer, x = torch.nn.LSTM(4, 4, batch_first=True), torch.ones(1, 9, 4)
+    with torch.no_grad():
+        short, long = (counted(lambda n=n: layer(x[:, :n]))["steps"] for n in (4, 8))
+    assert long - short >= 4
+    assert torch.backends.mkldnn.enabled or not torch.backends.mkldnn.is_available()
+
+
+def test_memory_of_the_system():
+    sizes = dict(length=1024, sentences=1, d_model=16, n_heads=2)
+    scores = 4 * 2 * 1024**2
+    # in processes of their own: this one may have freed as much before, and takes it again
+    explicit, flash = (PeakMemory(work=w, **sizes, seed=0)(None) for w in ("explicit", "flash"))
+    assert explicit["resident_bytes"] > scores
+    assert flash["resident_bytes"] < scores
+
+
+def test_seconds_are_the_median_of_single_calls(monkeypatch):
+    ticks = iter([3.0 * tick for tick in range(20)])
+    monkeypatch.setattr("ablate.probe.others.STAT", Path("no such file"))
+    monkeypatch.setattr("ablate.probe.seconds.time.perf_counter", lambda: next(ticks))
+    found = Seconds(work="rest", **SIZES, seed=0, repeats=3)(None)
+    assert found == {"seconds": 3, "log2_seconds": math.log2(3)}
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (dict(work="slow"), r"probe\.work is slow: allowed is explicit, general"),
+        (dict(length=0), r"probe\.length is 0: it must be at least 1"),
+        (dict(n_heads=3), r"probe\.n_heads is 3: it must divide probe\.d_model, 32"),
+        (dict(longest=1), r"probe\.longest is 1: it must be at least 2"),
+    ],
+)
+def test_bad_arguments(bad, message):
+    given = dict(work="explicit", seed=0, draws=1, longest=9) | SIZES | bad
+    with pytest.raises(UserError, match=message):
+        Operations(**given)
