@@ -15,10 +15,13 @@ EXPERIMENTS ?= heads_param_count position_formula padding_outputs word_order tok
   sinusoidal_vs_learned head_count label_smoothing padding_mask batch_mates aa_null precision \
   preln_vs_postln_depth head_cost relu_vs_linear feed_forward_width attention_scale \
   beam_size attention_algebra dot_product_powers fast_weights \
-  position_formula_2 search_reference who_sees_whom embedding_algebra decoding_ends
+  position_formula_2 search_reference who_sees_whom embedding_algebra decoding_ends \
+  length_cost length_seconds length_memory flash_attention cost_of_parts score_seconds head_seconds \
+  norm_seconds parallel_cost decoding_passes batch_cost train_seconds parallel_decoding \
+  padded_length linformer_quality
 
-.PHONY: help setup ablate multi30k experiments ledger calibrate test test-slow test-cluster \
-  lint type format bench bench-peers bench-growth clean
+.PHONY: help docs setup ablate multi30k experiments ledger site calibrate test test-slow \
+  test-cluster lint type format bench bench-peers bench-growth clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,8 +45,15 @@ experiments: $(READY) ## every committed experiment, to its verdict and report (
 	done
 	$(BIN)/python -m ablate index experiments
 
-ledger: $(READY) ## every claim with its latest verdict, as a table and as a page
-	$(BIN)/python -m ablate ledger page=experiments/ledger.html
+ledger: $(READY) ## every claim with its latest verdict, as a table
+	$(BIN)/python -m ablate ledger
+
+site: $(READY) ## the ledger and all experiments as pages to read and show, in pages/
+	$(BIN)/python -m ablate site to=pages
+
+docs: $(READY) ## the documentation as a site, in site/
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
 
 calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (minutes)
 	$(BIN)/python -m ablate calibrate

@@ -12,7 +12,7 @@ import hydra.errors
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config.check import explain
+from ablate.config.explain import explain
 from ablate.errors import UserError
 
 # set by a user or not, they must not speed up one side of a comparison

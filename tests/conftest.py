@@ -1,6 +1,18 @@
 """Shared fixtures. The package is imported inside them, after the shape checker has its hook."""
 
+import copy
+import functools
+import sys
+
+# Libraries come before the package: what is imported while the hook loads one of its modules is
+# compiled anew, whatever compiled files lie beside it. That takes half a minute.
+import matplotlib.figure  # noqa: F401
+import pandas  # noqa: F401
 import pytest
+import pytorch_lightning  # noqa: F401
+import sacrebleu  # noqa: F401
+import scipy.stats  # noqa: F401
+import wandb.sdk.launch  # noqa: F401
 
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
@@ -17,6 +29,8 @@ SMALL = (
     "model.d_ff=32",
     "model.n_layers=1",
     "model.n_heads=2",
+    "search.max_ratio=0.5",  # an untrained model writes as much as it may
+    "search.max_extra=1",
 )
 
 
@@ -32,20 +46,36 @@ def small(tmp_path, cache_folder):
     return [*SMALL, f"paths.results={tmp_path / 'results'}", f"paths.cache={cache_folder}"]
 
 
-@pytest.fixture
-def compose():
-    """Compose the config of a run from overrides, as the command line would."""
+@functools.lru_cache(maxsize=128)
+def _composed(words, hydra_node):
     import hydra
     from omegaconf import open_dict
 
     from ablate.config.schema import CONF
 
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", list(words), return_hydra_config=True)
+    if not hydra_node:
+        with open_dict(config):
+            del config["hydra"]
+    return config
+
+
+@pytest.fixture
+def compose():
+    """Compose the config of a run from overrides, as the command line would.
+
+    That takes a third of a second, so configs that differ in their folders alone share it.
+    """
+
     def composed(*overrides, hydra_node=False):
-        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            config = hydra.compose("config", list(overrides), return_hydra_config=True)
-        if not hydra_node:
-            with open_dict(config):
-                del config["hydra"]
+        if hydra_node:
+            return copy.deepcopy(_composed(overrides, True))
+        folders = dict(word.split("=", 1) for word in overrides if word.startswith("paths."))
+        rest = tuple(word for word in overrides if not word.startswith("paths."))
+        config = copy.deepcopy(_composed(rest, False))
+        for key, folder in folders.items():
+            config.paths[key.removeprefix("paths.")] = folder
         return config
 
     return composed
@@ -67,3 +97,39 @@ def command(monkeypatch, capsys):
         return status, *capsys.readouterr()
 
     return called
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Let the runs of a sweep happen in this process, one after the other.
+
+    A process of its own imports for seconds; tests/package starts such ones.
+    """
+    from ablate.sweep import worker
+    from ablate.sweep.pool import Pool
+
+    class Here(Pool):
+        def __init__(self, size, preloaded, *, threads):
+            self.size, self._running = 1, {}
+
+        def prepare(self):
+            pass
+
+        def run(self, deal, context, started, *, stay):
+            while cell := deal.take():
+                started(cell.label)
+                yield cell, status_of(cell, context)
+                deal.release(cell)
+
+    def status_of(cell, context):
+        try:
+            worker.work(context, cell, cell.argv, "")
+        except SystemExit as leaving:
+            return leaving.code
+        return 0
+
+    monkeypatch.setattr("ablate.sweep.launch.Pool", Here)
+    for name in ("_write_output_to", "_die_with_parent"):
+        monkeypatch.setattr(worker, name, lambda *arguments: None)
+    main = sys.modules["__main__"]  # what a run says of it goes with the test
+    monkeypatch.setattr(main, "__spec__", main.__spec__)

@@ -14,9 +14,10 @@ from jaxtyping import Float
 
 from ablate.errors import UserError
 from ablate.study.estimate import estimate
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.kind import KINDS
 from ablate.study.sentences import contributions
+from ablate.study.types import Run
 from ablate.study.verdict import REFUTED, SUPPORTED
 
 RUNS = 10

@@ -14,7 +14,7 @@ import numpy as np
 
 from ablate.study.book import Book, Sweep, questions
 from ablate.study.decide import decide
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.looks import asked_of
 from ablate.study.pool import Past
 from ablate.study.registration import study_hash
@@ -22,7 +22,7 @@ from ablate.study.verdict import SUPPORTED
 
 SEEDS, TRIES = 10, 10
 ARMS = ("treatment", "baseline")
-CLAIM = {
+CLAIM: Any = {
     **{"id": "false", "kind": "superiority", "metric": "test/nll", "better": "lower"},
     **{"margin": 0.0, "alpha": 0.05, "where": {}, "minus": {}, "over": "", "scale": "log"},
     **{arm: {"arm": arm} for arm in ARMS},
@@ -62,8 +62,8 @@ class Bench:
 
     def judged(self, one: Try) -> Evidence:
         """The evidence of a sweep with what the book adds to it."""
-        study = {"factors": ["arm"], "seeds": one.planned, "tune": None, "claims": [CLAIM]}
-        study["claims"] = [{**CLAIM, "margin": one.margin}]
+        study: Any = {"factors": ["arm"], "seeds": one.planned, "tune": None}
+        study |= {"claims": [{**CLAIM, "margin": one.margin}]}
         number = len(self.book.sweeps)
         settings, asked = {"optimizer.lr": one.rate}, questions(study)
         own = Sweep(
@@ -72,14 +72,15 @@ class Bench:
         )
         self.book.sweeps.append(own)
         runs = [self.run(one, arm, seed) for arm in ARMS for seed in own.seeds]
-        evidence = Evidence(one.name, study, {}, self.book.registration(own), runs)
+        registration = self.book.registration(own)
+        evidence = Evidence.made_up(study, runs, name=one.name, registration=registration)
         self.kept[own.folder] = evidence
         past = Past.of(self.book, own, study, lambda sweep: self.kept[sweep.folder])
         found = past.joined(evidence)
         self.book.looks.append(past.look(found))
         return found
 
-    def run(self, one: Try, arm: str, seed: int) -> Run:
+    def run(self, one: Try, arm: str, seed: int) -> dict[str, Any]:
         """The same runs have the same numbers."""
         key = (one.replicate, seed, one.rate, arm)
         score = self.scores.setdefault(key, float(self.rng.standard_normal()))

@@ -22,6 +22,7 @@ from ablate.study.evidence import Evidence
 from ablate.study.gather import gather
 from ablate.study.sentences import contributions
 from ablate.study.table import by_arm
+from ablate.study.types import Run
 
 Parts = Float[np.ndarray, "seeds sentences"]
 
@@ -47,7 +48,7 @@ def noise(evidence: Evidence, split: str = "test") -> dict[str, dict[str, Any]]:
     return found
 
 
-def _parts(runs: list[dict[str, Any]], evidence: Evidence, split: str) -> dict[int, Any]:
+def _parts(runs: list[Run], evidence: Evidence, split: str) -> dict[int, Any]:
     return {
         run["seed"]: contributions(evidence.statistics[run["identity"]][split])
         for run in runs

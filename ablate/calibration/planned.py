@@ -5,6 +5,7 @@ Sweeps of that size are simulated at the effect that the plan names, with the no
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ablate.study.estimate import Estimate, estimate
 from ablate.study.kind import KINDS
 from ablate.study.kind.ladder import Ladder
 from ablate.study.sentences import contributions
+from ablate.study.types import Claim
 from ablate.study.verdict import AT_LEAST, SUPPORTED
 
 ALPHA = 0.05
@@ -33,7 +35,7 @@ def promised(noise: Estimate, margin: float, draw: Draw, sweeps: int) -> Marks:
     """Share of sweeps in which each decision was reached, the plan's power, and its seeds."""
     found: Marks = {}
     for name, (kind, side, effects, others) in PROMISES.items():
-        rule, claim = KINDS[kind], {"kind": kind, "margin": margin}
+        rule, claim = KINDS[kind], cast(Claim, {"kind": kind, "margin": margin})
         known = _one([noise] * others)
         plan = rule.seeds_needed(claim, known, ALPHA)[side]
         assert plan.seeds is not None

@@ -12,7 +12,7 @@ import numpy as np
 
 from ablate.calibration.fishing import ARMS, CLAIM
 from ablate.study.decide import decide
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.stages import needed, planned_looks
 from ablate.study.verdict import REFUTED, SUPPORTED
 
@@ -54,7 +54,8 @@ def sequential(case: str, sweeps: Iterable[int]) -> Marks:
 def _staged(kind: str, differences: np.ndarray) -> tuple[str, int]:
     """Verdict of a sweep with planned looks, and the seeds that it took."""
     seen: list[list[int]] = []
-    for seeds in planned_looks({"seeds": SEEDS, "looks": LOOKS, "claims": [CLAIM]}):
+    study: Any = {"seeds": SEEDS, "looks": LOOKS, "claims": [CLAIM]}
+    for seeds in planned_looks(study):
         evidence = _evidence(kind, differences[:seeds], seen)
         seen = [*seen, list(range(seeds))]
         if not needed(evidence):
@@ -76,10 +77,10 @@ def _evidence(kind: str, differences: np.ndarray, seen: list[list[int]]) -> Evid
         for arm in ARMS
         for seed, one in enumerate(differences)
     ]
-    return Evidence("simulated", study, {}, asked, runs)
+    return Evidence.made_up(study, runs, registration=asked)
 
 
-def _run(arm: str, seed: int, nll: float) -> Run:
+def _run(arm: str, seed: int, nll: float) -> dict[str, Any]:
     return {
         **{"levels": {"arm": arm}, "arm": arm, "seed": seed, "identity": f"{arm} {seed}"},
         **{"cell": 0, "status": "finished", "metrics": {"test/nll": nll, "unigram_nll": 99.0}},

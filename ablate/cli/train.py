@@ -11,7 +11,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config.check import explain, explain_bare
+from ablate.config.explain import explain, explain_bare
 from ablate.config.schema import CONF
 from ablate.errors import UserError
 

@@ -1,4 +1,4 @@
-"""The walk over a composed config that closes the holes of Hydra's schema, and readable errors.
+"""The walk over a composed config that closes the holes of Hydra's schema.
 
 Hydra's schema catches unknown keys of the typed part. It lets pass: keys added with `+`, misspelt
 groups added with `+`, removed groups (`~data`), and wrong arguments of a component, which would
@@ -6,24 +6,16 @@ fail only when the component is called. `check` finds them all before any work.
 """
 
 import dataclasses
-import difflib
 import inspect
 import math
-import re
-import traceback
-from collections.abc import Iterable
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 
-import hydra.errors
-from hydra._internal import config_loader_impl
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.object_type import ObjectType
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
+from omegaconf.errors import InterpolationKeyError
 
+from ablate.config.hints import chosen_by, groups, levels_of, plain, unknown
 from ablate.config.limits import FOREIGN, Limit
-from ablate.config.schema import Config
 from ablate.errors import UserError
 
 # Words that Hydra's instantiate reads itself.
@@ -36,7 +28,6 @@ PLAIN = {
     bool: "true or false",
     type(None): "null",
 }
-NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages
 
 
 def check(config: DictConfig) -> None:
@@ -77,7 +68,7 @@ def _walk_keys(node: DictConfig, path: str) -> None:
     for key in map(str, node):
         full = f"{path}.{key}" if path else key
         if annotations is not None and key not in annotations:
-            raise UserError(unknown(full, [*annotations, *([] if path else _groups(""))]))
+            raise UserError(unknown(full, [*annotations, *([] if path else groups(""))]))
         annotation = (annotations or {}).get(key, Any)
         if "_target_" in node:
             _check_kind(full, node[key], annotation)
@@ -100,19 +91,47 @@ def _annotations(node: DictConfig, path: str) -> dict[str, Any] | None:
 
 def _check_kind(key: str, value: Any, annotation: Any) -> None:
     """A plain value against the annotation of the constructor, which Hydra does not look at."""
-    plain = _plain(annotation)
-    if get_origin(plain) is list:
+    kind = plain(annotation)
+    if get_origin(kind) is list:
         if not isinstance(value, ListConfig):
             raise UserError(f"{key}={value}: it must be a list, such as [{value}]")
         return
-    kinds = get_args(plain) or (plain,)
-    if not all(isinstance(k, type) and k in PLAIN for k in kinds):
+    kinds = get_args(kind) or (kind,)
+    simple = [one for one in kinds if isinstance(one, type) and one in PLAIN]
+    if str not in simple:
+        _check_choice(key, value)
+    if not simple:
+        _check_component(key, value, kinds)
+        return
+    judged = type(value) in PLAIN and all(isinstance(one, type) for one in kinds)
+    if len(simple) < len(kinds) and not judged:
         return  # of a kind that only the constructor can judge
-    accepted = {*kinds, int} if float in kinds else set(kinds)
+    accepted = {*simple, int} if float in simple else set(simple)
     if type(value) not in accepted:
-        named = [kind for kind in kinds if not (kind is int and float in kinds)]
-        allowed = " or ".join(PLAIN[kind] for kind in named)
+        named = [one for one in simple if not (one is int and float in simple)]
+        allowed = " or ".join(PLAIN[one] for one in named)
         raise UserError(f"{key}={value}: it must be {allowed}")
+
+
+def _check_choice(key: str, value: Any) -> None:
+    """A level given as if it were a value."""
+    choice = chosen_by(key) if isinstance(value, str | int) else ""
+    if choice:
+        levels = levels_of(choice.partition("@")[0])
+        level = value if value in levels else levels[0]
+        raise UserError(
+            f"{key}={value}: a component is chosen with a slash, {choice}={level}; allowed is "
+            f"{', '.join(levels)}"
+        )
+
+
+def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
+    """A plain value where a component belongs; what else it may be, the constructor judges."""
+    if not isinstance(value, str | int) and not (isinstance(value, float) and math.isfinite(value)):
+        return
+    unsaid = {Any, inspect.Parameter.empty}
+    if all(isinstance(kind, type) for kind in kinds) and not {*kinds} & {*PLAIN, *unsaid}:
+        raise UserError(f"{key}={value}: it has keys of its own, which are set by {key}.KEY=")
 
 
 def _check_limits(key: str, value: Any, annotation: Any) -> None:
@@ -120,11 +139,6 @@ def _check_limits(key: str, value: Any, annotation: Any) -> None:
     for limit in (*own, *getattr(annotation, "__metadata__", ())):
         if isinstance(limit, Limit) and not limit.allows(value):
             raise UserError(f"{key}={value}: it must {limit}")
-
-
-def _plain(annotation: Any) -> Any:
-    """An annotation without its limits."""
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
@@ -139,107 +153,3 @@ def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
     variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     return {name: p for name, p in parameters.items() if p.kind not in variadic}
-
-
-def unknown(key: str, allowed: Iterable[str]) -> str:
-    """One sentence about a key or level that does not exist, with the nearest one that does."""
-    names = sorted(name for name in allowed if not name.startswith("_"))
-    leaf = re.split(r"[./]", key)[-1]
-    near = difflib.get_close_matches(leaf, names, n=1, cutoff=0.6)
-    parent = key[: len(key) - len(leaf)]
-    hint = f"did you mean {parent}{near[0]}? " if near else ""
-    return f"unknown key {key}: {hint}allowed here is {', '.join(names) or 'nothing'}"
-
-
-def explain(error: Exception) -> str:
-    """Turn an exception of Hydra's composition into one sentence for the user."""
-    if isinstance(error, hydra.errors.MissingConfigException):
-        return _explain_level(error)
-    if isinstance(error, hydra.errors.OverrideParseException):
-        return (
-            f"{error.override} cannot be read as key=value: put text with other than plain letters "
-            "and digits in two pairs of quotes, as in \"name='...'\""
-        )
-    text = str(error)
-    group = re.search(r"Could not (?:override|append) '([^']+)'", text)
-    cause: Any = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    named = re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", f"{cause}\n{text}")
-    if group and "/" in group[1]:
-        return unknown(group[1], _groups(group[1].rpartition("/")[0]))
-    if named:
-        full = re.search(r"full_key: (\S+)", f"{cause}\n{text}")
-        return _explain_key(full[1] if full else named[1], cause)
-    if group:
-        return _explain_key(group[1], cause)
-    return _explain_value(text, cause)
-
-
-def _explain_value(text: str, cause: Any) -> str:
-    given = text.splitlines()[0].removeprefix("Error merging override ")
-    key = given.partition("=")[0].lstrip("+")
-    if "is not a subclass of" in str(cause):
-        return f"{given}: {key} has keys of its own, of which you can set {', '.join(_keys(key))}"
-    lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
-    return ": ".join(dict.fromkeys(said))
-
-
-def explain_bare(error: Any) -> str | None:
-    """Explain an exception that Hydra's composition lets through; None for one from elsewhere.
-
-    Such exceptions do not say what was overridden, which stands only in Hydra's variables.
-    """
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    if not any(frame.f_code.co_filename == config_loader_impl.__file__ for frame in frames):
-        return None
-    known = frames[-1].f_locals
-    if "Unexpected type for root: NoneType" in str(error):  # a key below a node that is null
-        node = str(known["key"]).rpartition(".")[0]
-        return f"{known['key']}={known['value']}: {node} is null in this config, so it has no keys"
-    paths = [frame.f_locals["full_path"] for frame in frames if "full_path" in frame.f_locals]
-    given = known["override"].input_line if "override" in known else (*paths, "the config")[0]
-    mark = getattr(error, "problem_mark", None)  # of a YAML error
-    said = f"{error.problem} in line {mark.line + 1}" if mark else str(error).splitlines()[0]
-    return f"{given}: {said}"
-
-
-def _explain_level(error: hydra.errors.MissingConfigException) -> str:
-    missing = str(error.missing_cfg_file or "")
-    options = [str(option) for option in error.options or []]
-    group, _, level = missing.rpartition("/")
-    if not options:
-        return unknown(missing, [*_groups(group), *_keys(group.replace("/", "."))])
-    near = difflib.get_close_matches(level, options, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return f"{group}={level} does not exist: {hint}allowed is {', '.join(options)}"
-
-
-def _explain_key(key: str, cause: Any) -> str:
-    parent, _, _ = key.rpartition(".")
-    kind = getattr(cause, "object_type", None)
-    siblings = getattr(cause, "parent_node", None)
-    allowed = _keys(parent) or [str(name) for name in siblings or ()]
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        allowed = [f.name for f in dataclasses.fields(kind)]
-    return unknown(key, [*allowed, *(_groups("") if not parent else [])])
-
-
-def _keys(path: str) -> list[str]:
-    """Keys of the schema below a dotted path; empty below a component."""
-    node: Any = Config
-    for part in filter(None, path.split(".")):
-        kinds = {f.name: _plain(f.type) for f in dataclasses.fields(node)}
-        node = next(
-            filter(dataclasses.is_dataclass, (kinds.get(part), *get_args(kinds.get(part)))), None
-        )
-        if node is None:
-            return []
-    return [f.name for f in dataclasses.fields(node)]
-
-
-def _groups(parent: str) -> list[str]:
-    """Config groups below `parent`, found on Hydra's search path."""
-    if not GlobalHydra.instance().is_initialized():
-        return []
-    loader = GlobalHydra.instance().config_loader()
-    return [g for g in loader.get_group_options(parent, ObjectType.GROUP) if g != "hydra"]

@@ -35,6 +35,7 @@ def check_parts(config: DictConfig) -> None:
         "validation_search",
         "search",
         "probe",
+        "measure",
     ):
         construct(config[part])
     optimizer: Any = construct(config.optimizer)
@@ -66,3 +67,20 @@ def check_task(config: DictConfig) -> None:
             f"probe measures a {probe.needs.__name__}, and model is {model.__name__}: "
             "choose another model, or probe=none"
         )
+    check_measure(config, model)
+
+
+def check_measure(config: DictConfig, model: type) -> None:
+    """Raise UserError for a measure that cannot look into the model, or knows not its corpus."""
+    measure = construct(config.measure)
+    if measure is None:
+        return
+    for key, kind, wanted in (
+        ("model", model, measure.needs),
+        ("data", get_class(config.data["_target_"]), measure.knows),
+    ):
+        if not issubclass(kind, wanted):
+            raise UserError(
+                f"measure is for a {wanted.__name__}, and {key} is {kind.__name__}: choose another "
+                f"{key}, or measure=none"
+            )

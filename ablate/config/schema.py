@@ -190,6 +190,9 @@ class Config:
     patience: Annotated[int | None, Range(1)] = None
     logger: Component | None = None
     probe: Component | None = None
+    # of a tested model, beside its scores; and whether that is the trained one
+    measure: Component | None = None
+    weights: Annotated[str, OneOf(("trained", "initial"))] = "trained"
     study: Study | None = None
     paths: Paths = field(default_factory=Paths)
     trust: list[str] = field(default_factory=list)

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 from functools import cache
+from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.ledger.claims import Claim, read_documents
+from ablate.ledger.claims import Claim, read_claims, read_documents
+from ablate.ledger.family import with_family
 from ablate.ledger.standings import Standing, read_standings
 from ablate.ledger.state import DEPENDS, State, state
-from ablate.ledger.verdicts import SMOKE, VERDICTS, Finding
+from ablate.ledger.verdicts import SMOKE, VERDICTS, Finding, collect, latest
 
 NOT_TESTED = "not tested"
 TESTED = "tested"
@@ -54,6 +56,12 @@ class Entry:
     def outside(self) -> bool:
         """Whether no document makes the claim: an experiment added it."""
         return self.claim.group == OUTSIDE
+
+
+def read_entries(experiments: Path, results: Path) -> tuple[list[Entry], list[str]]:
+    """The whole ledger with every verdict that there is, and a warning per damaged file."""
+    found, warnings = collect(experiments, results)
+    return join(read_claims(), with_family(latest(found))), warnings
 
 
 def join(claims: list[Claim], verdicts: dict[str, list[Finding]]) -> list[Entry]:

@@ -7,20 +7,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ablate.ledger.entries import NO_RUN, NOT_TESTED, STATES, Entry, count
+from ablate.ledger.entries import STATES, Entry, count
 from ablate.ledger.family import changes
 from ablate.ledger.state import DEPENDS
 from ablate.ledger.verdicts import SMOKE, Finding
+from ablate.report.marks import MARKS
 
 COLUMNS = ("claim", "statement", "verdict", "where")
-STYLES = {
-    **{"supported": "bold blue", "refuted": "bold red", "inconclusive": "bold"},
-    **{DEPENDS: "bold magenta", NO_RUN: "", NOT_TESTED: ""},
-}
-MARKS = {
-    **{"supported": "+", "refuted": "x", "inconclusive": "?"},
-    **{DEPENDS: "/", NO_RUN: "-", NOT_TESTED: " "},
-}
 GAP = 2  # spaces between columns
 MIN_STATEMENT = 16
 
@@ -81,13 +74,17 @@ def _cells(entry: Entry) -> list[Text]:
     return [
         Text(entry.claim.id),
         Text(entry.claim.statement),
-        Text(_verdict(entry), style=STYLES[entry.verdict]),
+        Text(_verdict(entry), style=_style(entry)),
         Text(_where(entry)),
     ]
 
 
 def _verdict(entry: Entry) -> str:
-    return f"{MARKS[entry.verdict]} {entry.verdict}"
+    return f"{MARKS[entry.verdict].letter} {entry.verdict}"
+
+
+def _style(entry: Entry) -> str:
+    return f"bold {MARKS[entry.verdict].colour}" if entry.findings else ""
 
 
 def _where(entry: Entry) -> str:

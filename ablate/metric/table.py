@@ -1,9 +1,11 @@
 """The one table of metrics: what they are called, where they are measured, what is good and bad."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 NOTHING = "-"
+STEPS_TO = "steps_to"  # the place of what is read off the curve of validation: steps_to/nll_1.0
 UNIGRAM = "unigram_nll"  # the metric of a run that says what a model without context would have
 
 
@@ -73,9 +75,25 @@ METRICS = {
     "accuracy": Metric(
         "accuracy of the likeliest token", "share", 3, "higher", "test", told_by="nll"
     ),
+    "skill": Metric(
+        "skill", "0 at chance, 1 at the bound", 3, "higher", "test", 0.0, told_by="nll"
+    ),
     # of a pair of runs, of their sentences in this split
     "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
+    "decoder_passes": Metric(
+        "decoder passes that wait for each other",
+        "per sentence",
+        2,
+        "lower",
+        "test",
+        told_by="bleu",
+    ),
     "unended": Metric("translations that do not end", "share", 3, "lower", "test", told_by="bleu"),
+    "word_f1": Metric("F1 of words", "share", 3, "higher", "test", 0.0, "bleu"),
+    "stem_f1": Metric("F1 of stems", "share", 3, "higher", "test", 0.0, "bleu"),
+    "word_order": Metric(
+        "order of shared words", "Kendall's tau", 3, "higher", "test", 0.0, "bleu"
+    ),
     "objective": Metric("objective", "nats per token", 3, "lower"),
     UNIGRAM: Metric("nll of the unigram model", "nats per token", 3),
     "parameters": Metric("parameters", "count", 0),
@@ -88,6 +106,9 @@ METRICS = {
     "encoder_self": Metric("divergence between heads, encoder self-attention", "bits", 3),
     "decoder_self": Metric("divergence between heads, decoder self-attention", "bits", 3),
     "decoder_cross": Metric("divergence between heads, cross-attention", "bits", 3),
+    "added_most": Metric("most that a sub-layer adds", "share of the stream", 3),
+    "added_least": Metric("least that a sub-layer adds", "share of the stream", 3),
+    "drift": Metric("drift of what sub-layers read", "Bhattacharyya distance", 4, "lower"),
     "attention_block": Metric("parameters of an attention block", "count", 0),
     "attention_all": Metric("parameters of all attention blocks", "count", 0),
     "model": Metric("parameters of the model", "count", 0),
@@ -96,9 +117,11 @@ METRICS = {
 PLACES = {
     "val": "validation",
     "test_long": "long test",
+    "gap": "training-to-test gap in",
     "gradient/first": "first-step",
     "gradient/last": "last-step",
     "heads": "",
+    "residual": "",
     "probe": "",
 }
 
@@ -106,6 +129,9 @@ PLACES = {
 def metric_of(key: str) -> Metric:
     """The metric of a key; one that is not known has its key for a name."""
     place, _, last = key.rpartition("/")
+    if place == STEPS_TO:
+        nll = last.removeprefix("nll_")
+        return Metric(f"updates to a validation nll of {nll}", "updates", 0, "lower")
     known = METRICS.get(last)
     if known is None:
         return Metric(key.replace("_", " "), "", 3)
@@ -113,7 +139,7 @@ def metric_of(key: str) -> Metric:
     return Metric(name, known.unit, known.digits)
 
 
-def metric_in_words(claim: dict[str, Any]) -> Metric:
+def metric_in_words(claim: Mapping[str, Any]) -> Metric:
     """The metric of a claim, which may say in words what it is there."""
     known = metric_of(claim["metric"])
     return replace(known, name=claim["measures"]) if claim.get("measures") else known

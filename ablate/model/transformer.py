@@ -39,6 +39,7 @@ class Own:
     padding: Callable[..., Padding] | None
     position: Callable[..., Position] | None = None
     projections: Callable[..., Projections] | None = None
+    norm: Callable[..., Norm] | None = None
 
 
 class Transformer(Model):
@@ -56,8 +57,8 @@ class Transformer(Model):
         causal: whether the decoder trains with a mask over later tokens.
         position, residual, norm, attention, projections, padding, feed_forward, embedding:
             factories, called once per use; the seam of each is the `base.py` of its folder.
-        encoder, decoder: what self-attention and positions of a stack have in their place.
-        cross: the same of cross-attention, in which positions do not act.
+        encoder, decoder: what self-attention, positions and norms of a stack have in their place.
+        cross: the same of cross-attention, in which positions and norms do not act.
         src_vocab: size of the source vocabulary.
         tgt_vocab: size of the target vocabulary.
         joint_vocab: whether both are the same vocabulary.
@@ -126,10 +127,12 @@ class Transformer(Model):
         new_feed_forward = partial(
             feed_forward, d_model=d_model, d_ff=d_ff, dropout=dropout.feed_forward
         )
-        new_residual = partial(
-            residual, norm=partial(norm, d_model=d_model), dropout=dropout.residual
-        )
         layers = {"encoder_layers": n_layers, "decoder_layers": n_decoder_layers}
+
+        def new_residual(own: Own, stack: str, sublayers: int) -> Residual:
+            new_norm = partial(own.norm or norm, d_model=d_model)
+            depth = Depth(stack, sublayers, **layers)
+            return residual(norm=new_norm, dropout=dropout.residual, depth=depth)
 
         self.embedding = embedding(
             d_model=d_model, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab
@@ -140,7 +143,7 @@ class Transformer(Model):
             order=order,
             d_model=d_model,
             position=(encoder.position or position)(d_model=d_model),
-            residual=new_residual(depth=Depth("encoder", 2 * len(set(order)), **layers)),
+            residual=new_residual(encoder, "encoder", 2 * len(set(order))),
             dropout=dropout.embedding,
         )
         order = shared_layers(share_layers, n_decoder_layers)
@@ -149,7 +152,7 @@ class Transformer(Model):
             order=order,
             d_model=d_model,
             position=(decoder.position or position)(d_model=d_model),
-            residual=new_residual(depth=Depth("decoder", 3 * len(set(order)), **layers)),
+            residual=new_residual(decoder, "decoder", 3 * len(set(order))),
             dropout=dropout.embedding,
         )
         self.head = LinearHead(self.embedding.output_weight)

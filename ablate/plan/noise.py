@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,7 @@ from ablate.study.estimate import sentence_variance
 from ablate.study.gather import STATISTICS, read_rows
 from ablate.study.outcome import value
 from ablate.study.sentences import BLEU, contributions
+from ablate.study.types import Run
 
 METRICS = ("val/nll", "test/nll", "test/bleu")
 
@@ -132,15 +133,16 @@ def _contributions(row: Row, split: str) -> Float[np.ndarray, " sentences"] | No
     return None
 
 
-def as_run(row: Row, asked: str = "") -> dict[str, Any]:
+def as_run(row: Row, asked: str = "") -> Run:
     """The run as evidence has it, with the metrics of one way of testing, or of any."""
     test = row.tested.get(asked) if asked else next(iter(row.tested.values()), None)
-    return {
+    found = {
         "identity": test.identity if test else row.folder.name,
         "seed": row.seed,
         "status": row.status,
         "metrics": {**row.metrics, **(test.metrics if test else {})},
     }
+    return cast(Run, found)
 
 
 def statistics_of(folder: Path) -> dict[str, Any]:

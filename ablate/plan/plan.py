@@ -18,11 +18,12 @@ from ablate.config.construct import construct
 from ablate.config.schema import CONF
 from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise, statistics_of
-from ablate.plan.power import Levels, Sight, sights
+from ablate.plan.power import Sight, sights
 from ablate.plan.registry import Kin, Row
 from ablate.record.training import Record
 from ablate.study.evidence import Evidence
 from ablate.study.registration import digest
+from ablate.study.types import Levels, Study
 from ablate.sweep.begin import checked
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.launch import Planned, n_jobs, plan
@@ -212,7 +213,7 @@ def claims(planned: Plan, known: Sequence[Row]) -> list[Sight]:
     return sights(study, levels, planned.seeds, earlier, {m: noise(same, m) for m in metrics})
 
 
-def _earlier(planned: Plan, study: dict[str, Any], known: Sequence[Row]) -> Evidence:
+def _earlier(planned: Plan, study: Study, known: Sequence[Row]) -> Evidence:
     """Earlier runs of the same arms as evidence of the study."""
     arms: dict[str, list[Arm]] = {}
     for arm in planned.arms:
@@ -226,4 +227,4 @@ def _earlier(planned: Plan, study: dict[str, Any], known: Sequence[Row]) -> Evid
     tests = [row.tested.get(arm.asked or "") for row, arm in found]
     runs = [{**as_run(row, arm.asked or ""), "levels": arm.cell.levels} for row, arm in found]
     statistics = {t.identity: statistics_of(t.folder) for t in tests if t is not None}
-    return Evidence("", study, {}, {}, runs, statistics=statistics)
+    return Evidence.made_up(study, runs, statistics=statistics)

@@ -15,15 +15,14 @@ from ablate.study.contrast import contrast
 from ablate.study.estimate import Estimate
 from ablate.study.evidence import Evidence
 from ablate.study.kind import kind_of
-from ablate.study.kind.base import Claim, Plan
+from ablate.study.kind.base import Plan
 from ablate.study.kind.ladder import Ladder
 from ablate.study.outcome import UNSTABLE
 from ablate.study.power import known
 from ablate.study.rates import Rates
 from ablate.study.sides import sides
+from ablate.study.types import Claim, Levels
 from ablate.study.verdict import SUPPORTED
-
-Levels = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,9 @@ def sights(
 
 def _planned(study: Mapping[str, Any], arms: Sequence[Levels], seeds: int) -> Evidence:
     """Evidence of which nothing is known but its arms and seeds."""
-    empty = {"status": "finished", "metrics": {}, "identity": ""}
+    empty: dict[str, Any] = {"status": "finished", "metrics": {}, "identity": ""}
     runs = [{**empty, "levels": levels, "seed": seed} for levels in arms for seed in range(seeds)]
-    return Evidence("", dict(study), {}, {}, runs)
+    return Evidence.made_up(study, runs)
 
 
 def _sight(

@@ -51,12 +51,22 @@ def arm(config: DictConfig) -> str:
 
 
 def say(named: dict[str, Any]) -> str:
-    """Levels as a person says them: groups by their level alone, keys with their last name."""
+    """Levels as a person says them: groups by their level alone, keys with their last name.
+
+    A group that stands in several places has the place as well: "encoder.norm=batch_norm".
+    """
     said = (
-        value if isinstance(value, str) else f"{re.split('[./]', factor)[-1]}={_plain(value)}"
+        value
+        if isinstance(value, str) and "@" not in factor
+        else f"{_name(factor)}={_plain(value)}"
         for factor, value in named.items()
     )
     return " ".join(said) or "single"
+
+
+def _name(factor: str) -> str:
+    names = re.split("[./]", place(factor))
+    return ".".join(names[-2:] if "@" in factor else names[-1:])
 
 
 def _plain(value: Any) -> str:
@@ -83,11 +93,12 @@ def level(config: DictConfig, factor: str, chosen: dict[str, Any]) -> Any:
     """Level of one factor; `chosen` holds the choice of every config group."""
     if factor in chosen:
         return chosen[factor]
-    value = OmegaConf.select(config, _key(factor))
+    value = OmegaConf.select(config, place(factor))
     if isinstance(value, DictConfig):
         return str(value.get("_target_", "changed")).rpartition(".")[2]
     return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
-def _key(factor: str) -> str:
-    return factor.replace("/", ".")
+def place(factor: str) -> str:
+    """Where in the config a factor is: "model.norm" of model/norm, else what follows its @."""
+    return factor.rpartition("@")[2].replace("/", ".")

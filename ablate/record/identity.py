@@ -35,7 +35,8 @@ OUTSIDE_OF = {
     "checkpoint": ("save_every",),
     "initial": ("folder", "file"),  # what they hold is in the identity
 }
-IN_TESTING = ("search", "test_splits")
+IN_TESTING = ("search", "test_splits", "measure", "weights")
+USUAL = {"measure": None, "weights": "trained"}  # what leaves a test as it was without these keys
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.run",)
@@ -71,7 +72,7 @@ def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
 def evaluation_parts(config: DictConfig, training: str) -> dict[str, Any]:
     """What the identity of an evaluation is made of; `training` is the identity of the weights."""
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    tree = {key: plain[key] for key in IN_TESTING}
+    tree = {key: plain[key] for key in IN_TESTING if plain[key] != USUAL.get(key)}
     for node, keys in IN_TESTING_OF.items():
         tree[node] = {key: plain[node][key] for key in keys}
     hashes = source_hashes([*_target_modules(tree)])

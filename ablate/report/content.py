@@ -9,10 +9,10 @@ from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
 from ablate.study.evidence import Evidence
 from ablate.study.kind import KINDS
+from ablate.study.types import Entry, Told, Verdict
 from ablate.study.verdict import at_each_budget
 from ablate.study.words import listed, probability
 
-Verdict = dict[str, Any]
 READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
 BUILT_IN = "toy"
 
@@ -49,9 +49,10 @@ def slice_warning(verdict: Verdict) -> str:
     means = {
         arm["arm"]: arm["metrics"]["test/bleu"]["mean"]
         for arm in verdict["arms"]
-        if arm["metrics"].get("test/bleu", {}).get("mean") is not None
+        if "test/bleu" in arm["metrics"]
     }
-    if verdict["regime"].get("data") == BUILT_IN or not means:
+    by_bleu = any(claim["metric"].endswith("/bleu") for claim in verdict["claims"])
+    if verdict["regime"].get("data") == BUILT_IN or not means or not by_bleu:
         return ""
     best = max(means, key=lambda arm: means[arm])
     if means[best] >= READABLE:
@@ -64,7 +65,7 @@ def slice_warning(verdict: Verdict) -> str:
 
 def regime(verdict: Verdict) -> str:
     """Data, size, budget, seeds, device and scale, in one line."""
-    known = dict(verdict["regime"])
+    known: dict[str, Any] = {**verdict["regime"]}
     parts = [f"scale {known.pop('scale', 'unknown')}", f"data {known.pop('data', 'unknown')}"]
     if "model" in known:
         parts.append(f"model {known.pop('model')}")
@@ -91,7 +92,7 @@ def _tested(sentences: Any) -> str:
     return f"{sentences:,} sentences" if sentences else ""
 
 
-def asked(claim: dict[str, Any]) -> list[str]:
+def asked(claim: Told) -> list[str]:
     """How a claim is tested, and where it comes from, as sentences."""
     metric = metric_in_words(claim)
     said = [f"{claim['kind'].capitalize().replace('_', '-')}, by {metric.axis}; {_better(claim)}."]
@@ -101,19 +102,19 @@ def asked(claim: dict[str, Any]) -> list[str]:
     return [*said, f"Source: {claim['source']}."]
 
 
-def _better(claim: dict[str, Any]) -> str:
+def _better(claim: Told) -> str:
     if claim["kind"] != "exact":
         return f"{claim['better']} is better"
     away = "at least the margin away from 0"
     return away if claim["margin"] else f"tolerance {claim['tolerance']:g}"
 
 
-def analysis(claim: dict[str, Any]) -> list[str]:
+def analysis(claim: Entry) -> list[str]:
     """How a verdict was reached, as sentences."""
     said = [f"alpha {claim['alpha']:g}", claim.get("method") or ""]
     said.append(f"noise: {claim['levels_of_noise']}")
-    for name, key in (("one-sided p", "p"), ("after Holm", "p_adjusted")):
-        if found := claim.get(key):
+    for name, found in (("one-sided p", claim["p"]), ("after Holm", claim["p_adjusted"])):
+        if found:
             values = (f"{side} {probability(p)}" for side, p in found.items())
             said.append(f"{name}: {', '.join(values)}")
     if (least := claim.get("detectable")) is not None:

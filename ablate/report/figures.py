@@ -1,22 +1,23 @@
 """Which figures a report has, and what is said below each."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ablate.metric.table import metric_of
 from ablate.report.selection import bound, claims, has_effect, measured, shown
 from ablate.study.evidence import Evidence
-from ablate.study.table import Run, by_arm
+from ablate.study.table import by_arm
 from ablate.study.tuned import ordered
+from ablate.study.types import Run, Verdict
 from ablate.study.verdict import at_each_budget
 from ablate.study.words import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-Verdict = dict[str, Any]
 SECTIONS = ("effects", "runs", "outcomes", "curves", "layers", "tuning")
 STACKS = ("encoder", "decoder")
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # what the name of a file does not have
@@ -30,7 +31,15 @@ class Figure:
     name: str
     section: str
     caption: str
-    picture: "Picture"
+    draw: Callable[[], "Picture"]
+
+    @cached_property
+    def picture(self) -> "Picture":
+        """Drawn when it is asked for: that takes longer than all else of a report."""
+        from ablate.report.draw.style import style  # matplotlib
+
+        with style():
+            return self.draw()
 
     @property
     def alt(self) -> str:
@@ -39,7 +48,7 @@ class Figure:
 
 
 def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield every figure that the evidence has something for; drawn within `style()`."""
+    """Yield every figure that the evidence has something for."""
     yield from _effects(evidence, verdict)
     yield from _trends(evidence, verdict)
     yield from _runs(evidence, verdict)
@@ -65,7 +74,7 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         which = "largest" if exact == {"tolerance"} else "decisive"
         caption += f"; of an exact claim the {which} deviation alone"
     caption += ". Open circles: one seed each, the lowest seed on top. Dashed: as the axis says."
-    yield Figure("effects", "effects", caption, draw_effects(told))
+    yield Figure("effects", "effects", caption, partial(draw_effects, told))
 
 
 def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -87,7 +96,7 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
             f"{metric_of(metric).named} against {factor}. One dot per run; the line has the slope "
             "of the verdict."
         )
-        yield Figure(f"trend-{number}", "effects", caption, draw_trend(claim, points))
+        yield Figure(f"trend-{number}", "effects", caption, partial(draw_trend, claim, points))
 
 
 def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -108,8 +117,8 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
             if metric in arm["metrics"]
         }
         caption = f"{metric_of(metric).named} of every run.{_how(points)}"
-        picture = draw_runs(metric, points, means)
-        yield Figure(f"runs-{FOREIGN.sub('-', metric)}", "runs", caption, picture)
+        draw = partial(draw_runs, metric, points, means)
+        yield Figure(f"runs-{FOREIGN.sub('-', metric)}", "runs", caption, draw)
 
 
 def _how(points: dict[str, list[tuple[int, float, str]]]) -> str:
@@ -131,7 +140,7 @@ def _outcomes(evidence: Evidence) -> Iterator[Figure]:
             for arm, runs in by_arm(evidence.runs).items()
         }
         caption = "How every run ended."
-        yield Figure("outcomes", "outcomes", caption, draw_outcomes(endings))
+        yield Figure("outcomes", "outcomes", caption, partial(draw_outcomes, endings))
 
 
 def _curves(evidence: Evidence) -> Iterator[Figure]:
@@ -145,7 +154,7 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
         "Learning curves on validation sentences. Line: the mean over the seeds of an arm that "
         f"got so far; band: from the lowest to the highest of them.{_once(arms, evidence)}"
     )
-    yield Figure("curves", "curves", caption, draw_curves(curves))
+    yield Figure("curves", "curves", caption, partial(draw_curves, curves))
 
 
 def _layers(evidence: Evidence) -> Iterator[Figure]:
@@ -160,7 +169,8 @@ def _layers(evidence: Evidence) -> Iterator[Figure]:
                 f"Norm of the gradient in every layer at the {when} optimiser step. One mark per "
                 f"seed; line: their median.{_once(arms, evidence)}"
             )
-            yield Figure(f"layers-{when}", "layers", caption, draw_layers(when, stacks))
+            draw = partial(draw_layers, when, stacks)
+            yield Figure(f"layers-{when}", "layers", caption, draw)
 
 
 def _tuning(evidence: Evidence) -> Iterator[Figure]:
@@ -178,7 +188,8 @@ def _tuning(evidence: Evidence) -> Iterator[Figure]:
             f"{metric_of(tune['metric']).named} of every arm against {tune['key']}. One mark per "
             "screening run; line: their mean."
         )
-        yield Figure("tuning", "tuning", caption, draw_tuning(tune["key"], tune["metric"], points))
+        draw = partial(draw_tuning, tune["key"], tune["metric"], points)
+        yield Figure("tuning", "tuning", caption, draw)
 
 
 def _trainings(evidence: Evidence) -> dict[str, list[Run]]:

@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from ablate.errors import UserError
 from ablate.metric.table import NOTHING, metric_of
 from ablate.report.tables import Table, graded
+from ablate.study.types import Entry, Verdict
 from ablate.study.verdict import at_each_budget
 from ablate.study.words import interval, text
 
@@ -29,7 +29,7 @@ def index(folder: Path) -> str:
     return TITLE + "".join(f"| {' | '.join(row)} |\n" for row in (table.head, table.rule, *rows))
 
 
-def _rows(verdict: dict[str, Any], path: Path) -> list[list[str]]:
+def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
     """One row per claim; the first names the experiment and where it was run."""
     name, regime = verdict["experiment"], verdict["regime"]
     trained = f"{regime['steps']:,} updates" if regime["test_sentences"] else "not trained"
@@ -41,13 +41,13 @@ def _rows(verdict: dict[str, Any], path: Path) -> list[list[str]]:
     ]
 
 
-def _stated(claim: dict[str, Any]) -> str:
+def _stated(claim: Entry) -> str:
     after = f" (after {claim['steps']:,} updates)" if "steps" in claim else ""
     reading = f" *{text(claim['reading'])}*" if claim.get("reading") else ""
     return text(claim["statement"]) + reading + after
 
 
-def _numbers(claim: dict[str, Any]) -> list[str]:
+def _numbers(claim: Entry) -> list[str]:
     exploratory = ", exploratory" if claim.get("exploratory") else ""
     verdict = graded(claim) + exploratory
     if claim["kind"] == "exact":

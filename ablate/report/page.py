@@ -1,16 +1,18 @@
 """The report as Markdown, and the same text as a page that needs nothing but itself."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from ablate.report.marks import style_names
 from ablate.study.words import code, text
 
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
@@ -39,14 +41,26 @@ def page(title: str, report: str, pictures: dict[str, str]) -> str:
         report: Markdown, whose images are figures/<name>.svg.
         pictures: the SVG file of each figure by its name.
     """
+    return TEMPLATES.get_template("report.html.j2").render(
+        title=title,
+        body=body(report, lambda name, alt: inline(name, alt, pictures[name])),
+        light=style_names(dark=False),
+        dark=style_names(dark=True),
+    )
+
+
+def body(report: str, picture: Callable[[str, str], str]) -> str:
+    """A Markdown report as a part of a page; `picture` gives a figure for its name and its alt.
+
+    The alt is escaped as an attribute of HTML has to be.
+    """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("image", _image)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
     tokens = parser.parse(report)
     _mark(tokens)
-    body = parser.renderer.render(tokens, parser.options, {"pictures": pictures})
-    return TEMPLATES.get_template("report.html.j2").render(title=title, body=body)
+    return str(parser.renderer.render(tokens, parser.options, {"picture": picture}))
 
 
 def _mark(tokens: Sequence[Token]) -> None:
@@ -65,19 +79,21 @@ def _image(
 ) -> str:
     token = tokens[index]
     name = PurePosixPath(str(token.attrGet("src"))).stem
-    alt = renderer.renderInlineAsText(token.children, options, env)
-    return inline(name, alt, env["pictures"][name])
+    alt = escapeHtml(renderer.renderInlineAsText(token.children, options, env))
+    return str(env["picture"](name, alt))
 
 
 def inline(name: str, alt: str, picture: str) -> str:
-    """An SVG file as a part of a page: its ids its own, its ink that of the page's text."""
+    """An SVG file as a part of a page: its ids its own, its ink that of the page's text.
+
+    `alt` is escaped.
+    """
     from ablate.report.draw.style import INK  # matplotlib
 
     drawing = picture[picture.index("<svg") :]
     drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", drawing)
     drawing = drawing.replace(INK, "currentColor")
-    label = alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return drawing.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
+    return drawing.replace("<svg", f'<svg role="img" aria-label="{alt}"', 1).strip()
 
 
 def _table_open(*_: Any) -> str:

@@ -1,31 +1,30 @@
 """What a report picks out of the evidence and the verdict, before it is drawn or told."""
 
-from typing import Any
+from typing import cast
 
 from ablate.metric.table import metric_of
 from ablate.record.arm import say
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.outcome import STATUSES, UNSTABLE, value
 from ablate.study.table import by_arm
+from ablate.study.types import Question, Run, Told, Verdict
 
-Verdict = dict[str, Any]
-Claim = dict[str, Any]
 # the step of its factor that a slope is for; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
 
 
-def claims(evidence: Evidence, verdict: Verdict) -> list[Claim]:
+def claims(evidence: Evidence, verdict: Verdict) -> list[Told]:
     """Every claim as the study asks it and as the verdict answers it."""
     asked = {_key(claim): claim for claim in evidence.study["claims"]}
-    return [asked[_key(found)] | found for found in verdict["claims"]]
+    return [cast(Told, {**asked[_key(found)], **found}) for found in verdict["claims"]]
 
 
-def _key(claim: Claim) -> tuple[str, str]:
+def _key(claim: Question) -> tuple[str, str]:
     """A claim of the ledger may have several readings."""
     return claim["id"], claim.get("reading", "")
 
 
-def contrast(claim: Claim) -> list[str]:
+def contrast(claim: Told) -> list[str]:
     """What is compared, in short lines: `pre_ln`, `- post_ln`, `at no_warmup`.
 
     Where lower is better the baseline stands first, so that a positive difference is better.
@@ -40,19 +39,19 @@ def contrast(claim: Claim) -> list[str]:
     return lines + ([f"minus that at {say(claim['minus'])}"] if claim["minus"] else [])
 
 
-def has_effect(claim: Claim) -> bool:
+def has_effect(claim: Told) -> bool:
     """Whether arms were compared and something came of it."""
     compared = claim["kind"] == "trend" or bool(claim["treatment"])
     return compared and claim["effect"] is not None
 
 
-def bound(claim: Claim) -> tuple[str, float]:
+def bound(claim: Told) -> tuple[str, float]:
     """What an effect is held against: margin or tolerance, 0 where there is none."""
     which = "tolerance" if claim["kind"] == "exact" and not claim["margin"] else "margin"
-    return which, float(claim[which])
+    return which, claim["tolerance"] if which == "tolerance" else claim["margin"]
 
 
-def effect_axis(claim: Claim) -> str:
+def effect_axis(claim: Told) -> str:
     """Label of an axis of effects, with the unit."""
     metric = metric_of(claim["metric"])
     if claim["kind"] == "trend":

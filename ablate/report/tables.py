@@ -10,11 +10,10 @@ from ablate.report.selection import bound, measured, outcomes
 from ablate.study.evidence import Evidence
 from ablate.study.sides import has
 from ablate.study.table import by_arm
+from ablate.study.types import Answer, Entry, Levels, Published, Run, Spread, Target, Told, Verdict
 from ablate.study.verdict import Decision
 from ablate.study.words import interval, listed, probability, text
 
-Verdict = dict[str, Any]
-Claim = dict[str, Any]
 # Shown where the runs have them, after the metrics of the claims.
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")
 ENDINGS = ("diverged", "collapsed", "failed")
@@ -60,7 +59,7 @@ def _metrics(verdict: Verdict) -> list[str]:
     return [metric for metric in dict.fromkeys([*asked, *USUAL]) if metric in known]
 
 
-def _spread(found: dict[str, Any] | None, metric: str) -> str:
+def _spread(found: Spread | None, metric: str) -> str:
     if found is None:
         return NOTHING
     return metric_of(metric).spread(
@@ -68,12 +67,12 @@ def _spread(found: dict[str, Any] | None, metric: str) -> str:
     )
 
 
-def _sizes(runs: list[dict[str, Any]]) -> str:
+def _sizes(runs: list[Run]) -> str:
     sizes = sorted({int(n) for run in runs if (n := run["metrics"].get("parameters"))})
     return " to ".join(f"{n:,}" for n in dict.fromkeys([*sizes[:1], *sizes[-1:]])) or NOTHING
 
 
-def effects(claims: list[Claim]) -> Table:
+def effects(claims: list[Told]) -> Table:
     """One row per claim: what the figure shows, in numbers, and the tests behind the verdict."""
     columns = {
         "claim": [text(claim["id"]) for claim in claims],
@@ -81,8 +80,10 @@ def effects(claims: list[Claim]) -> Table:
         "verdict": [graded(claim) for claim in claims],
         "metric": [text(metric_of(claim["metric"]).name) for claim in claims],
         "effect": [_effect(claim) for claim in claims],
-        "interval": [_interval(claim, "interval") for claim in claims],
-        "for equivalence": [_interval(claim, "interval_equivalence") for claim in claims],
+        "interval": [_interval(claim, claim["interval"]) for claim in claims],
+        "for equivalence": [
+            _interval(claim, claim.get("interval_equivalence")) for claim in claims
+        ],
         "margin": [_bound(claim) for claim in claims],
         "pairs": [str(claim.get("pairs") or NOTHING) for claim in claims],
         "p supported": [_adjusted(claim, "supported") for claim in claims],
@@ -96,30 +97,34 @@ def effects(claims: list[Claim]) -> Table:
 
 def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
     """Updates that the baselines take to get where the treatments are at the short budget."""
-    told = [claim for claim in verdict["claims"] if claim.get("short", {}).get("time_to_target")]
+    told = [
+        _target(claim, short["steps"], found, evidence)
+        for claim in verdict["claims"]
+        if (short := claim.get("short")) and (found := short["time_to_target"])
+    ]
     if not told:
         return None
     head = ["claim", "target", "by", "updates", "interval", "seconds to the target", "seconds by"]
-    return Table(head, [_target(claim, evidence) for claim in told], words=3)
+    return Table(head, told, words=3)
 
 
-def _target(claim: Claim, evidence: Evidence) -> list[str]:
-    found, (treatment, baseline) = claim["short"]["time_to_target"], claim["arms"]
+def _target(claim: Entry, steps: int, found: Target, evidence: Evidence) -> list[str]:
+    treatment, baseline = claim["arms"]
     ends = found["interval"] or []
     said = [f"{x:,.0f}" if x is not None else f"> {claim['steps']:,}" for x in ends]
     needed, where = found["updates"], claim["where"]
     return [
         text(claim["id"]),
-        f"{text(treatment)} after {claim['short']['steps']:,}",
+        f"{text(treatment)} after {steps:,}",
         text(baseline),
         f"> {claim['steps']:,}" if needed is None else f"{needed:,.0f}",
         f"[{', '.join(said)}]" if said else NOTHING,
-        _seconds(evidence, where | claim["treatment"], claim["short"]["steps"]),
+        _seconds(evidence, where | claim["treatment"], steps),
         _seconds(evidence, where | claim["baseline"], needed),
     ]
 
 
-def _seconds(evidence: Evidence, levels: dict[str, Any], updates: int | float | None) -> str:
+def _seconds(evidence: Evidence, levels: Levels, updates: int | float | None) -> str:
     """What so many updates take, by the median cost of one in the runs at these levels."""
     runs = (run for run in evidence.runs if "update_seconds" in run and has(run, levels))
     known = [run["update_seconds"] for run in runs]
@@ -128,31 +133,31 @@ def _seconds(evidence: Evidence, levels: dict[str, Any], updates: int | float | 
     return f"{statistics.median(known) * updates:,.1f}"
 
 
-def graded(claim: Claim) -> str:
+def graded(claim: Answer) -> str:
     """The status of a claim with the grade beside it."""
     return str(Decision(claim["verdict"], claim.get("grade", "")))
 
 
-def _effect(claim: Claim) -> str:
+def _effect(claim: Told) -> str:
     return metric_of(claim["metric"]).say(claim.get("effect"), sign=claim["kind"] != "exact")
 
 
-def _bound(claim: Claim) -> str:
+def _bound(claim: Told) -> str:
     which, size = bound(claim)
     if not size:
         return NOTHING
     return f"{size:g}" if which == "margin" else f"{which} {size:g}"
 
 
-def _interval(claim: Claim, which: str) -> str:
-    return interval(metric_of(claim["metric"]), claim.get(which))
+def _interval(claim: Told, ends: list[float] | None) -> str:
+    return interval(metric_of(claim["metric"]), ends)
 
 
-def _adjusted(claim: Claim, side: str) -> str:
+def _adjusted(claim: Told, side: str) -> str:
     return probability((claim.get("p_adjusted") or {}).get(side))
 
 
-def _among(claim: Claim) -> str:
+def _among(claim: Told) -> str:
     among = claim.get("among_converged_pairs")
     if not among or not among["pairs"] or among["pairs"] == claim.get("pairs"):
         return NOTHING
@@ -175,7 +180,7 @@ def wrong(evidence: Evidence) -> Table | None:
     return Table(["arm", "seed", "status", "last validation", "error"], rows, 5) if rows else None
 
 
-def _when(run: dict[str, Any]) -> str:
+def _when(run: Run) -> str:
     steps = run["curve"].get("step", [])
     return f"step {steps[-1]:,.0f}" if steps else NOTHING
 
@@ -206,7 +211,7 @@ def _chosen(chosen: Counter[tuple[str, Any]], arm: str, level: Any) -> str:
     return ", chosen" if took == of else f", chosen by {took} of {of}"
 
 
-def _tried(run: dict[str, Any] | None, metric: str) -> str:
+def _tried(run: Run | None, metric: str) -> str:
     if run is None:
         return NOTHING
     if run["status"] == "failed":
@@ -232,7 +237,7 @@ def published(evidence: Evidence, verdict: Verdict) -> Table | None:
     return Table(head, rows, words=4) if rows else None
 
 
-def _ours(verdict: Verdict, number: dict[str, Any]) -> list[str]:
+def _ours(verdict: Verdict, number: Published) -> list[str]:
     """Our arm of this name, or else all arms that have all its words."""
     by_name = {arm["arm"]: arm for arm in verdict["arms"]}
     words = set(number["arm"].split())

@@ -12,26 +12,26 @@ from ablate.report.figures import figures
 from ablate.report.page import markdown, page
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
+from ablate.study.types import Verdict
 
 DIGITS = 10
 
 
-def write_report(evidence: Evidence, folder: Path) -> dict[str, Any]:
+def write_report(evidence: Evidence, folder: Path) -> Verdict:
     """Judge the evidence, write the report into the folder, and return the verdict."""
     return write_files(evidence, conclude(evidence), folder)
 
 
-def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> dict[str, Any]:
+def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     """Write verdict, figures, report and page, and return what verdict.json holds.
 
     Figures of an earlier report go.
     """
-    from ablate.report.draw.style import style, svg  # matplotlib
+    from ablate.report.draw.style import svg  # matplotlib
 
     verdict = _rounded(finite(verdict))  # what verdict.json holds, and nothing else, is shown
-    with style():
-        drawn = list(figures(evidence, verdict))
-        pictures = {figure.name: svg(figure.picture) for figure in drawn}
+    drawn = list(figures(evidence, verdict))
+    pictures = {figure.name: svg(figure.picture) for figure in drawn}
     report = markdown(content(evidence, verdict, drawn))
     for written in (folder, folder / "figures"):
         clear_unfinished(written)
@@ -43,7 +43,7 @@ def write_files(evidence: Evidence, verdict: dict[str, Any], folder: Path) -> di
     for path in (folder / "figures").glob("*.svg"):
         if path.stem not in pictures:
             path.unlink()
-    return dict(verdict)
+    return verdict
 
 
 def _rounded(value: Any) -> Any:

@@ -48,6 +48,9 @@ class Search(ABC):
 
     max_ratio: int | float
     max_extra: int
+    # of the newest call: decoder passes, each of which waits for the one before, that a sentence
+    # takes; None where nobody counts them
+    steps: Int[Tensor, " B"] | None = None
 
     @abstractmethod
     def __call__(self, model: Model, src: Int[Tensor, "B S"]) -> list[list[int]]:

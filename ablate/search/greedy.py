@@ -43,11 +43,13 @@ class Greedy(Search):
             return []
         limits = length_limits(src, self.max_ratio, self.max_extra)
         found = src.new_full((len(src), int(limits.max())), EOS)
+        self.steps = torch.zeros_like(limits)
         state = model.start(src, beams=1)
         sentence = torch.arange(len(src), device=src.device)
         tokens = torch.full_like(sentence, BOS)
         live = torch.ones_like(sentence, dtype=torch.bool)
         for length in range(1, found.size(1) + 1):
+            self.steps[sentence[live]] = length
             logits = model.head(model.step(tokens, state))
             # EOS is the first id that may be chosen
             tokens = largest(logits[:, EOS:], 1)[1][:, 0] + EOS

@@ -49,8 +49,11 @@ class Jacobi(Search):
             return []
         limits = length_limits(src, self.max_ratio, self.max_extra)
         found = src.new_full((len(src), int(limits.max())), EOS)
+        self.steps = torch.zeros_like(limits)
         sentence = torch.arange(len(src), device=src.device)
-        for _ in range(found.size(1)):
+        live = torch.ones_like(sentence, dtype=torch.bool)
+        for number in range(1, found.size(1) + 1):
+            self.steps[sentence[live]] = number
             guess = found[sentence]
             better = improved(model, src[sentence], guess)
             found[sentence] = better
@@ -58,7 +61,7 @@ class Jacobi(Search):
             if not live.any():
                 break
             if worth_dropping(int(live.sum()), len(live)):
-                sentence = sentence[live]
+                sentence, live = sentence[live], live[live]
         return until_eos(found, limits)
 
 

@@ -9,7 +9,7 @@ counted and stands beside the verdict. Exact claims leave nothing to chance and 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,12 @@ from ablate.errors import UserError
 from ablate.record.files import append_line, write_text
 from ablate.study.registration import digest
 from ablate.study.seal import read_parts
+from ablate.study.types import Claim, Registration, Study
 
 BOOK = "book.jsonl"
 SIDES = ("where", "minus", "over")
 RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
 OF_STUDY = ("seeds", "tune")
-Claim = dict[str, Any]
 Rule = dict[str, Any]
 Seed = tuple[int, int]  # replicate and seed
 
@@ -36,7 +36,7 @@ class Sweep:
     time: float
     folder: str
     study: str  # its hash
-    regime: dict[str, Any]
+    regime: dict[str, Any]  # without what changes a number by its rounding alone
     settings: dict[str, Any]
     replicate: int
     seeds: list[int]
@@ -106,7 +106,7 @@ class Book:
         found = [set(look.seeds) for look in self.looks if look.folder in folders]
         return [seeds for i, seeds in enumerate(found) if seeds not in found[:i]]
 
-    def registration(self, own: Sweep) -> dict[str, Any]:
+    def registration(self, own: Sweep) -> Registration:
         """When this form of a study was first begun in this regime, whatever its name.
 
         `earlier` are the other forms before it, of this name or with one of its questions.
@@ -118,7 +118,13 @@ class Book:
                 forms.setdefault(one.study, one.time)
         first = forms[own.study]
         earlier = [form for form, when in forms.items() if when < first]
-        return {"hash": own.study, "time": first, "earlier": earlier, "sweep": own.folder}
+        return {
+            "hash": own.study,
+            "time": first,
+            "earlier": earlier,
+            "looks": 0,
+            "sweep": own.folder,
+        }
 
     def about(self, own: Sweep) -> list[str]:
         """All lines about the questions of a sweep, in every regime."""
@@ -129,7 +135,7 @@ class Book:
         return [_line(one) for one in sorted(known, key=lambda one: one.time)]
 
 
-def register(results: Path, experiments: Path, sweep: Sweep) -> dict[str, Any]:
+def register(results: Path, experiments: Path, sweep: Sweep) -> Registration:
     """Write a sweep down, and return the registration of its study."""
     write(results, sweep)
     return Book.read(results, experiments).registration(sweep)
@@ -147,7 +153,7 @@ def copy_book(sweep: Path, target: Path) -> None:
         write_text(target / BOOK, (sweep / BOOK).read_text())
 
 
-def questions(study: dict[str, Any]) -> dict[str, list[Rule]]:
+def questions(study: Study) -> dict[str, list[Rule]]:
     """The rules of a study's claims by their question."""
     found: dict[str, list[Rule]] = {}
     for claim in study["claims"]:
@@ -158,13 +164,16 @@ def questions(study: dict[str, Any]) -> dict[str, list[Rule]]:
 
 def question(claim: Claim) -> str:
     """Which arms a claim compares, whichever it calls the treatment, and in which metric."""
-    arms = sorted(json.dumps(claim[arm], sort_keys=True) for arm in ("treatment", "baseline"))
-    return digest([arms, claim["metric"], *(claim[side] for side in SIDES)])
+    asked: Mapping[str, Any] = claim
+    arms = sorted(json.dumps(asked[arm], sort_keys=True) for arm in ("treatment", "baseline"))
+    return digest([arms, claim["metric"], *(asked[side] for side in SIDES)])
 
 
-def rule(claim: Claim, study: dict[str, Any]) -> Rule:
+def rule(claim: Claim, study: Study) -> Rule:
     """What decides a claim."""
-    return {key: claim[key] for key in RULE} | {key: study[key] for key in OF_STUDY}
+    own: Mapping[str, Any] = claim
+    common: Mapping[str, Any] = study
+    return {key: own[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -5,34 +5,34 @@ one stands below `short`, with how long the baseline takes to get where the trea
 is judged as it would be alone: they share runs, and answer two questions.
 """
 
-from typing import Any
+from typing import cast
 
 from ablate.study import learning, target
 from ablate.study.evidence import Evidence
-from ablate.study.judge import IF_USED, KEPT
-
-Entry = dict[str, Any]
+from ablate.study.judge import ASKED
+from ablate.study.types import Claim, Entry, Short
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
     """The entries of the long budget, each with that of the short one, made from `short`."""
     pairs = zip(evidence.study["claims"], long, early, strict=True)
     return [
-        _late(claim, one, evidence) | _early(one, other, evidence, short)
+        {**_late(claim, one, evidence), "short": _early(one, other, evidence, short)}
         for claim, one, other in pairs
     ]
 
 
-def _late(claim: Entry, entry: Entry, evidence: Evidence) -> Entry:
+def _late(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
     steps, found = evidence.regime["steps"], learning.learning(claim, evidence)
     sentence = f"After {steps:,} updates: {entry['sentence']}{learning.said(claim, found)}"
     return {**entry, "steps": steps, "sentence": sentence, "learning": found}
 
 
-def _early(late: Entry, entry: Entry, evidence: Evidence, short: Evidence) -> Entry:
-    asked, steps = (*KEPT, *IF_USED, "primary", "arms"), short.regime["steps"]
+def _early(late: Entry, entry: Entry, evidence: Evidence, short: Evidence) -> Short:
+    asked, steps = (*ASKED, "primary", "arms"), short.regime["steps"]
     needed = target.time_to_target(late, evidence, short)
     told = target.said(late, needed, evidence.regime["steps"], steps)
     sentence = f"After {steps:,} updates: {entry['sentence']}{told}"
     own = {key: value for key, value in entry.items() if key not in asked}
-    return {"short": {**own, "steps": steps, "sentence": sentence, "time_to_target": needed}}
+    more = {"steps": steps, "sentence": sentence, "time_to_target": needed}
+    return cast(Short, own | more)

@@ -6,7 +6,7 @@ from typing import Any
 from ablate.metric.table import metric_of
 from ablate.study import match
 from ablate.study.estimate import SEEDS
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
 from ablate.study.looks import asked_of, name_of
@@ -16,9 +16,9 @@ from ablate.study.skew import ENOUGH
 from ablate.study.stages import FUTILE, needed, planned_looks
 from ablate.study.table import by_arm
 from ablate.study.tuned import ordered, tried
+from ablate.study.types import Claim, Entry, Run
 from ablate.study.words import listed
 
-Entry = dict[str, Any]
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
 IDLE = 0.2  # cores that other processes may use while something is timed
@@ -99,7 +99,7 @@ def _apart(small: Run, large: Run) -> str:
     )
 
 
-def _compared(claim: Entry, evidence: Evidence) -> Iterator[tuple[Run, Run]]:
+def _compared(claim: Claim, evidence: Evidence) -> Iterator[tuple[Run, Run]]:
     """Runs of one seed that a claim sets against each other; a trend: those of two next levels."""
     arms = sides(claim, evidence)
     trend = claim["kind"] == "trend"
@@ -115,7 +115,8 @@ def _size(run: Run) -> int:
 
 def _of_machine(evidence: Evidence) -> Iterator[str]:
     """Whether what was timed had the machine to itself."""
-    busy = max((run["metrics"].get("probe/others", 0.0) for run in evidence.runs), default=0.0)
+    others = (run["metrics"].get("probe/others") for run in evidence.runs)
+    busy = max((cores for cores in others if cores is not None), default=0.0)
     if busy > IDLE:
         yield (
             f"While times were taken, other processes kept up to {busy:.1f} cores busy: they are "
@@ -235,14 +236,14 @@ def _of_book(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
     """Earlier looks, earlier tries, and other regimes of each question."""
     for entry in claims:
         asked, name = asked_of(entry, evidence), name_of(entry)
-        for other in asked.get("tried", []):
+        for other in asked["tried"]:
             yield f"{name}: exploratory, since its question was asked before: {other}."
         if shares := entry.get("information"):
             yield (
                 f"{name}: this is look {len(shares)}, at {shares[-1]:.0%} of the planned seeds; "
                 "alpha is spent as O'Brien and Fleming do, and intervals are repeated ones."
             )
-        if regimes := asked.get("regimes"):
+        if regimes := asked["regimes"]:
             yield f"{name}: its question was also asked in {_counted(regimes, 'other regime')}."
 
 

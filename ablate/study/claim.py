@@ -1,12 +1,13 @@
 """Whether a study can be judged at all, checked before its runs."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.study.kind import KINDS, kind_of
 from ablate.study.match import check_match
+from ablate.study.types import Claim, Levels, Study
 from ablate.study.words import listed
 
 ALLOWED = {
@@ -19,7 +20,6 @@ TOGETHER = (
     *(("where", "treatment"), ("where", "baseline")),
     *(("minus", "treatment"), ("minus", "baseline")),
 )
-Claim = dict[str, Any]
 
 
 class Rule(NamedTuple):
@@ -53,11 +53,12 @@ OF_CLAIM = (
 )
 
 
-def check_study(study: dict[str, Any]) -> None:
+def check_study(study: Study) -> None:
     """Raise UserError for a claim that no rule could decide, naming what is allowed."""
+    given: Mapping[str, Any] = study
     for rule in OF_STUDY:
-        if not rule.holds(study[rule.key]):
-            raise UserError(f"study.{rule.key}={study[rule.key]}: allowed is {rule.allowed}")
+        if not rule.holds(given[rule.key]):
+            raise UserError(f"study.{rule.key}={given[rule.key]}: allowed is {rule.allowed}")
     _check_tune(study)
     check_match(study)
     ids = [(claim["id"], claim.get("reading", "")) for claim in study["claims"]]
@@ -69,13 +70,14 @@ def check_study(study: dict[str, Any]) -> None:
 
 
 def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
+    given: Mapping[str, Any] = claim
     for rule in OF_CLAIM:
-        if not rule.holds(claim[rule.key]):
-            raise UserError(f"{name}: {rule.key}={claim[rule.key]}; allowed is {rule.allowed}")
+        if not rule.holds(given[rule.key]):
+            raise UserError(f"{name}: {rule.key}={given[rule.key]}; allowed is {rule.allowed}")
     if claim["margin"] > 0 and not claim["margin_reason"]:
         raise UserError(f"{name}: margin={claim['margin']} has no margin_reason")
     for part in ("where", "treatment", "baseline", "minus", "loses"):
-        _check_levels(f"{name}: {part}", claim.get(part, {}), factors)
+        _check_levels(f"{name}: {part}", given.get(part, {}), factors)
     _check_together(name, claim)
     if claim["minus"] and claim["kind"] in ("exact", "stability"):
         raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}")
@@ -104,7 +106,7 @@ def _check_plan(name: str, claim: Claim) -> None:
         raise UserError(f"{name}: plan_for={planned}; {claim['kind']} takes {allowed}, {margin:g}")
 
 
-def _check_levels(name: str, levels: dict[str, Any], factors: list[str]) -> None:
+def _check_levels(name: str, levels: Levels, factors: list[str]) -> None:
     for key in levels:
         if key not in factors:
             raise UserError(
@@ -114,22 +116,23 @@ def _check_levels(name: str, levels: dict[str, Any], factors: list[str]) -> None
 
 
 def _check_together(name: str, claim: Claim) -> None:
-    pairs = [(part, other, claim[other]) for part, other in TOGETHER]
+    given: Mapping[str, Any] = claim
+    pairs = [(part, other, given[other]) for part, other in TOGETHER]
     if claim["over"]:
         pairs += [(part, "over", {claim["over"]: "every level"}) for part in ("where", "minus")]
     for part, other, levels in pairs:
-        for key in claim[part].keys() & levels.keys():
-            if claim[part][key] != levels[key]:
+        for key in given[part].keys() & levels.keys():
+            if given[part][key] != levels[key]:
                 raise UserError(
-                    f"{name}: {part} has {key}={claim[part][key]}, but {other} has "
+                    f"{name}: {part} has {key}={given[part][key]}, but {other} has "
                     f"{key}={levels[key]}; a level stands in one of them"
                 )
     if claim["minus"] and claim["minus"].items() <= claim["where"].items():
         raise UserError(f"{name}: minus={claim['minus']} is where again; allowed is other levels")
 
 
-def _check_tune(study: dict[str, Any]) -> None:
-    tune = study["tune"]
+def _check_tune(study: Study) -> None:
+    tune = study.get("tune")
     if tune is None:
         return
     if not tune["values"] or not tune["seeds"]:

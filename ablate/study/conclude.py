@@ -6,12 +6,12 @@ unadjusted for that. Looks are paid for before it, in the p-values and intervals
 """
 
 import statistics
-from typing import Any
+from typing import Any, cast
 
 from ablate.study.budgets import both
 from ablate.study.caveats import caveats
 from ablate.study.decide import decide
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.exact import Exact
 from ablate.study.judge import age, judged
 from ablate.study.kind.base import Finding
@@ -20,6 +20,7 @@ from ablate.study.outcome import STATUSES
 from ablate.study.registration import departures
 from ablate.study.spending import spent
 from ablate.study.table import by_arm, values
+from ablate.study.types import Arm, Entry, Regime, Registration, Run, Spread, Verdict
 from ablate.study.verdict import INCONCLUSIVE
 from ablate.study.words import listed
 
@@ -31,10 +32,10 @@ REGIME = {
     "batch.tokens": "tokens_per_step",
     "trainer.precision": "precision",
 }
-UNREGISTERED: dict[str, Any] = {"hash": "", "time": 0.0, "earlier": [], "looks": 0}
+UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 
 
-def conclude(evidence: Evidence) -> dict[str, Any]:
+def conclude(evidence: Evidence) -> Verdict:
     """Return what verdict.json holds: a verdict per claim, the arms, and all caveats.
 
     Where the study is not the one that was registered, every verdict is exploratory.
@@ -49,7 +50,7 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
     noted = [*departed, *caveats(evidence, findings, claims)]
     for claim in (*claims, *early):
-        claim["exploratory"] |= bool(departed or asked_of(claim, evidence).get("tried"))
+        claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
     return {
         "experiment": evidence.name,
         "regime": _regime(evidence),
@@ -69,28 +70,27 @@ def conclude(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _judged(
-    evidence: Evidence, registration: dict[str, Any]
-) -> tuple[list[Finding], list[dict[str, Any]]]:
+def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Finding], list[Entry]]:
     """What is found of every claim, and its entry."""
     found = decide(evidence)
     undecided = sum(bool(p) and one.status == INCONCLUSIVE for _, p, one in found)
     claims = [
-        judged(finding, p, undecided, registration, evidence) | {"primary": number == 0}
+        judged(finding, p, undecided, registration, evidence, primary=number == 0)
         for number, (finding, p, _) in enumerate(found)
     ]
     return [finding for finding, _, _ in found], claims
 
 
-def _regime(evidence: Evidence) -> dict[str, Any]:
+def _regime(evidence: Evidence) -> Regime:
     """The regime; of a size or setting that is a factor, its levels and not the default."""
-    found = dict(evidence.regime)
+    found: Any = dict(evidence.regime)
     for factor in evidence.study["factors"]:
         name = REGIME.get(factor, "")
         if name in found:
             levels = dict.fromkeys(str(run["levels"][factor]) for run in evidence.runs)
             found[name] = listed(list(levels))
-    return found
+    regime: Regime = found
+    return regime
 
 
 def alpha_spent(findings: list[Finding]) -> float:
@@ -111,19 +111,20 @@ def versions(runs: list[Run]) -> dict[str, str | list[str]]:
     return {name: known[0] if len(known) == 1 else known for name, known in found.items()}
 
 
-def _arm(arm: str, runs: list[Run]) -> dict[str, Any]:
+def _arm(arm: str, runs: list[Run]) -> Arm:
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = dict.fromkeys(metric for run in ended for metric in run["metrics"])
-    return {
+    found: Any = {
         "arm": arm,
         "levels": runs[0]["levels"],
         "seeds": len(ended),
         **{status: sum(run["status"] == status for run in runs) for status in STATUSES},
-        "metrics": {metric: found for metric in metrics if (found := _spread(ended, metric))},
+        "metrics": {metric: known for metric in metrics if (known := _spread(ended, metric))},
     }
+    return cast(Arm, found)
 
 
-def _spread(runs: list[Run], metric: str) -> dict[str, Any] | None:
+def _spread(runs: list[Run], metric: str) -> Spread | None:
     found = values(runs, metric)
     if not found:
         return None

@@ -13,13 +13,14 @@ Collaboration 2015, Science 349, aac4716, which uses several).
 """
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
+from ablate.study.types import Entry, Verdict
 from ablate.study.verdict import AT_LEAST, INCONCLUSIVE, SUPPORTED, THERE
 
 REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
 GRADES = ("", THERE, AT_LEAST)  # of what is supported, ascending
-Entry = dict[str, Any]
 
 
 def replication(first: Entry, fresh: Entry) -> str:
@@ -35,19 +36,44 @@ def replication(first: Entry, fresh: Entry) -> str:
 
 def agree(first: Entry, fresh: Entry) -> bool:
     """Whether two effects differ by no more than chance; never where one has no interval."""
+    if first["effect"] is None or fresh["effect"] is None:
+        return False
     if not first["interval"] or not fresh["interval"]:
         return False
-    halves = [_towards(first, fresh["effect"]), _towards(fresh, first["effect"])]
-    return bool(abs(first["effect"] - fresh["effect"]) <= math.hypot(*halves))
+    one, other = first["effect"], fresh["effect"]
+    halves = [_towards(one, first["interval"], other), _towards(other, fresh["interval"], one)]
+    return bool(abs(one - other) <= math.hypot(*halves))
 
 
-def _towards(entry: Entry, other: float) -> float:
-    """From the effect to the end of its interval on the side of another effect."""
-    low, high = entry["interval"]
-    return float(high - entry["effect"] if other > entry["effect"] else entry["effect"] - low)
+def _towards(effect: float, interval: Sequence[float], other: float) -> float:
+    """From an effect to the end of its interval on the side of another effect."""
+    low, high = interval
+    return high - effect if other > effect else effect - low
 
 
-def replications(first: Entry, fresh: Entry) -> list[Entry]:
+class Short(TypedDict):
+    """What is told of a verdict."""
+
+    verdict: str
+    grade: str
+    effect: float | None
+    interval: list[float] | None
+    sentence: str
+
+
+class Replication(TypedDict):
+    """A claim of contest.json."""
+
+    id: str
+    reading: str
+    statement: str
+    replication: str
+    first: Short
+    fresh: Short
+    exploratory: bool
+
+
+def replications(first: Verdict, fresh: Verdict) -> list[Replication]:
     """Of every claim of two verdict.json of one study what came of it, beside both verdicts."""
     return [
         {
@@ -63,5 +89,11 @@ def replications(first: Entry, fresh: Entry) -> list[Entry]:
     ]
 
 
-def _short(entry: Entry) -> Entry:
-    return {key: entry[key] for key in ("verdict", "grade", "effect", "interval", "sentence")}
+def _short(entry: Entry) -> Short:
+    return {
+        "verdict": entry["verdict"],
+        "grade": entry["grade"],
+        "effect": entry["effect"],
+        "interval": entry["interval"],
+        "sentence": entry["sentence"],
+    }

@@ -13,17 +13,17 @@ from jaxtyping import Bool, Float
 
 from ablate.errors import UserError
 from ablate.study.estimate import GROUPS, Estimate, estimate
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.looks import looks_of
 from ablate.study.outcome import value
 from ablate.study.sentences import BLEU, by_group, contributions
 from ablate.study.sides import Side, ended_in, names, sides
 from ablate.study.skew import uneven
 from ablate.study.spending import Fractions
+from ablate.study.types import Claim, Run
 
 CHANGED = "changed"  # metric of a pair of runs: share of sentences translated differently
 SAME_SCORE = 1e-6  # BLEU, between what a run recorded and what its statistics give
-Claim = dict[str, Any]
 
 
 @dataclass(frozen=True)

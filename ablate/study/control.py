@@ -4,13 +4,11 @@ Where such an arm stands beside it, the runs could have shown the loss that the 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from ablate.record.arm import say
 from ablate.study.contrast import contrast
 from ablate.study.evidence import Evidence
-
-Claim = dict[str, Any]
+from ablate.study.types import Claim, Held
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Control:
     interval: tuple[float, float]
     loses: bool  # whether the whole interval lies below minus the margin
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> Held:
         """As verdict.json has it."""
         return {
             "arm": self.arm,

@@ -8,9 +8,10 @@ experiments/<name>/, and the folder of every sweep that has a study:
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Int
@@ -30,8 +31,8 @@ from ablate.study.seal import (
     verify,
     write_about,
 )
+from ablate.study.types import Regime, Registration, Run, Study
 
-Run = dict[str, Any]
 Rows = Int[np.ndarray, "sentences 10"]
 Groups = Int[np.ndarray, " sentences"]
 RUNS_OF = " of runs"  # of the arrays that say whose rows they are
@@ -49,9 +50,9 @@ class Evidence:
     """
 
     name: str
-    study: dict[str, Any]
-    regime: dict[str, Any]
-    registration: dict[str, Any]
+    study: Study
+    regime: Regime
+    registration: Registration
     runs: list[Run]
     screening: list[Run] = field(default_factory=list)
     statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
@@ -61,12 +62,21 @@ class Evidence:
     @property
     def short(self) -> "Evidence | None":
         """The same study at its short budget; None where its runs have one budget."""
-        regime = dict(self.regime)
-        steps = regime.pop("short", None)
+        steps = self.regime.get("short")
         if steps is None:
             return None
-        runs = [run | run.get("short", {}) for run in self.runs]
-        return replace(self, regime=regime | {"steps": steps}, runs=runs)
+        regime: Regime = {**self.regime, "steps": steps}
+        del regime["short"]
+        runs = [{**run, **run.get("short", {})} for run in self.runs]
+        return replace(self, regime=regime, runs=cast(list[Run], runs))
+
+    @classmethod
+    def made_up(
+        cls, study: Mapping[str, Any], runs: Iterable[Mapping[str, Any]], **known: Any
+    ) -> "Evidence":
+        """Evidence that was planned or simulated: what the rules look at, and no regime."""
+        parts: Any = {"name": "", "regime": {}, "registration": {}, **known}
+        return cls(study=cast(Study, study), runs=cast(list[Run], [*runs]), **parts)
 
     def save(self, folder: Path) -> None:
         """Write all files; study.json with its seal comes last."""

@@ -8,15 +8,14 @@ no case that counts, inconclusive.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from ablate.study.contrast import CHANGED, differ
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.sides import has, sides
+from ablate.study.types import Claim, Run
 from ablate.study.verdict import INCONCLUSIVE, REFUTED, SUPPORTED
 
 MOVED = 1e-3  # what the control must exceed
-Claim = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,16 @@ go wrong, and what is measured without any learning.
 """
 
 import statistics
-from typing import Any
 
 from ablate.metric.table import METRICS, metric_of
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.outcome import WENT_WRONG, value
 from ablate.study.sides import Side, sides
+from ablate.study.types import Claim, Run
 
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
 # they have no floor
-UNLEARNED = ("probe", "gradient", "parameters", "steps", "unigram_nll", "chance", "bound")
-Claim = dict[str, Any]
+UNLEARNED = ("probe", "gap", "gradient", "parameters", "steps", "unigram_nll", "chance", "bound")
 
 
 def nothing_learned(claim: Claim, evidence: Evidence) -> str:
@@ -57,6 +56,7 @@ def _above(run: Run, metric: str) -> float | None:
         found = value(run, metric)
         if metric.endswith("bleu"):
             return found - UNTRAINED_BLEU
-        return float(run["metrics"]["unigram_nll"]) - found
+        unigram = run["metrics"]["unigram_nll"]
     except KeyError:
         return None
+    return None if unigram is None else unigram - found

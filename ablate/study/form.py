@@ -2,11 +2,26 @@
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from ablate.errors import UserError
 from ablate.study.outcome import STATUSES
+from ablate.study.types import (
+    Asked,
+    Claim,
+    End,
+    Match,
+    Published,
+    Regime,
+    Registration,
+    Run,
+    Study,
+    Tune,
+    Tuned,
+)
 
 NUMBER = (int, float)
 WORDS = {
@@ -18,73 +33,34 @@ WORDS = {
     dict: "an object",
     object: "there",
 }
-Form = dict[str, Any]  # of each key the type of its value
-END: Form = {
-    **dict.fromkeys(("identity", "status"), str),
-    **dict.fromkeys(("metrics", "curve"), dict),
-    **dict.fromkeys(("ended", "seconds"), NUMBER),
-    "reused": bool,
-}
-RUN: Form = {
-    **END,
-    **dict.fromkeys(("arm", "command"), str),
-    **dict.fromkeys(("levels", "versions"), dict),
-    **dict.fromkeys(("cell", "seed"), int),
-}
-STUDY: Form = {
-    **dict.fromkeys(("factors", "claims", "nuisance", "fixed", "published"), list),
-    **dict.fromkeys(("expect", "literature"), str),
-    "seeds": int,
-}
-CLAIM: Form = {
-    **dict.fromkeys(("id", "statement", "source", "kind", "metric", "over", "scale"), str),
-    **dict.fromkeys(("better", "margin_reason", "control"), str),
-    **dict.fromkeys(("where", "treatment", "baseline", "minus"), dict),
-    **dict.fromkeys(("margin", "alpha", "tolerance"), NUMBER),
-}
-PUBLISHED: Form = {**dict.fromkeys(("arm", "metric", "regime", "source"), str), "value": NUMBER}
-MATCH: Form = {"by": str, "to": dict, "key": str}
-TUNE: Form = {"key": str, "values": list, "seeds": list, "metric": str, "better": str}
-
-REGIME: Form = {
-    **dict.fromkeys(("scale", "data", "model", "device", "precision"), str),
-    **dict.fromkeys(("d_model", "steps", "tokens_per_step", "threads"), int),
-    "test_sentences": dict,
-}
-ASKED: Form = {"looks": list, "tried": list, "regimes": int}
-REGISTRATION: Form = {"hash": str, "time": NUMBER, "earlier": list, "looks": int}
 
 
 def check_about(path: Path, about: dict[str, Any]) -> None:
     """Raise UserError unless study.json holds a study with its regime and registration."""
     study = about["study"]
-    check_form(f"{path}: study", study, STUDY)
-    short = {"short": int} if "short" in about["regime"] else {}
-    check_form(f"{path}: regime", about["regime"], REGIME | short)
-    check_form(f"{path}: registration", about["registration"], REGISTRATION)
-    for part, form in (("claims", CLAIM), ("published", PUBLISHED)):
+    check_form(f"{path}: study", study, Study)
+    check_form(f"{path}: regime", about["regime"], Regime)
+    check_form(f"{path}: registration", about["registration"], Registration)
+    for part, form in (("claims", Claim), ("published", Published)):
         for number, item in enumerate(study[part], 1):
             check_form(f"{path}: study.{part}, number {number}", item, form)
-    for part, form in (("tune", TUNE), ("match", MATCH)):
+    for part, one in (("tune", Tune), ("match", Match)):
         if study.get(part) is not None:
-            check_form(f"{path}: study.{part}", study[part], form)
-    if study.get("looks") is not None:
-        check_form(f"{path}: study", study, {"looks": int})
-    _check_asked(f"{path}: registration.asked", about["registration"].get("asked", {}))
+            check_form(f"{path}: study.{part}", study[part], one)
+    for name, one in about["registration"].get("asked", {}).items():
+        _check_asked(f"{path}: registration.asked, {name}", one)
     if not all(isinstance(factor, str) for factor in study["factors"]):
         raise UserError(f"{path}: study.factors must be a list of text")
 
 
-def _check_asked(where: str, asked: Any) -> None:
-    """What the book said of each claim."""
-    check_form(where, asked, {})
-    for name, one in asked.items():
-        check_form(f"{where}, {name}", one, ASKED)
-        if not all(isinstance(seeds, list) for seeds in one["looks"]):
-            raise UserError(f"{where}, {name}: looks must hold lists of seeds")
+def _check_asked(where: str, one: Any) -> None:
+    """What the book said of a claim."""
+    check_form(where, one, Asked)
+    if not all(isinstance(seeds, list) for seeds in one["looks"]):
+        raise UserError(f"{where}: looks must hold lists of seeds")
 
 
-def read_runs(path: Path, factors: list[str]) -> list[dict[str, Any]]:
+def read_runs(path: Path, factors: list[str]) -> list[Run]:
     """Return the runs of a file, one per line.
 
     Raises:
@@ -116,15 +92,35 @@ def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
             seen[key] = number
 
 
-def check_form(where: str, value: Any, form: Form) -> None:
-    """Raise UserError unless a value is an object with these keys, each of its type."""
+def check_form(where: str, value: Any, form: type) -> None:
+    """Raise UserError unless a value is an object with the keys of a TypedDict, each of its type.
+
+    What lies deeper is not looked at.
+    """
     if not isinstance(value, dict):
         raise UserError(f"{where}: it is no object but {_said(value)}")
-    for key, kind in form.items():
+    for key, (kind, none) in _kinds(form).items():
         if key not in value:
-            raise UserError(f"{where}: {key} is missing; it must be {WORDS[kind]}")
-        if not _is(value[key], kind):
+            if key in form.__required_keys__:  # type: ignore[attr-defined]
+                raise UserError(f"{where}: {key} is missing; it must be {WORDS[kind]}")
+        elif not (_is(value[key], kind) or (none and value[key] is None)):
             raise UserError(f"{where}: {key}={_said(value[key])}; it must be {WORDS[kind]}")
+
+
+@cache
+def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
+    """The type of every key, and whether null may stand for it."""
+    return {
+        key: (_kind(hint), NoneType in get_args(hint)) for key, hint in get_type_hints(form).items()
+    }
+
+
+def _kind(hint: Any) -> Any:
+    """What a value of this annotation is in a file."""
+    if isinstance(hint, UnionType):
+        hint = next(kind for kind in get_args(hint) if kind is not NoneType)
+    plain = dict if is_typeddict(hint) else get_origin(hint) or hint
+    return {float: NUMBER, Any: object}.get(plain, plain)
 
 
 def _parsed(where: str, line: str) -> Any:
@@ -135,23 +131,21 @@ def _parsed(where: str, line: str) -> Any:
 
 
 def _check_run(where: str, run: Any, factors: list[str]) -> None:
-    check_form(where, run, RUN)
+    check_form(where, run, Run)
     _check_end(where, run)
-    check_form(f"{where}, levels", run["levels"], dict.fromkeys(factors, object))
+    for factor in factors:
+        if factor not in run["levels"]:
+            raise UserError(f"{where}, levels: {factor} is missing; it must be there")
     if "short" in run:
-        check_form(f"{where}, short", run["short"], END)
+        check_form(f"{where}, short", run["short"], End)
         _check_end(f"{where}, short", run["short"])
-    if "matched" in run:
-        check_form(where, run, {"matched": dict})
-    if "update_seconds" in run:
-        check_form(where, run, {"update_seconds": NUMBER})
     if "tuned" in run:
-        check_form(f"{where}, tuned", run["tuned"], {"key": str, "value": object})
-    if run["status"] == "failed":
-        check_form(where, run, {"error": str})
+        check_form(f"{where}, tuned", run["tuned"], Tuned)
+    if run["status"] == "failed" and "error" not in run:
+        raise UserError(f"{where}: error is missing; it must be {WORDS[str]}")
 
 
-def _check_end(where: str, end: dict[str, Any]) -> None:
+def _check_end(where: str, end: Any) -> None:
     """What became of a run at one of its budgets."""
     if end["status"] not in STATUSES:
         raise UserError(f"{where}: status={_said(end['status'])}; allowed is {', '.join(STATUSES)}")

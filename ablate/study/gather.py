@@ -13,9 +13,10 @@ from ablate.record.arm import say
 from ablate.record.links import read_links, swept
 from ablate.record.sealed import read_result
 from ablate.study.command import command
-from ablate.study.evidence import Evidence, Groups, Rows, Run
+from ablate.study.evidence import Evidence, Groups, Rows
 from ablate.study.form import check_runs
 from ablate.study.seal import read_about, read_json
+from ablate.study.types import Curve, End, Run
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")
@@ -34,7 +35,7 @@ def gather(sweep: Path) -> Evidence:
     links = read_links(sweep)
     if not links:
         raise UserError(f"{sweep} is not the folder of a sweep with runs")
-    study = about["study"] or {"factors": swept(links), "claims": []}
+    study: Any = about["study"] or {"factors": swept(links), "claims": []}
     ends = [end for link in links for end in (link, link.get("short", {}))]
     statistics = {end["identity"]: found for end in ends if (found := _statistics(end))}
     sentences = {split: len(rows) for found in statistics.values() for split, rows in found.items()}
@@ -44,7 +45,7 @@ def gather(sweep: Path) -> Evidence:
     return Evidence(
         name=about["name"],
         study=study,
-        regime={**about["regime"], "test_sentences": sentences},
+        regime=about["regime"] | {"test_sentences": sentences},
         registration=about["registration"],
         registered=about["registered"],
         runs=runs,
@@ -59,13 +60,13 @@ def gather(sweep: Path) -> Evidence:
 def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
     levels = {factor: link["levels"].get(factor) for factor in factors}
     end = _end(link)
-    run = {
+    run: Any = {
         "cell": link["cell"],
-        "identity": end.pop("identity"),
+        "identity": end["identity"],
         "levels": levels,
         "arm": say(levels),
         "seed": link["seed"],
-        **end,
+        **{key: value for key, value in end.items() if key != "identity"},
         "command": command(link["overrides"]),
         "versions": _versions(Path(link["folder"])) if "folder" in link else {},
     }
@@ -74,10 +75,11 @@ def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
     }
     if "short" in link:
         more |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
-    return run | more
+    found: Run = run | more
+    return found
 
 
-def _end(link: dict[str, Any]) -> dict[str, Any]:
+def _end(link: dict[str, Any]) -> End:
     """What became of a run, at one of its budgets."""
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
@@ -111,7 +113,7 @@ def _cost(folder: Path) -> dict[str, float]:
     return {"update_seconds": round(statistics.median(found), 6)} if found else {}
 
 
-def _curve(folder: Path) -> dict[str, list[int | float]]:
+def _curve(folder: Path) -> Curve:
     """Values of every validation by its optimiser step, of those metrics that all of them have."""
     by_step: dict[int, dict[str, Any]] = {}
     path = folder / "metrics.jsonl"

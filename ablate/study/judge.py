@@ -1,13 +1,14 @@
 """One claim and the evidence: what is estimated, and its verdict as verdict.json has it."""
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from ablate.study import wording
 from ablate.study.contrast import Contrast
 from ablate.study.control import Control, control
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.exact import Exact
 from ablate.study.holm import Tests
 from ablate.study.kind import kind_of
@@ -17,37 +18,47 @@ from ablate.study.outcome import UNSTABLE
 from ablate.study.sides import names
 from ablate.study.signs import sign_flip
 from ablate.study.spending import ONCE, nominal
+from ablate.study.types import Among, Band, Claim, Entry, Question, Registration, Run
 from ablate.study.verdict import INCONCLUSIVE, SUPPORTED, THERE, Turn
 
-Claim = dict[str, Any]
-KEPT = (
-    *("id", "statement", "source", "kind", "metric", "better", "margin", "margin_reason"),
-    *("alpha", "where", "treatment", "baseline", "minus", "over", "scale"),
-)
-IF_USED = ("reading", "loses", "plan_for")
+ASKED = tuple(Question.__annotations__)  # of a claim, in the order of verdict.json
+KEPT = tuple(key for key in ASKED if key in Question.__required_keys__)  # the others if used
 
 
 def judged(
-    finding: Finding, p_adjusted: Tests, undecided: int, registration: Any, evidence: Evidence
-) -> dict[str, Any]:
+    finding: Finding,
+    p_adjusted: Tests,
+    undecided: int,
+    registration: Registration,
+    evidence: Evidence,
+    *,
+    primary: bool,
+) -> Entry:
     """The entry of a claim in verdict.json; `undecided` claims share alpha by Holm's correction."""
     claim = finding.claim
     older, exploratory = age(finding.runs, registration)
-    entry = {key: claim[key] for key in KEPT}
-    entry |= {key: claim[key] for key in IF_USED if claim.get(key)}
+    entry: Any = {key: value for key, value in _in_order(claim) if key in KEPT or value}
     if isinstance(finding.found, Exact):
         entry |= _exact(claim, finding.found)
     else:
         entry |= _effect(finding, p_adjusted, undecided, control(claim, evidence))
-    return entry | {
+    known: Entry = entry | {
         "arms": names(claim),
         "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
         "exploratory": exploratory,
         "older_cells": older,
+        "primary": primary,
     }
+    return known
 
 
-def age(runs: list[Run], registration: dict[str, Any]) -> tuple[int, bool]:
+def _in_order(claim: Claim) -> Iterator[tuple[str, Any]]:
+    """The keys of a claim's question with their values, None for those that it does not have."""
+    given: Mapping[str, Any] = claim
+    return ((key, given.get(key)) for key in ASKED)
+
+
+def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
     """Number of runs that ended before the study was registered; whether that makes it exploratory.
 
     It does when all of them had, or when the study had another form while some of them had.
@@ -131,7 +142,7 @@ def _effect(
     return entry
 
 
-def _bands(turns: list[Turn]) -> list[dict[str, Any]]:
+def _bands(turns: list[Turn]) -> list[Band]:
     """What the verdict would be from each margin (exact claims: tolerance) on."""
     return [
         {
@@ -144,7 +155,7 @@ def _bands(turns: list[Turn]) -> list[dict[str, Any]]:
     ]
 
 
-def _converged(claim: Claim, paired: Contrast | None) -> dict[str, Any] | None:
+def _converged(claim: Claim, paired: Contrast | None) -> Among | None:
     """The same over the pairs whose runs all finished; None for claims about those that did not."""
     if paired is None or claim["metric"] in UNSTABLE:
         return None

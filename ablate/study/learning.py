@@ -8,24 +8,25 @@ went wrong learn nothing and do not enter.
 import itertools
 import statistics
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ablate.metric.table import metric_of
 from ablate.record.arm import say
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.floor import nothing_learned
 from ablate.study.kind import kind_of
 from ablate.study.sides import ContrastError, sides
+from ablate.study.types import Claim, Learning, Question, Run
 from ablate.study.words import listed
 
-Claim = dict[str, Any]
+Points = Float[np.ndarray, " points"]
 QUARTER = 0.25
 UNJUDGED = ("exact", "stability")  # say nothing of how good a model has become
 
 
-def learning(claim: Claim, evidence: Evidence) -> dict[str, Any]:
+def learning(claim: Claim, evidence: Evidence) -> Learning:
     """As verdict.json has it: the gain of every arm, and which of them still learn.
 
     Without gains where the claim has no margin, or its metric no curve, to tell by; and where no
@@ -42,7 +43,7 @@ def learning(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     return {"metric": metric, "gains": gains, "still": still}
 
 
-def said(claim: Claim, found: dict[str, Any]) -> str:
+def said(claim: Question, found: Learning) -> str:
     """The sentence of it, after a space."""
     if claim["kind"] in UNJUDGED:
         return ""
@@ -77,9 +78,13 @@ def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:
     """What the last quarter of its updates gained each run that has a curve of this metric."""
     curves = [run["curve"] for run in runs if None not in run["curve"].get(metric, [None])]
-    return [_gain(curve["step"], curve[metric]) for curve in curves if len(curve["step"]) > 1]
+    return [
+        _gain(np.array(curve["step"], float), np.array(curve[metric], float))
+        for curve in curves
+        if len(curve["step"]) > 1
+    ]
 
 
-def _gain(steps: list[int], values: list[float]) -> float:
+def _gain(steps: Points, values: Points) -> float:
     """The last value without that of three quarters of the way, between two validations."""
-    return values[-1] - float(np.interp((1 - QUARTER) * steps[-1], steps, values))
+    return float(values[-1] - np.interp((1 - QUARTER) * steps[-1], steps, values))

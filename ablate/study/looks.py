@@ -1,26 +1,25 @@
 """Which looks were taken at the runs of a claim, as shares of the planned seeds."""
 
 from collections.abc import Collection
-from typing import Any
 
 from ablate.study.evidence import Evidence
 from ablate.study.spending import ONCE, Fractions
+from ablate.study.types import Asked, Question
 
-Claim = dict[str, Any]
+UNASKED = Asked(looks=[], tried=[], regimes=0)
 
 
-def name_of(claim: Claim) -> str:
+def name_of(claim: Question) -> str:
     """What tells a claim of a study from the others."""
     return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])
 
 
-def asked_of(claim: Claim, evidence: Evidence) -> dict[str, Any]:
-    """What the book says of a claim (ablate.study.pool); empty for evidence without one."""
-    found: dict[str, Any] = evidence.registration.get("asked", {}).get(name_of(claim), {})
-    return found
+def asked_of(claim: Question, evidence: Evidence) -> Asked:
+    """What the book says of a claim (ablate.study.pool); nothing for evidence without one."""
+    return evidence.registration.get("asked", {}).get(name_of(claim), UNASKED)
 
 
-def looks_of(claim: Claim, evidence: Evidence, seeds: Collection[int]) -> Fractions:
+def looks_of(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:
     """The share of the planned seeds that each look saw, this one last.
 
     `seeds` are those of the claim's runs that ended; a look that saw all of them, or none, counts
@@ -28,7 +27,7 @@ def looks_of(claim: Claim, evidence: Evidence, seeds: Collection[int]) -> Fracti
     judged as if it were the only one, and is exploratory.
     """
     planned = evidence.study["seeds"]
-    saw = [len({*seeds} & {*seen}) for seen in asked_of(claim, evidence).get("looks", [])]
+    saw = [len({*seeds} & {*seen}) for seen in asked_of(claim, evidence)["looks"]]
     earlier = sorted({count for count in saw if 0 < count < len(seeds)})
     if not seeds or any(count >= planned for count in earlier):
         return ONCE

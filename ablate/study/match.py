@@ -1,23 +1,23 @@
 """Arms that are matched: which keys a match sets, and what a verdict says of it."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from ablate.errors import UserError
 from ablate.record.arm import say
 from ablate.study.evidence import Evidence
+from ablate.study.types import Match, Study
 from ablate.study.words import listed
 
 BY = ("parameters", "flops")
 BUDGET = ("budget.steps", "budget.short")
 
 
-def keys(match: dict[str, Any]) -> tuple[str, ...]:
+def keys(match: Match) -> tuple[str, ...]:
     """The keys that a match sets, which may differ between arms."""
     return BUDGET if match["by"] == "flops" else (match["key"],)
 
 
-def check_match(study: dict[str, Any]) -> None:
+def check_match(study: Study) -> None:
     """Raise UserError for a match that says nothing that can be solved."""
     match = study.get("match")
     if match is None:

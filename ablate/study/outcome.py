@@ -1,8 +1,8 @@
 """The number that a run contributes to a test, also when the run went wrong."""
 
-from typing import Any
-
 from ablate.metric.table import METRICS
+from ablate.study.threshold import steps_to, threshold
+from ablate.study.types import Run
 
 STATUSES = ("finished", "diverged", "collapsed", "failed")
 WENT_WRONG = ("diverged", "collapsed")
@@ -10,7 +10,7 @@ WENT_WRONG = ("diverged", "collapsed")
 UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": WENT_WRONG}
 
 
-def value(run: dict[str, Any], metric: str) -> float:
+def value(run: Run, metric: str) -> float:
     """Return a run's metric; a diverged or collapsed run scores 0, and the unigram nll.
 
     Leaving such runs out would flatter the arm that has them. `diverged`, `collapsed` and
@@ -21,11 +21,14 @@ def value(run: dict[str, Any], metric: str) -> float:
     """
     if metric in UNSTABLE:
         return float(run["status"] in UNSTABLE[metric])
+    if nll := threshold(metric):
+        return steps_to(run, nll)
     known = METRICS.get(metric.rpartition("/")[2])
     if run["status"] in WENT_WRONG and known and known.wrong is not None:
         wrong = known.wrong
-        return float(run["metrics"][wrong]) if isinstance(wrong, str) else wrong
-    found = run["metrics"][metric]
+        found = run["metrics"][wrong] if isinstance(wrong, str) else wrong
+    else:
+        found = run["metrics"][metric]
     if found is None:  # what a file holds in place of a number that is not finite
         raise KeyError(metric)
     return float(found)

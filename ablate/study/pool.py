@@ -14,14 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from ablate.errors import UserError
 from ablate.record.files import write_text
 from ablate.study.book import (
     BOOK,
     Book,
-    Claim,
     Look,
     Seed,
     Sweep,
@@ -30,13 +28,13 @@ from ablate.study.book import (
     rule,
     write,
 )
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.gather import gather
 from ablate.study.looks import name_of
+from ablate.study.types import Asked, Claim, Run, Study
 from ablate.study.words import listed
 
 PER_REPLICATE = 1_000_000  # seed 3 of replicate 2 is number 2,000,003 where several are pooled
-REPLICATE = "replicate"  # of a run that is pooled with those of other replicates
 Parts = list[tuple[int, Evidence]]  # with the replicate of each
 Reader = Callable[[Sweep], Evidence | None]  # None where nothing can be read any more
 
@@ -59,12 +57,12 @@ class Past:
 
     book: Book
     own: Sweep
-    study: dict[str, Any]
+    study: Study
     parts: Parts  # evidence of earlier sweeps with the same settings
     lost: set[Seed]  # of those whose evidence is gone
 
     @classmethod
-    def of(cls, book: Book, own: Sweep, study: dict[str, Any], read: Reader) -> "Past":
+    def of(cls, book: Book, own: Sweep, study: Study, read: Reader) -> "Past":
         """Read the earlier sweeps that differ from this one in their seeds alone."""
         past = cls(book, own, study, [], set())
         for one in {s.folder: s for claim in past.claims for s in past.alike(claim)}.values():
@@ -83,7 +81,7 @@ class Past:
     def joined(self, evidence: Evidence) -> Evidence:
         """The evidence with the runs of the earlier sweeps, and what is known of each claim."""
         found = pooled(evidence, self.own.replicate, self.parts)
-        several = any(REPLICATE in run for run in found.runs)
+        several = any("replicate" in run for run in found.runs)
         seeds = {*self.look(found).seeds}
         asked = {name_of(claim): self.asked(claim, seeds, several) for claim in self.claims}
         looks = max((len(one["looks"]) for one in asked.values()), default=0)
@@ -111,7 +109,7 @@ class Past:
         found = self.book.before(self.own, question(claim), rule(claim, self.study))
         return [sweep for sweep in found if sweep.folder != self.own.folder]
 
-    def asked(self, claim: Claim, seeds: set[Seed], several: bool) -> dict[str, Any]:
+    def asked(self, claim: Claim, seeds: set[Seed], several: bool) -> Asked:
         """Of a claim the seeds of every earlier look, why it is exploratory, and other regimes."""
         again = [s for s in self.book.asking(question(claim), self.own) if s.same(self.own)]
         looks = [seen for seen in self.book.seen([*self.alike(claim), *again]) if seen != seeds]
@@ -165,9 +163,9 @@ def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
     for number, run in others:
         one = _numbered(run, number, several)
         free = 1 + max(run["cell"] for run in found.values())
-        known = found.get(_cell(one), {"status": "failed", "cell": free})
-        if one["levels"] in arms and known["status"] == "failed":
-            found[_cell(one)] = {**one, "cell": known["cell"], "reused": True}
+        known = found.get(_cell(one))
+        if one["levels"] in arms and (known is None or known["status"] == "failed"):
+            found[_cell(one)] = {**one, "cell": known["cell"] if known else free, "reused": True}
     every = [*(part.statistics for _, part in parts), evidence.statistics]
     statistics = {key: rows for one in every for key, rows in one.items()}
     return replace(evidence, runs=[*found.values()], statistics=statistics)
@@ -179,7 +177,9 @@ def _cell(run: Run) -> str:
 
 def _numbered(run: Run, replicate: int, several: bool) -> Run:
     seed = _seed(run, replicate)
-    return {**run, "seed": _number(seed, several), REPLICATE: seed[0]} if several else run
+    if not several:
+        return run
+    return {**run, "seed": _number(seed, several), "replicate": seed[0]}
 
 
 def _number(seed: Seed, several: bool) -> int:
@@ -188,9 +188,9 @@ def _number(seed: Seed, several: bool) -> int:
 
 def _seed(run: Run, replicate: int) -> Seed:
     """Replicate and seed of a run of a sweep with this replicate, pooled before or not."""
-    if REPLICATE not in run:
+    if "replicate" not in run:
         return replicate, run["seed"]
-    return run[REPLICATE], run["seed"] - PER_REPLICATE * run[REPLICATE]
+    return run["replicate"], run["seed"] - PER_REPLICATE * run["replicate"]
 
 
 def _evidence(book: Book, sweep: Sweep, results: Path) -> Evidence | None:

@@ -6,9 +6,10 @@ exploratory. When each form of it was first begun is in the book (ablate.study.b
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ablate.study.types import Registration, Study
 from ablate.study.words import listed
 
 # What a reader is told, and what no verdict depends on: of a study, and of a claim.
@@ -18,23 +19,23 @@ FREE = ("looks",)
 TOLD_OF_CLAIM = ("measures", "control_measures")
 
 
-def study_hash(study: dict[str, Any]) -> str:
+def study_hash(study: Mapping[str, Any]) -> str:
     """16 hexadecimal digits over everything that a verdict depends on."""
     return digest(decisive(study))
 
 
-def decisive(study: dict[str, Any]) -> dict[str, Any]:
+def decisive(study: Mapping[str, Any]) -> dict[str, Any]:
     """The study without what only a reader is told."""
     kept = {key: value for key, value in study.items() if key not in (*TOLD, *FREE)}
     return {**kept, "claims": [_asked(claim) for claim in study.get("claims", [])]}
 
 
-def _asked(claim: dict[str, Any]) -> dict[str, Any]:
+def _asked(claim: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in claim.items() if key not in TOLD_OF_CLAIM}
 
 
 def departures(
-    study: dict[str, Any], registration: dict[str, Any], registered: dict[str, Any], runs: list[Any]
+    study: Study, registration: Registration, registered: dict[str, Any], runs: list[Any]
 ) -> list[str]:
     """Sentences on how a study is not the registered one; each makes its verdicts exploratory.
 
@@ -61,7 +62,7 @@ def departures(
     return [f"{sentence}; that makes its verdicts exploratory." for sentence in found]
 
 
-def _differences(registered: dict[str, Any], study: dict[str, Any]) -> list[str]:
+def _differences(registered: Mapping[str, Any], study: Mapping[str, Any]) -> list[str]:
     before, now = (dict(_leaves(decisive(form))) for form in (registered, study))
     return [
         f"{key} was {before.get(key, 'not there')} and is {now.get(key, 'not there')}"

@@ -17,6 +17,7 @@ from typing import Any
 from ablate.errors import UserError
 from ablate.record.files import finite, write_json, write_text
 from ablate.study.registration import decisive, digest, study_hash
+from ablate.study.types import Run
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
 RUNS, SCREENING = "runs.jsonl", "screening.jsonl"
@@ -25,7 +26,7 @@ PARTS = ("name", "study", "regime", "registration")
 # a sweep without a study has none
 KINDS = {"name": str, "study": dict | None, "regime": dict, "registration": dict, "seal": dict}
 About = dict[str, Any]
-Runs = list[dict[str, Any]]
+Runs = list[Run]
 
 
 def write_about(folder: Path, about: About, registered: About, seal: About) -> None:

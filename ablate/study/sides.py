@@ -9,16 +9,13 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ablate.errors import UserError
 from ablate.record.arm import say
-from ablate.study.evidence import Evidence, Run
-
-Claim = dict[str, Any]
-Levels = dict[str, Any]
+from ablate.study.evidence import Evidence
+from ablate.study.types import Levels, Question, Run
 
 
 class ContrastError(UserError):
@@ -34,7 +31,7 @@ class Side:
     runs: dict[int, list[Run]]
 
 
-def sides(claim: Claim, evidence: Evidence) -> list[Side]:
+def sides(claim: Question, evidence: Evidence) -> list[Side]:
     """The arms of a contrast, at those levels of the open factors that all of them have."""
     found = [_side(*side, evidence) for side in _sides(claim, evidence)]
     return _shared(found, evidence.study["factors"])
@@ -49,20 +46,28 @@ def ended_in(sides: list[Side]) -> set[int]:
 
 def has(run: Run, levels: Levels) -> bool:
     """Whether a run has these levels."""
-    return all(key in run["levels"] and run["levels"][key] == v for key, v in levels.items())
+    return within(run["levels"], levels)
 
 
-def slope_levels(claim: Claim, runs: Iterable[Run]) -> list[int | float]:
+def within(arm: Levels, levels: Levels) -> bool:
+    """Whether an arm has these levels."""
+    return all(key in arm and arm[key] == level for key, level in levels.items())
+
+
+def slope_levels(claim: Question, arms: Iterable[Levels]) -> list[int | float]:
     """The numeric levels of a trend, ascending."""
-    found = [run["levels"].get(claim["over"]) for run in runs if has(run, claim["where"])]
+    found = [levels.get(claim["over"]) for levels in arms if within(levels, claim["where"])]
     return sorted({v for v in found if isinstance(v, int | float) and not isinstance(v, bool)})
 
 
-def _sides(claim: Claim, evidence: Evidence) -> list[tuple[float, Levels]]:
+def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
     """Weight and levels of each arm, without and with the levels that are subtracted."""
     sign = 1.0 if claim["better"] == "higher" else -1.0
     if claim["kind"] == "trend":
-        arms = [(w, {claim["over"]: v}) for v, w in slope(claim, evidence.runs).items()]
+        arms = [
+            (w, {claim["over"]: v})
+            for v, w in slope(claim, (run["levels"] for run in evidence.runs)).items()
+        ]
     else:
         arms = [(1.0, claim["treatment"]), (-1.0, claim["baseline"])]
     sides = [(sign * weight, claim["where"] | arm) for weight, arm in arms]
@@ -71,13 +76,13 @@ def _sides(claim: Claim, evidence: Evidence) -> list[tuple[float, Levels]]:
     return sides + [(-weight, levels | claim["minus"]) for weight, levels in sides]
 
 
-def slope(claim: Claim, runs: list[Run]) -> dict[int | float, float]:
+def slope(claim: Question, arms: Iterable[Levels]) -> dict[int | float, float]:
     """Weight of each level in the least-squares slope over the levels.
 
     Raises:
         ContrastError: fewer than two levels are numbers, or one has no logarithm.
     """
-    levels = slope_levels(claim, runs)
+    levels = slope_levels(claim, arms)
     if len(levels) < 2:
         raise ContrastError(f"{claim['over']} has fewer than two levels that are numbers: no trend")
     if claim["scale"] != "linear" and levels[0] <= 0:
@@ -126,6 +131,6 @@ def _key(levels: Levels) -> str:
     return json.dumps(levels, sort_keys=True, default=str)
 
 
-def names(claim: Claim) -> list[str]:
+def names(claim: Question) -> list[str]:
     """Treatment and baseline as a person says them; none where the claim has no arms."""
     return [say(claim["treatment"]), say(claim["baseline"])] if claim["treatment"] else []

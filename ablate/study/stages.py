@@ -10,27 +10,26 @@ Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional powe
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from scipy.special import ndtr, ndtri
 
 from ablate.errors import UserError
 from ablate.study.decide import decide
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.exact import Exact
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
 from ablate.study.sides import has, sides
 from ablate.study.spending import nominal
+from ablate.study.types import Claim, Levels, Run, Study
 from ablate.study.verdict import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
 
 ENOUGH, LEAST = 10, 4  # seeds for planned looks, and at the first of them
 USUAL = 3  # looks of a study that has enough seeds and does not say
 FUTILE = 0.1  # conditional power below which a claim is given up
-Levels = dict[str, Any]
 
 
-def planned_looks(study: dict[str, Any]) -> list[int]:
+def planned_looks(study: Study) -> list[int]:
     """The numbers of seeds at which a study is looked at; the last is the whole plan."""
     seeds = study["seeds"]
     chance = any(claim["kind"] != "exact" for claim in study["claims"])
@@ -38,7 +37,7 @@ def planned_looks(study: dict[str, Any]) -> list[int]:
     return [math.ceil(seeds * look / looks) for look in range(1, looks + 1)]
 
 
-def check_looks(study: dict[str, Any]) -> None:
+def check_looks(study: Study) -> None:
     """Raise UserError for looks at too few seeds."""
     looks, seeds = study.get("looks"), study["seeds"]
     if looks is None or looks == 1:
@@ -95,7 +94,7 @@ def _futile(finding: Finding) -> bool:
     )
 
 
-def _arms(claim: dict[str, Any], evidence: Evidence) -> Iterable[Levels]:
+def _arms(claim: Claim, evidence: Evidence) -> Iterable[Levels]:
     """Levels of every arm that a claim uses, its control's as well."""
     used = [s for one in kind_of(claim).contrasts(claim, evidence) for s in sides(one, evidence)]
     runs: list[Run] = [run for side in used for own in side.runs.values() for run in own]

@@ -2,12 +2,12 @@
 
 import statistics
 from collections.abc import Collection
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ablate.study.outcome import STATUSES, value
+from ablate.study.types import Run
 
 # Shown where the runs have them, in this order.
 COLUMNS = (
@@ -23,7 +23,6 @@ IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/c
 DIGITS = {"test/nll": 3, "test/length_ratio": 3, "test/calibration_error": 3}
 PROBE = "probe/"
 COUNTS = (*STATUSES[1:], "reused")  # worth a column of the terminal where one is not 0
-Run = dict[str, Any]
 Row = dict[str, str]
 
 

@@ -13,22 +13,22 @@ target that is met before the first validation counts as met there.
 import math
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from scipy import stats
 
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.outcome import value
 from ablate.study.sides import names, sides
+from ablate.study.threshold import first_at
+from ablate.study.types import Entry, Run, Target
 
-Entry = dict[str, Any]
 Number = int | float
 Point = tuple[Number, Number]
 NLL = "val/nll"
 WITHOUT = ("exact", "stability", "trend")  # kinds that set no model's loss against another's
 
 
-def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> dict[str, Any] | None:
+def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | None:
     """As verdict.json has it, `null` standing for more updates than the long budget has.
 
     None where a claim does not compare two arms, or no run was validated.
@@ -68,23 +68,6 @@ def _needed(early: list[Run], late: list[Run]) -> list[float]:
     return found
 
 
-def first_at(steps: list[int], values: Sequence[Number | None], target: Number) -> float:
-    """The step at which a falling curve first is at a target, infinite where it never is."""
-    before: Point | None = None
-    for step, now in zip(steps, values, strict=True):
-        if now is None:
-            continue
-        if now <= target:
-            return float(step) if before is None else _between(before, (step, now), target)
-        before = (step, now)
-    return math.inf
-
-
-def _between(before: Point, after: Point, target: Number) -> float:
-    (first, high), (last, low) = before, after
-    return first + (last - first) * (high - target) / (high - low)
-
-
 def _interval(updates: Sequence[Number], alpha: float) -> Point | None:
     """Order statistics around the median; None where the seeds are too few."""
     ordered, n = sorted(updates), len(updates)
@@ -96,7 +79,7 @@ def _reached(updates: float) -> float | None:
     return updates if math.isfinite(updates) else None
 
 
-def said(entry: Entry, found: dict[str, Any] | None, long: int, short: int) -> str:
+def said(entry: Entry, found: Target | None, long: int, short: int) -> str:
     """The sentence of it, after a space."""
     if found is None:
         return ""
@@ -111,5 +94,5 @@ def said(entry: Entry, found: dict[str, Any] | None, long: int, short: int) -> s
     )
 
 
-def _ends(found: dict[str, Any]) -> list[float | None]:
+def _ends(found: Target) -> list[float | None]:
     return found["interval"] or []

@@ -4,9 +4,8 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from ablate.study.evidence import Evidence, Run
-
-Tune = dict[str, Any]
+from ablate.study.evidence import Evidence
+from ablate.study.types import Run, Tune
 
 
 def screening_seeds(replicates: Iterable[int], tune: Tune) -> dict[int, int]:
@@ -26,7 +25,8 @@ def tried(evidence: Evidence) -> dict[int, list[Any]]:
 
     Where an arm chose once for all of its replicates, these have no screening runs of their own.
     """
-    tune: Tune = evidence.study["tune"]
+    tune = evidence.study.get("tune")
+    assert tune is not None
     seeds = screening_seeds((run["seed"] for run in evidence.runs), tune)
 
     def own(run: Run) -> list[Any]:

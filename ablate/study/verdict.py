@@ -8,8 +8,11 @@ difference that the claim names; its grade is *real, but smaller than the margin
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from ablate.study.types import Entry
+
+AnEntry = TypeVar("AnEntry", bound=Entry)
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
 THERE, AT_LEAST, SMALLER = "there", "at least the margin", "real, but smaller than the margin"
 
@@ -42,9 +45,10 @@ class Turn:
     decision: Decision
 
 
-def at_each_budget(claims: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
     """Every claim of verdict.json, and then what that says of it at its short budget."""
     for claim in claims:
         yield claim
         if "short" in claim:
-            yield claim | claim["short"]
+            short: Any = claim["short"]  # has the keys of an entry that differ
+            yield cast(AnEntry, {**claim, **short})

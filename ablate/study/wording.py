@@ -1,7 +1,6 @@
 """The one sentence of a verdict: effect, interval, seeds, margin, verdict, and what is missing."""
 
 import math
-from typing import Any
 
 from ablate.metric.table import Metric, metric_in_words
 from ablate.record.arm import say
@@ -12,10 +11,10 @@ from ablate.study.kind.base import Plan, Tested
 from ablate.study.kind.ladder import Ladder
 from ablate.study.rates import Rates
 from ablate.study.sides import names
+from ablate.study.types import Claim
 from ablate.study.verdict import INCONCLUSIVE, SUPPORTED, Decision, Turn
 from ablate.study.words import listed
 
-Claim = dict[str, Any]
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
 
 

@@ -7,7 +7,6 @@ factors and the declared nuisances, they train differently, and what is judged i
 import hashlib
 import itertools
 import json
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,9 +17,11 @@ from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.model.base import Model
+from ablate.record.arm import place
 from ablate.seeding import seed_dropout, seed_of
 from ablate.study.match import keys
 from ablate.study.sides import ContrastError, slope
+from ablate.study.types import Claim, Study
 from ablate.sweep.cell import SEEDS, Cell
 from ablate.sweep.leaves import leaves
 from ablate.sweep.metrics import check_metric, metric_names
@@ -34,7 +35,7 @@ STEPS = 2
 
 
 def check_arms(
-    cells: list[Cell], study: dict[str, Any], data: dict[int, TextData], models: dict[int, Model]
+    cells: list[Cell], study: Study, data: dict[int, TextData], models: dict[int, Model]
 ) -> None:
     """Raise UserError unless the cells form the study.
 
@@ -49,14 +50,15 @@ def check_arms(
         _check_training(arms, data)
 
 
-def _free(study: dict[str, Any]) -> list[str]:
+def _free(study: Study) -> list[str]:
     """Keys that may differ between cells."""
-    tuned = [study["tune"]["key"]] if study["tune"] else []
-    matched = keys(study["match"]) if study.get("match") else ()
+    tune, match = study.get("tune"), study.get("match")
+    tuned = [tune["key"]] if tune else []
+    matched = keys(match) if match else ()
     return [*study["factors"], *study["nuisance"], *tuned, *matched, *SEEDS]
 
 
-def _check_swept(cells: list[Cell], study: dict[str, Any]) -> None:
+def _check_swept(cells: list[Cell], study: Study) -> None:
     for key in _swept(cells):
         if key not in _free(study):
             raise UserError(
@@ -85,7 +87,7 @@ def check_twice(cells: list[Cell]) -> None:
         first[key] = cell
 
 
-def _check_claims(cells: list[Cell], study: dict[str, Any]) -> None:
+def _check_claims(cells: list[Cell], study: Study) -> None:
     for claim in study["claims"]:
         wanted = [claim["where"] | claim[part] for part in ("treatment", "baseline")]
         if claim["minus"]:
@@ -98,16 +100,16 @@ def _check_claims(cells: list[Cell], study: dict[str, Any]) -> None:
         _check_slope(claim, cells)
 
 
-def _check_slope(claim: dict[str, Any], cells: list[Cell]) -> None:
+def _check_slope(claim: Claim, cells: list[Cell]) -> None:
     if claim["kind"] != "trend":
         return
     try:
-        slope(claim, [{"levels": cell.levels} for cell in cells])
+        slope(claim, [cell.levels for cell in cells])
     except ContrastError as error:
         raise UserError(f"study.claims, {claim['id']}: over={claim['over']}: {error}") from None
 
 
-def _check_metrics(arms: list[Cell], study: dict[str, Any], models: dict[int, Model]) -> None:
+def _check_metrics(arms: list[Cell], study: Study, models: dict[int, Model]) -> None:
     """What is to be judged or chosen by is measured in some of the arms."""
     names = (metric_names(arm.task_config(), models[arm.number]) for arm in arms)
     known = set[str]().union(*names)
@@ -127,9 +129,9 @@ def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
     return list(first.values())
 
 
-def _check_fixed(arms: list[Cell], study: dict[str, Any]) -> None:
+def _check_fixed(arms: list[Cell], study: Study) -> None:
     """What differs between two arms must lie below a factor or a nuisance."""
-    free = [key.replace("/", ".") for key in _free(study)]
+    free = [place(key) for key in _free(study)]
     found = [leaves(arm.task_config()) for arm in arms]
     for arm, own in zip(arms[1:], found[1:], strict=True):
         for key in found[0].keys() | own.keys():
@@ -165,7 +167,7 @@ def _check_different(arms: list[Cell], data: dict[int, TextData]) -> None:
 
 
 def _seen(factor: str) -> bool:
-    return factor.replace("/", ".").startswith(SEEN)
+    return place(factor).startswith(SEEN)
 
 
 def trained_a_little(config: DictConfig, data: TextData) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.record.arm import place
 from ablate.study.book import Sweep, questions
 from ablate.study.registration import study_hash
+from ablate.study.types import Regime, Study
 from ablate.sweep.cell import SEEDS
 from ablate.sweep.leaves import leaves
 
@@ -16,7 +18,7 @@ PLACES = ("root", "download_to", "url", "folder", "file")  # where a machine kee
 MACHINE = ("threads",)  # of a regime: what changes a number by its rounding alone
 
 
-def asked(config: DictConfig, study: dict[str, Any], regime: dict[str, Any]) -> Sweep:
+def asked(config: DictConfig, study: Study, regime: Regime) -> Sweep:
     """The line of a sweep that begins."""
     swept = _swept(config)
     return Sweep(
@@ -47,15 +49,16 @@ def _seeds(text: str) -> list[int]:
     return sorted(int(seed) for seed in override.sweep_string_iterator())
 
 
-def _settings(config: DictConfig, study: dict[str, Any]) -> dict[str, Any]:
+def _settings(config: DictConfig, study: Study) -> dict[str, Any]:
     """All that can change a number and is neither factor nor seed, by dotted keys."""
     from ablate.record.identity import OUTSIDE, OUTSIDE_OF  # torch
 
     free = [*OUTSIDE, *SEEDS, "hydra", *study["factors"]]
     free += [f"{node}.{key}" for node in OUTSIDE_OF for key in OUTSIDE_OF[node]]
-    free += [study["tune"]["key"]] if study["tune"] else []
+    tune = study.get("tune")
+    free += [tune["key"]] if tune else []
     free.remove("data")  # its content is no part of the config
-    below = [key.replace("/", ".") for key in free]
+    below = [place(key) for key in free]
     return {
         key: value
         for key, value in leaves(config).items()

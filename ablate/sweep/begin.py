@@ -1,8 +1,9 @@
 """The beginning of a sweep: its study is checked and written down before any run."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -14,6 +15,7 @@ from ablate.study.claim import check_study
 from ablate.study.command import command
 from ablate.study.seal import write_about
 from ablate.study.stages import check_looks
+from ablate.study.types import Regime, Study
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
 from ablate.sweep.share import entering
@@ -37,7 +39,7 @@ def begin(config: DictConfig) -> None:
             _write_down(config, study, about)
 
 
-def checked(config: DictConfig) -> dict[str, Any] | None:
+def checked(config: DictConfig) -> Study | None:
     """Return the study of a sweep as plain data, with its precision settled.
 
     Raises:
@@ -57,17 +59,19 @@ def checked(config: DictConfig) -> dict[str, Any] | None:
     return study
 
 
-def _write_down(config: DictConfig, study: dict[str, Any] | None, about: dict[str, Any]) -> None:
-    registration: dict[str, Any] = {}
+def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
+    registration: Mapping[str, Any] = {}
     if study is not None:
         results, experiments = Path(config.paths.results), Path(config.paths.experiments)
         registration = register(results, experiments, asked(config, study, about))
-    registration["command"] = command(config.hydra.overrides.task, "-m")
     said = {
         "name": config.name,
         "study": study,
         "regime": about,
-        "registration": registration,
+        "registration": {
+            **registration,
+            "command": command(config.hydra.overrides.task, "-m"),
+        },
     }
     write_about(Path(config.hydra.sweep.dir), said, {}, {})
 
@@ -77,7 +81,7 @@ def _deals(config: DictConfig) -> bool:
     return LAUNCHER in config.hydra.launcher._target_
 
 
-def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:
+def _check_launcher(config: DictConfig, study: Study | None) -> None:
     """Other launchers run every job that Hydra has, and no other."""
     if _deals(config):
         return
@@ -90,25 +94,26 @@ def _check_launcher(config: DictConfig, study: dict[str, Any] | None) -> None:
         )
     if study is not None and study.get("match"):
         raise UserError("study.match needs hydra/launcher=ablate; with another one, say null")
-    if study is not None and (study["looks"] or 1) > 1:
+    if study is not None and (study.get("looks") or 1) > 1:
         raise UserError(
-            f"study.looks={study['looks']} needs hydra/launcher=ablate; with another one, say 1"
+            f"study.looks={study.get('looks')} needs hydra/launcher=ablate; with another one, say 1"
         )
-    if study is not None and study["tune"]:
+    tune = study.get("tune") if study is not None else None
+    if tune:
         raise UserError(
             "study.tune needs hydra/launcher=ablate; with another one, choose the value of "
-            f"{study['tune']['key']} beforehand and say study.tune=null"
+            f"{tune['key']} beforehand and say study.tune=null"
         )
 
 
-def regime(config: DictConfig) -> dict[str, Any]:
+def regime(config: DictConfig) -> Regime:
     """What a verdict holds for: the data, the size and the budget of its runs."""
     from ablate.record.identity import device_kind  # torch
 
     choices = config.hydra.runtime.choices
     model = config.model
     short = None if config.probe is not None else config.budget.short
-    return {
+    found: Any = {
         "scale": choices.scale,
         "data": choices.data,
         "model": choices.model,
@@ -121,3 +126,4 @@ def regime(config: DictConfig) -> dict[str, Any]:
         "threads": config.threads,
         **({"short": short} if short else {}),
     }
+    return cast(Regime, found)

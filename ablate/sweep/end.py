@@ -1,7 +1,7 @@
 """The end of a sweep: its table and, where it has a study, its verdicts and its report."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 from rich.console import Console
@@ -12,6 +12,7 @@ from ablate.study.evidence import Evidence
 from ablate.study.gather import gather
 from ablate.study.pool import looked
 from ablate.study.table import as_markdown, as_rich, rows
+from ablate.study.types import Answer, Verdict
 
 OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
 FILE_WIDTH = 140  # of a table that goes to a file or a pipe
@@ -56,14 +57,15 @@ def _judge(config: DictConfig, evidence: Evidence, console: Console) -> None:
     console.print(f"\nreport: {sweep / 'report.md'}", highlight=False)
 
 
-def announce(console: Console, verdict: dict[str, Any]) -> None:
+def announce(console: Console, verdict: Verdict) -> None:
     """Print the verdict of every claim, in what regime it holds, and what it does not cover."""
     from ablate.report.content import regime
 
     for claim in verdict["claims"]:
         reading = f" [{claim['reading']}]" if claim.get("reading") else ""
         said = escape(claim["statement"] + reading)
-        console.print(f"\n{_headed(claim)}  {said}", soft_wrap=True)
+        still = claim["learning"]["still"] if "learning" in claim else ()
+        console.print(f"\n{_headed(claim, still)}  {said}", soft_wrap=True)
         console.print(f"  {claim['sentence']}", highlight=False, markup=False, soft_wrap=True)
         if short := claim.get("short"):
             console.print(f"  {_headed(short)}  {escape(short['sentence'])}", soft_wrap=True)
@@ -72,9 +74,13 @@ def announce(console: Console, verdict: dict[str, Any]) -> None:
         console.print(f"- {caveat}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _headed(claim: dict[str, Any]) -> str:
+def _headed(claim: Answer, still: Sequence[str] = ()) -> str:
     """A verdict, marked up, with what qualifies it."""
+    from ablate.report.marks import MARKS
+
+    mark = MARKS[claim["verdict"]]
     grade = f", {claim['grade']}" if claim["grade"] else ""
     exploratory = " (exploratory)" if claim["exploratory"] else ""
-    learning = " (still learning)" if claim.get("learning", {}).get("still") else ""
-    return f"[bold]{claim['verdict'].upper()}[/bold]{grade}{exploratory}{learning}"
+    learning = " (still learning)" if still else ""
+    word = f"{mark.letter} {claim['verdict'].upper()}"
+    return f"[bold {mark.colour}]{word}[/]{grade}{exploratory}{learning}"

@@ -18,6 +18,7 @@ from ablate.engine.base import Engine, elsewhere
 from ablate.errors import UserError
 from ablate.study.gather import SCREENING
 from ablate.study.tuned import screening_seeds
+from ablate.study.types import Study, Tune
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
@@ -69,13 +70,13 @@ class Planned(NamedTuple):
 
     cells: list[Cell]
     screening: list[Cell]
-    study: dict[str, Any] | None
+    study: Study | None
     checked: "Checked"
 
     @property
-    def tune(self) -> dict[str, Any] | None:
+    def tune(self) -> Tune | None:
         """The nuisance that every replicate of an arm chooses."""
-        return self.study["tune"] if self.study else None
+        return self.study.get("tune") if self.study else None
 
 
 def plan(
@@ -93,13 +94,15 @@ def plan(
     sweep = Path(config.hydra.sweep.dir)
     without: Any = OmegaConf.to_container(config.without, resolve=True)
     cells = leave_out(compose(context, config, job_overrides, count(first), sweep), without)
-    if study and study.get("match"):
+    match = study.get("match") if study else None
+    if match:
         from ablate.sweep.matching import matched_jobs  # torch
 
         numbers = [cell.number for cell in cells]
-        jobs = matched_jobs(cells, study["match"])
+        jobs = matched_jobs(cells, match)
         cells = compose(context, config, jobs, numbers, sweep)
-    jobs = screening_jobs(cells, study["tune"]) if study and study["tune"] else []
+    tune = study.get("tune") if study else None
+    jobs = screening_jobs(cells, tune) if tune else []
     after = count(first + len(job_overrides))
     screening = compose(context, config, jobs, after, sweep / SCREENING)
     from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
@@ -147,7 +150,7 @@ class Worker:
         going = once(self.runner.config, path, lambda: going_on(self.runner.config, self.sweep))
         return going
 
-    def _tuned(self, number: int, cells: Sequence[Cell], tune: dict[str, Any]) -> list[Cell]:
+    def _tuned(self, number: int, cells: Sequence[Cell], tune: Tune) -> list[Cell]:
         folder = self.sweep / SCREENING
         path = folder / f"chosen-{number}.json"
         again = not path.exists()

@@ -7,7 +7,6 @@ forward and a backward pass over real sentences.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -17,14 +16,13 @@ from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.study.match import keys
+from ablate.study.types import Match
 from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.train.run import build_model, make_model, make_parts, parameters, prepare_data
 
 SENTENCES = 64  # over which operations are counted
 MOST = 2**17  # of a width
 NEAR = 0.01  # share by which the nearest width may miss
-
-Match = dict[str, Any]
 
 
 def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:

@@ -6,8 +6,12 @@ from omegaconf import DictConfig
 
 from ablate.config.construct import construct
 from ablate.errors import UserError
+from ablate.metric.derived import derived_names
 from ablate.model.base import Model
+from ablate.model.residual.base import Residual
+from ablate.observe.sublayers import NAMES
 from ablate.study.outcome import UNSTABLE
+from ablate.study.threshold import NLL, threshold
 
 TRAINED = ("unigram_nll", "parameters", "steps")
 KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("nll", "accuracy"))
@@ -27,12 +31,17 @@ def metric_names(config: DictConfig, model: Model) -> set[str]:
     scored = construct(config.task).metrics
     scores = {f"{split}/{name}" for split in config.test_splits for name in scored}
     validated = {f"val/{name}" for name, metric in scored.items() if metric.split == "val"}
-    return {*TRAINED, *KNOWN, *UNSTABLE, *gradients, *heads, *scores, *validated}
+    measure = construct(config.measure)
+    measured = {f"measure/{name}" for name in measure.measures} if measure else set()
+    sublayers = NAMES if any(isinstance(part, Residual) for part in model.modules()) else ()
+    seen = {*gradients, *heads, *sublayers, *measured}
+    tested = {*scores, *derived_names(scores), *validated}
+    return {*TRAINED, *KNOWN, *UNSTABLE, *seen, *tested}
 
 
 def check_metric(key: str, metric: str, known: set[str]) -> None:
     """Raise UserError for a metric that no run has, with the nearest one that they have."""
-    if metric in known:
+    if metric in known or (threshold(metric) and NLL in known):
         return
     near = difflib.get_close_matches(metric, sorted(known), n=1)
     hint = f"did you mean {near[0]}? " if near else ""

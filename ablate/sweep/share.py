@@ -22,6 +22,7 @@ from ablate.errors import UserError
 from ablate.record.files import seal, write_json
 from ablate.record.sealed import read_sealed
 from ablate.study.registration import digest
+from ablate.study.types import Regime
 
 STATE = "sweep.json"
 # Overrides with which a worker may differ from the others.
@@ -48,7 +49,7 @@ def alone(config: DictConfig) -> Iterator[None]:
 
 
 @contextmanager
-def entering(config: DictConfig, regime: dict[str, Any]) -> Iterator[bool]:
+def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
     """Settle hydra.sweep.dir, and say whether the sweep is new and is to be begun now.
 
     Raises:
@@ -66,7 +67,7 @@ def entering(config: DictConfig, regime: dict[str, Any]) -> Iterator[bool]:
         _write(settled, {**known, "failed": None})
 
 
-def key(config: DictConfig, regime: dict[str, Any]) -> str:
+def key(config: DictConfig, regime: Regime) -> str:
     """16 hexadecimal digits over what a command asks for: its words, the config files, the code."""
     words = [*config.hydra.overrides.task, *config.hydra.overrides.hydra]
     asked = sorted(word for word in words if not word.lstrip("+~").startswith(OWN))

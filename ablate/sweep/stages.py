@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
 from ablate.study.gather import gather
 from ablate.study.pool import looked
 from ablate.study.stages import needed, planned_looks
+from ablate.study.types import Levels, Study
 from ablate.sweep.cell import Cell
 
-Levels = dict[str, Any]
 
-
-def stages(cells: Sequence[Cell], study: dict[str, Any] | None) -> list[list[Cell]]:
+def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
     """Cells by the look that waits for them: of each arm the first seeds, then the next ones."""
     ends = planned_looks(study) if study else [0]
     seeds = sorted({cell.seed for cell in cells})

@@ -14,15 +14,15 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.study.outcome import value
 from ablate.study.tuned import ordered, screening_seeds
+from ablate.study.types import Levels, Tune
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
-Levels = dict[str, Any]
-Link = dict[str, Any]
+Link = Any
 WIDENINGS = 2  # at most, of the grid of a replicate whose choice is at its edge
 DIGITS = 3  # of a value that widens it
 
 
-def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Overrides]:
+def screening_jobs(cells: Sequence[Cell], tune: Tune) -> list[Overrides]:
     """Overrides of the runs that decide: every arm and replicate with every value.
 
     They are validated and never tested: no choice may depend on a test. Of two budgets they have
@@ -41,7 +41,7 @@ def screening_jobs(cells: Sequence[Cell], tune: dict[str, Any]) -> list[Override
     return [_job(cell, tune, value, seeds) for cell in cells for value in tune["values"]]
 
 
-def _job(cell: Cell, tune: dict[str, Any], chosen: Any, seeds: dict[int, int]) -> Overrides:
+def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Overrides:
     """Overrides of the run that tries a value for a cell."""
     short = OmegaConf.select(cell.config, "budget.short")
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
@@ -53,7 +53,7 @@ def _job(cell: Cell, tune: dict[str, Any], chosen: Any, seeds: dict[int, int]) -
 def wider_jobs(
     cells: Sequence[Cell],
     links: Sequence[Link],
-    tune: dict[str, Any],
+    tune: Tune,
     seeds: dict[int, int],
 ) -> dict[int, Overrides]:
     """Overrides of the runs that try the next value where the best one is the last that was tried.
@@ -96,7 +96,7 @@ def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:
     return found
 
 
-def choose(own: Sequence[Link], tune: dict[str, Any], cell: Cell) -> Any:
+def choose(own: Sequence[Link], tune: Tune, cell: Cell) -> Any:
     """The value with the best metric over the screening runs of a cell.
 
     Raises:
@@ -115,7 +115,7 @@ def choose(own: Sequence[Link], tune: dict[str, Any], cell: Cell) -> Any:
 
 
 def tuned_jobs(
-    cells: Sequence[Cell], links: Sequence[Link], tune: dict[str, Any], seeds: dict[int, int]
+    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
 ) -> list[Overrides]:
     """Overrides of the cells of the verdict, each with the value chosen for its arm and seed.
 

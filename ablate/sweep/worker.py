@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from hydra.core.utils import JobStatus, run_job, setup_globals
+from hydra.core.utils import run_job, setup_globals
 from hydra.types import HydraContext
 
 from ablate.sweep.cell import Cell
@@ -30,8 +30,9 @@ def work(context: HydraContext, cell: Cell, argv: list[str], log: str) -> None:
         job_subdir_key="hydra.sweep.subdir",
         hydra_context=context,
     )
-    if done.status != JobStatus.COMPLETED:
-        error = done._return_value
+    try:
+        _ = done.return_value
+    except Exception as error:
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)
 

@@ -29,6 +29,7 @@ from ablate.metric.chrf import CorpusChrf
 from ablate.metric.scoring import Cased, Tokenised
 from ablate.metric.table import METRICS, Metric
 from ablate.metric.token_mean import TokenMean
+from ablate.metric.words import WordScore, order, shared, shared_stems
 from ablate.model.base import Model, Seq2Seq
 from ablate.search.base import Search, length_limits
 from ablate.task.base import Evaluation, Task, Text, shifted, tensors
@@ -43,7 +44,15 @@ class Translation(Task):
         name: METRICS[name]
         for name in (
             *("nll", "bleu", "bleu_tokenised", "chrf", "length_ratio", "calibration_error"),
-            *("accuracy", "changed", "unended"),
+            *(
+                "accuracy",
+                "changed",
+                "unended",
+                "decoder_passes",
+                "word_f1",
+                "stem_f1",
+                "word_order",
+            ),
         )
     }
 
@@ -90,8 +99,9 @@ class Translations(Evaluation):
     nll: mean over the target tokens, EOS counted, natural logarithm, unsmoothed. bleu: cased,
     13a. With `thorough` also bleu_tokenised (as in papers), chrf, length_ratio, the number of
     tokens (13a) of the hypotheses over that of the references, unended, the share of hypotheses
-    that have all the tokens that the search allows, and calibration_error and accuracy of the
-    likeliest target token.
+    that have all the tokens that the search allows, word_f1, stem_f1 and word_order of their words,
+    calibration_error and accuracy of the likeliest target token, and decoder_passes, those that a
+    sentence's search makes one after the other, where the search counts them.
     """
 
     def __init__(self, language: str, *, thorough: bool) -> None:
@@ -99,10 +109,14 @@ class Translations(Evaluation):
         self.nll = TokenMean()
         self.calibration = Calibration()
         self.unended = TokenMean()
+        self.passes = TokenMean()
         self.bleu = CorpusBleu(Cased())
-        more: dict[str, CorpusBleu | CorpusChrf] = {
+        more: dict[str, CorpusBleu | CorpusChrf | WordScore] = {
             "bleu_tokenised": CorpusBleu(Tokenised(language)),
             "chrf": CorpusChrf(),
+            "word_f1": WordScore(shared),
+            "stem_f1": WordScore(shared_stems),
+            "word_order": WordScore(order),
         }
         self.scores = {"bleu": self.bleu, **(more if thorough else {})}
         # registered as modules as well, so that they move to the device
@@ -116,6 +130,8 @@ class Translations(Evaluation):
         self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
         found = search(model, batch.inputs.src)
         limits = length_limits(batch.inputs.src, search.max_ratio, search.max_extra)
+        if search.steps is not None:
+            self.passes.update(search.steps.float().mean(), len(limits))
         self.end(torch.tensor([len(ids) for ids in found], device=limits.device), limits)
         references = [text.references[line] for line in batch.lines.tolist()]
         self.add(batch.lines, text.tokenizers.tgt.decode_batch(found), references)
@@ -154,6 +170,8 @@ class Translations(Evaluation):
             sums = self.statistics()["bleu"].sum(0)
             found["length_ratio"] = float(sums[0] / max(1, sums[1]))
             found["unended"] = float(self.unended.compute())
+            if self.passes.count:
+                found["decoder_passes"] = float(self.passes.compute())
             found |= {name: float(value) for name, value in self.calibration.compute().items()}
         return found
 
@@ -180,6 +198,12 @@ class Translations(Evaluation):
 
     def reset(self) -> None:
         """Forget everything."""
-        for metric in (self.nll, self.calibration, self.unended, *self.scores.values()):
+        for metric in (
+            self.nll,
+            self.calibration,
+            self.unended,
+            self.passes,
+            *self.scores.values(),
+        ):
             metric.reset()
         self.rows = {}

@@ -1,11 +1,17 @@
-"""Testing the weights of a trained run: its scores, its translations."""
+"""Testing the weights of a trained run: its scores, its translations, what is measured of it."""
 
+import copy
 from typing import Any
 
 import pytorch_lightning as pl
 from omegaconf import DictConfig
 
+from ablate.config.construct import construct
+from ablate.measure.base import Measure
+from ablate.metric.derived import derived
+from ablate.model.build import build
 from ablate.record.training import Record
+from ablate.seeding import seed_of
 from ablate.train.module import Training
 
 
@@ -16,11 +22,33 @@ def evaluate(
     tests = record.current = record.evaluation
     tests.begin()
     task.measured = {}
+    if config.weights == "initial":
+        put_back(config, task)
     for split in config.test_splits:
         task.split = split
         with tests.phase("test"):
             trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
         made = task.evaluation.hypotheses(), task.evaluation.statistics()
         tests.keep(split, *made, task.data.groups(split))
+    task.measured |= derived(task.measured, task.data.levels)
+    if config.measure is not None:
+        with tests.phase("measure"):
+            task.measured |= measurements(construct(config.measure), task)
     about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
     return tests.finish("finished", task.measured, **about)
+
+
+def put_back(config: DictConfig, task: Training) -> None:
+    """Give the model the weights that its training started from."""
+    data, seed = task.data, seed_of(config)
+    sizes = {name: getattr(data, name) for name in ("src_vocab", "tgt_vocab", "joint_vocab")}
+    untrained = build(config.model, **sizes)
+    construct(config.initial)(untrained, data.tokenizers, seed)
+    construct(config.adapt)(untrained, seed)
+    task.model.load_state_dict(untrained.state_dict())
+
+
+def measurements(measure: Measure, task: Training) -> dict[str, float]:
+    """Return what a copy of the model shows."""
+    model = copy.deepcopy(task.model).cpu().double().eval()
+    return {f"measure/{name}": value for name, value in measure(model, task.data).items()}

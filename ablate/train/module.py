@@ -14,6 +14,7 @@ from ablate.data.module import TextData
 from ablate.loss.base import Loss
 from ablate.model.base import Model
 from ablate.observe.gradients import LayerGradients
+from ablate.observe.sublayers import Sublayers
 from ablate.schedule.base import Schedule
 from ablate.search.base import Search
 from ablate.task.base import Evaluation, Task, Text
@@ -55,6 +56,7 @@ class Training(pl.LightningModule):
         self.diverged = False
         self.measured: dict[str, float] = {}
         self.gradients = LayerGradients()
+        self.sublayers = Sublayers()
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Adam or another optimiser, its rate set by the schedule before every step."""
@@ -67,7 +69,7 @@ class Training(pl.LightningModule):
 
     def configure_callbacks(self) -> list[Callback]:
         """What is measured while training."""
-        return [self.gradients]
+        return [self.gradients, self.sublayers]
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective, a mean over the target tokens of the batch."""

@@ -10,8 +10,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from torch.nn.utils.rnn import pad_sequence
 
-from ablate.config.check import unknown
 from ablate.config.construct import BuildError, construct
+from ablate.config.hints import unknown
 from ablate.config.schema import Batching
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers

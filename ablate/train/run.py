@@ -241,6 +241,7 @@ def train(
         "steps": trainer.global_step,
         **data.levels,
         **task.gradients.metrics(),
+        **task.sublayers.metrics(),
     }
     if task.diverged:
         return record.finish("diverged", known)

@@ -19,6 +19,7 @@ from ablate.report.figures import figures
 from ablate.report.selection import shown
 from ablate.study.evidence import Evidence
 from ablate.study.seal import FILES
+from ablate.study.types import Answer, Spread, Verdict
 from ablate.study.verdict import at_each_budget
 from ablate.wandb.names import ANALYSIS, EVIDENCE, LONGEST_NAME
 from ablate.wandb.start import NOTE, finish, start
@@ -31,7 +32,6 @@ CLAIM = (
 ENDINGS = ("finished", "diverged", "collapsed", "failed")
 DOTS = 120  # per inch of a figure
 
-Verdict = dict[str, Any]
 Links = dict[int, dict[str, Any]]  # W&B's id and address of a run, by cell
 
 
@@ -123,11 +123,17 @@ def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:
     metrics = shown(evidence, verdict)
     spread = [f"{metric} {part}" for metric in metrics for part in ("mean", "sd")]
     rows = [
-        [arm["arm"], arm["seeds"], *(arm[ending] for ending in ENDINGS)]
-        + [arm["metrics"].get(m, {}).get(part) for m in metrics for part in ("mean", "sd")]
+        [arm["arm"], arm["seeds"], *(ended[ending] for ending in ENDINGS)]
+        + [one for metric in metrics for one in _spread(arm["metrics"].get(metric))]
         for arm in verdict["arms"]
+        for ended in [dict(arm)]
     ]
     return wandb.Table(columns=["arm", "seeds", *ENDINGS, *spread], data=rows)
+
+
+def _spread(found: Spread | None) -> tuple[float | None, float | None]:
+    """Mean and standard deviation, where an arm has the metric."""
+    return (found["mean"], found["sd"]) if found else (None, None)
 
 
 def runs_table(evidence: Evidence, verdict: Verdict, links: Links) -> wandb.Table:
@@ -158,14 +164,20 @@ def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.
 
 def summary(verdict: Verdict) -> dict[str, Any]:
     """The verdict, the effect and its interval for every claim, and the number of runs."""
-    found = {key: verdict[key] for key in ("runs", "failed_runs", "reused_runs", "exploratory")}
+    counted = ("runs", "failed_runs", "reused_runs", "exploratory")
+    found = {key: value for key, value in verdict.items() if key in counted}
     for claim in verdict["claims"]:
-        values = {key: claim[key] for key in ("verdict", "effect", "margin")} | interval(claim)
+        values: dict[str, Any] = {
+            "verdict": claim["verdict"],
+            "effect": claim["effect"],
+            "margin": claim["margin"],
+            **interval(claim),
+        }
         found |= {f"{key}/{claim['id']}": value for key, value in values.items()}
     return found
 
 
-def interval(claim: dict[str, Any]) -> dict[str, float | None]:
+def interval(claim: Answer) -> dict[str, float | None]:
     """Both ends of the interval of a claim; None where there is none."""
     low, high = claim["interval"] or (None, None)
     return {"low": low, "high": high}

@@ -11,16 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import wandb
 
 from ablate.errors import UserError
 from ablate.record.files import FILE_NAME, finite
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.form import check_runs
 from ablate.study.gather import CURVES
 from ablate.study.seal import FILES
+from ablate.study.types import Run
 from ablate.wandb.connection import has_key, reachable
 from ablate.wandb.names import ANALYSIS, EVIDENCE, RESULT, STEP
 
@@ -146,7 +147,7 @@ def _result(line: Run, run: Any) -> Run | None:
             for key, value in summary.items()
             if key.startswith(RESULT)
         }
-        return line | {
+        found = {
             "status": summary["status"],
             "metrics": _in_order(metrics, line["metrics"]),
             "curve": {"step": sorted(rows), **curve} if rows and known else {},
@@ -154,6 +155,7 @@ def _result(line: Run, run: Any) -> Run | None:
             "seconds": summary["wall_seconds"],
             "versions": _in_order(run.config["versions"], line["versions"]),
         }
+    return cast(Run, {**line, **found})
 
 
 def _number(value: Any) -> Any:

@@ -85,7 +85,7 @@ def shake(model):
 @every_adapt
 def test_the_class_says_what_it_is(level):
     target = OmegaConf.load(CONF / f"adapt/{level}.yaml")._target_
-    assert target.startswith(f"ablate.adapt.{level}.")
+    assert target.startswith(f"ablate.adapt.{level.partition('_inputs')[0]}.")
     text = import_module(target.rpartition(".")[0]).__doc__
     assert all(part in text for part in ("Equation:", "Source:", "What differs:", "What to expect"))
     assert re.search(r"arXiv:\d{4}\.\d{4,5}", text)

@@ -1,5 +1,6 @@
 """Every file of the config tree composes, and means what its place says."""
 
+from itertools import groupby, zip_longest
 from pathlib import Path
 
 import hydra
@@ -10,6 +11,7 @@ from omegaconf import OmegaConf
 
 from ablate.config.check import check
 from ablate.config.schema import CONF
+from ablate.record.arm import place
 from ablate.study.claim import check_study
 
 LEAVES = sorted(
@@ -31,10 +33,22 @@ NEEDS = {
 }
 
 
-@pytest.mark.parametrize("leaf", LEAVES, ids=str)
-def test_every_leaf_composes(leaf, compose):
-    choice = f"{leaf.parent.as_posix()}={leaf.stem}"
-    config = compose(choice, *NEEDS.get(choice, []))
+def together():
+    """Lists of leaves that can be chosen at once: one of every group, but a model on its own."""
+    by_folder = sorted(LEAVES, key=lambda leaf: leaf.parent)
+    groups = {
+        parent: list(leaves) for parent, leaves in groupby(by_folder, lambda leaf: leaf.parent)
+    }
+    models = groups.pop(Path("model"))
+    rows = zip_longest(*groups.values())
+    return [*([model] for model in models), *([leaf for leaf in row if leaf] for row in rows)]
+
+
+@pytest.mark.parametrize("leaves", together(), ids=lambda leaves: leaves[0].as_posix())
+def test_every_leaf_composes(leaves, compose):
+    choices = [f"{leaf.parent.as_posix()}={leaf.stem}" for leaf in leaves]
+    needs = [word for choice in choices for word in NEEDS.get(choice, [])]
+    config = compose(*choices, *needs)
     check(config)
     assert config.model.d_model > 0
 
@@ -49,14 +63,17 @@ def test_a_component_lives_where_its_config_lives(leaf):
 
 
 def arms(name):
-    """Config of every arm of an experiment, by its levels."""
+    """Choices and config of the first arm of an experiment, and of those beside it.
+
+    These differ from it in one level each; every combination is composed where a sweep begins.
+    """
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         whole = hydra.compose("config", [f"+experiment={name}"], return_hydra_config=True)
         params = dict(whole.hydra.sweeper.params)
         loader = hydra.core.global_hydra.GlobalHydra.instance().config_loader()
         parser = OverridesParser.create(config_loader=loader)
         levels = {k: list(_levels(parser, k, v)) for k, v in params.items() if k != "seed"}
-        for choice in _product(levels):
+        for choice in _beside(levels):
             yield choice, hydra.compose("config", [f"+experiment={name}", *choice])
 
 
@@ -67,11 +84,11 @@ def _levels(parser, key, value):
     return [override.get_value_element_as_str()]
 
 
-def _product(levels):
-    found = [[]]
+def _beside(levels):
+    first = {key: f"{key}={values[0]}" for key, values in levels.items()}
+    yield [*first.values()]
     for key, values in levels.items():
-        found = [[*choice, f"{key}={value}"] for choice in found for value in values]
-    return found
+        yield from ([*{**first, key: f"{key}={value}"}.values()] for value in values[1:])
 
 
 # the tests of an experiment go to one worker, which composes its arms once
@@ -80,11 +97,11 @@ def _product(levels):
     params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in EXPERIMENTS],
 )
 def experiment(request):
-    """Choices and config of every arm of an experiment."""
+    """Choices and configs of arms of an experiment."""
     return list(arms(request.param))
 
 
-def test_every_arm_of_every_experiment_composes(experiment):
+def test_every_level_of_every_experiment_composes(experiment):
     assert experiment
     for _, config in experiment:
         check(config)
@@ -110,7 +127,7 @@ def test_arms_differ_in_the_factors_and_in_nothing_else(experiment):
         if flat[0].get(k) != other.get(k)
     }
     _, config = experiment[0]
-    allowed = tuple(factor.replace("/", ".") for factor in config.study.factors)
+    allowed = tuple(place(factor) for factor in config.study.factors)
     assert differing or len(experiment) == 1
     assert all(key.startswith(allowed) for key in differing), differing
 
@@ -122,8 +139,3 @@ def _flat(tree, path=""):
     for key, value in tree.items():
         found |= _flat(value, f"{path}.{key}".lstrip("."))
     return found
-
-
-def test_the_readme_and_the_tree_agree_on_the_experiments():
-    readme = (Path(CONF).parent / "README.md").read_text()
-    assert all(name in readme for name in EXPERIMENTS)

@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_named(check, overrides, message):
 
 
 def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
-    config = compose(*small, "model/position=learned", "search.max_extra=3")
+    config = compose(*small, "model/position=learned", "search.max_ratio=1.5", "search.max_extra=3")
     data = prepare_data(config)
     needed = int(1.5 * (data.longest("test")[0] - 1) + 3) + 1
     config.model.position.max_length = needed

@@ -14,10 +14,11 @@ SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
 VOCAB = 20
 # levels that are refused where the factor has them act: where they can
 PLACES = {
-    "attention=linformer": (
-        "attention@model.encoder.attention=linformer",
-        "attention@model.cross.attention=linformer",
+    f"attention={level}": (
+        f"attention@model.encoder.attention={level}",
+        f"attention@model.cross.attention={level}",
     )
+    for level in ("linformer", "linformer_narrow")
 }
 
 
@@ -68,7 +69,14 @@ class Variant:
         return law not in self.breaks
 
 
-@pytest.fixture(scope="session", params=VARIANTS, ids="/".join)
+# the tests of a variant go to one worker, which composes and builds it once
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(pair, marks=pytest.mark.xdist_group("/".join(pair)), id="/".join(pair))
+        for pair in VARIANTS
+    ],
+)
 def variant(request):
     """Each variant in turn."""
     from hydra.utils import get_class

@@ -21,6 +21,7 @@ WORSE = {
     "attention=fixed_offset": (30, 90),  # target i sees sources i - 2 and i - 1 alone
     "position=constant": (85, 101),  # the encoder has a bag of words: few pairs have the same one
     "position=none": (85, 101),
+    "position=sinusoidal_slow": (85, 101),  # neighbours are nearly alike
 }
 WORDS = ["ba", "de", "gi", "ko", "lu", "ma", "ne", "pi"]
 

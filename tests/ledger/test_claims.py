@@ -15,6 +15,7 @@ CONF = Path(__file__).parents[2] / "conf" / "experiment"
 ADDED = {
     "aa_equivalence",
     "aa_superiority",
+    "batch_norm_folds",
     "bfloat16_same_bleu",
     "bfloat16_same_nll",
     "bleu_grows_with_heads",
@@ -22,8 +23,13 @@ ADDED = {
     "columns_hide_batch_mates",
     "columns_make_padding_invisible",
     "depth_parts_preln_and_postln",
+    "factorised_third_order",
+    "jacobi_takes_fewer_passes",
+    "jacobi_translates_as_greedy",
     "learned_equals_wider_sinusoidal",
     "learned_pe_restores_order",
+    "longest_but_few_is_enough",
+    "loop_equals_matrix",
     "mates_matter_without_mask",
     "mha_params_at_fixed_d_head",
     "no_pe_encoder_permutes",
@@ -31,6 +37,7 @@ ADDED = {
     "no_pe_target_of_one_layer_is_a_bag",
     "no_pe_target_of_two_layers_is_a_bag",
     "outputs_with_rows_masked",
+    "padding_is_work",
     "parameters_of_heads",
     "penalised_beam_of_one_is_greedy",
     "preln_better_in_deep_stack",
@@ -60,8 +67,8 @@ STUDIED = [
 
 
 def known_section(title, section):
-    """Whether a document has the section, or the section that a detail is added to."""
-    known = DOCUMENTS[title].sections
+    """Whether a document has the section, by its number too, or that which a detail is added to."""
+    known = [one for name in DOCUMENTS[title].sections for one in (name, name.partition(":")[0])]
     return any(section == name or section.startswith(f"{name}, ") for name in known)
 
 

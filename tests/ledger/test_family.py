@@ -46,10 +46,10 @@ def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folde
         "of 3 decisive verdicts that chance could make (3 in all), 2 would not stand by Holm over "
         "the ledger and 2 by its false-discovery rate"
     )
-    assert command("ledger", "page=ledger.html")[0] == 0
-    page = (folders / "ledger.html").read_text()
-    assert "ledger-wide: inconclusive, false-discovery rate 0.073" in page
-    assert "2 would not stand by Holm over the ledger" in page
+    assert command("site", "to=site")[0] == 0
+    said = "as one family: inconclusive, false-discovery rate 0.073"
+    assert said in (folders / "site" / "claims" / f"{IDS[1]}.html").read_text()
+    assert "2 would not stand by Holm over the ledger" in (folders / "site/index.html").read_text()
 
 
 def test_what_is_shown_does_not_change_the_family(verdict, folders, command):

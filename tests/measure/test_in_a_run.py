@@ -13,6 +13,7 @@ def test_a_run_measures_gradients_heads_and_calibration(small, compose):
     expected = {f"gradient/{when}/{layer}" for when in ("first", "last") for layer in layers}
     expected |= {"heads/encoder_self", "heads/decoder_self", "heads/decoder_cross"}
     expected |= {"test/calibration_error", "test/accuracy", "test/length_ratio", "test/unended"}
+    expected |= {"test/word_f1", "residual/added_most", "residual/added_least", "residual/drift"}
     assert expected <= found.keys()
     assert all(math.isfinite(found[name]) for name in expected)
     assert 0 < found["test/calibration_error"] < 1

@@ -16,6 +16,7 @@ def test_names_of_the_scores(thorough):
     evaluation.end(torch.tensor([5, 9, 0]), torch.tensor([9, 9, 1]))
     found = evaluation.compute()
     more = {"bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy", "unended"}
+    more |= {"word_f1", "stem_f1", "word_order"}
     assert set(found) == {"nll", "bleu"} | (more if thorough else set())
     assert found["nll"] == 1.5
     if thorough:

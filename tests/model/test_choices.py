@@ -18,6 +18,7 @@ WRONG = {
     "model.feed_forward.activation=tanh": "relu.*gelu.*linear",
     "model.d_model=15 model.d_head=4": "model.d_model is 15.*even",
     "model/position=learned model.position.max_length=0": "max_length is 0",
+    "model/position=sinusoidal_slow model.position.end=0.5": "begin=0.5.*end=0.5 keep none",
     "model/position=rotary model.d_head=5": "model.d_head is 5.*rotary.*even",
     "model/attention=linear model.attention.feature_map=exp": "elu_plus_one.*identity",
     "model/attention=linear model/position=alibi": "model/attention=linear.*model/position",

@@ -83,3 +83,11 @@ def test_positions_of_the_decoder_alone(build_model):
     states = other.decode(same, memory)
     torch.testing.assert_close(states, states[:, :1].expand_as(states))
     assert not torch.allclose(plain.decode(same, memory), states)
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_norms_of_one_stack(build_model, stack):
+    model = build_model(f"model/norm@model.{stack}.norm=batch_norm")
+    for name in ("encoder", "decoder"):
+        norms = {type(norm).__name__ for norm in getattr(model, name).residual.norms}
+        assert norms == {"BatchNorm" if name == stack else "LayerNorm"}

@@ -64,21 +64,39 @@ class Shifted(Position):
 '''
 
 
-def test_a_variant_from_another_folder_trains(tmp_path, small):
+@pytest.fixture
+def theirs(tmp_path, small):
+    """Words that sweep over a level of somebody else; results/ has what came of it."""
     (tmp_path / "their_package").mkdir()
     (tmp_path / "their_package" / "shifted.py").write_text(VARIANT)
     level = tmp_path / "their_conf" / "model" / "position" / "shifted.yaml"
     level.parent.mkdir(parents=True)
     level.write_text("_target_: their_package.shifted.Shifted\n_partial_: true\nby: 0.5\n")
-    command = ["-m", "ablate", "--config-dir", str(tmp_path / "their_conf"), *small]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "OMP_NUM_THREADS": "1"}
-    done = python(*command, "model/position=shifted,none", "-m", cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr
+    folder = str(tmp_path / "their_conf")
+    return ["--config-dir", folder, *small, "model/position=shifted,none", "-m"]
+
+
+def check_that_theirs_trained(tmp_path):
     results = [json.loads(p.read_text()) for p in tmp_path.glob("results/runs/*/result.json")]
     assert len(results) == 2
     assert len({result["metrics"]["val/nll"] for result in results}) == 2
     identities = [json.loads(p.read_text()) for p in tmp_path.glob("results/runs/*/identity.json")]
     assert any("their_package.shifted" in identity["modules"] for identity in identities)
+
+
+def test_a_variant_from_another_folder_trains(theirs, command, here, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(tmp_path)
+    status, _, err = command(*theirs)
+    assert status == 0, err
+    check_that_theirs_trained(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_variant_from_another_folder_trains_in_processes(theirs, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "OMP_NUM_THREADS": "1"}
+    done = python("-m", "ablate", *theirs, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    check_that_theirs_trained(tmp_path)
 
 
 def test_a_wheel_carries_its_configs(tmp_path, small):

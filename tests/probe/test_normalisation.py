@@ -3,6 +3,8 @@
 import pytest
 from torch.nn import functional as F
 
+from ablate.probe.normalisation import formula
+
 SMALL = dict(draws=2, length=3)
 
 
@@ -50,3 +52,17 @@ def test_a_norm_that_trains_another_way_is_seen(probed, monkeypatch):
     plain = LayerNorm.forward
     monkeypatch.setattr(LayerNorm, "forward", lambda self, x: plain(self, x) * (1 + self.training))
     assert probed("layer_norm")["modes"] > 0.5
+
+
+def test_statistics_are_of_the_token_and_not_of_its_sentence(probed, monkeypatch):
+    found = probed("layer_norm")
+    assert found["sentence"] > 0.01
+    monkeypatch.setattr(F, "layer_norm", lambda x, *args: formula(x, (-2, -1)))
+    broken = probed("layer_norm")
+    assert broken["sentence"] == 0
+    assert min(broken["formula"], broken["company"]) > 0.01
+
+
+def test_batch_normalisation_is_another_in_testing_and_in_other_company(probed):
+    found = probed("layer_norm")
+    assert min(found["batch_modes"], found["batch_company"]) > 0.01

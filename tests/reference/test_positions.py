@@ -104,6 +104,26 @@ def test_halves_are_the_same_numbers_in_another_order(d_model):
     assert torch.equal(torch.cat([paper[..., 0::2], paper[..., 1::2]], -1), halves)
 
 
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_two_bands_are_all_waves(layout):
+    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.model.position.sinusoidal_band import SinusoidalBand
+
+    fixed = {"d_model": 16, "layout": layout, "spacing": "half"}
+    positions, none = torch.tensor([[0, 3, 700]]), torch.zeros(1, 3, 16)
+    fast, slow = (
+        SinusoidalBand(**fixed, begin=begin, end=end).embed(none, positions)
+        for begin, end in ((0.0, 0.25), (0.25, 1.0))
+    )
+    torch.testing.assert_close(fast + slow, Sinusoidal(**fixed).embed(none, positions))
+    assert (fast != 0).any(1).sum() == 4  # two pairs of eight
+    angle = torch.tensor([3.0, 3.0 * 10000.0 ** (-1 / 8)], dtype=torch.float64)
+    torch.testing.assert_close(
+        fast[0, 1][fast[0, 1] != 0].sort().values,
+        torch.cat([angle.sin(), angle.cos()]).sort().values.float(),
+    )
+
+
 def test_the_constant_is_what_sinusoids_add_at_position_0():
     from ablate.model.position.constant import Constant
     from ablate.model.position.sinusoidal import Sinusoidal

@@ -1,21 +1,27 @@
 """Arms of an experiment share what they can: initial values and batches."""
 
+import re
+
 import hydra
 import pytest
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
 
 from ablate.config.schema import CONF
 from ablate.train.run import make_model, prepare_data
 
-# Probes train nothing, and the arms of aa_null differ in their random numbers alone.
+# Probes train nothing; arms of other corpora, batches, beginnings or architectures share less; and
+# those of aa_null differ in their random numbers alone.
+OTHERS = re.compile(r"override /(probe|data|model|tokenizer):")
+OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt")
 EXPERIMENTS = sorted(
     path.stem
     for path in (CONF / "experiment").glob("*.yaml")
-    if "override /probe:" not in path.read_text() and path.stem != "aa_null"
+    if not OTHERS.search(path.read_text()) and path.stem != "aa_null"
+    for keys in [OmegaConf.load(path).hydra.sweeper.params]
+    if not any(key == "model" or key.startswith(OTHERWISE) for key in keys)
 )
-# one corpus whose sizes are others than those of `small`
-OTHER_SIZES = {"causal_mask_random": ("data.n_test_long=",)}
 
 
 @pytest.fixture
@@ -23,31 +29,36 @@ def built(small, compose):
     """Model and batches of every arm of an experiment."""
 
     def arms(name):
-        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            whole = hydra.compose("config", [f"+experiment={name}"], return_hydra_config=True)
-            loader = hydra.core.global_hydra.GlobalHydra.instance().config_loader()
-            parser = OverridesParser.create(config_loader=loader)
-            params = dict(whole.hydra.sweeper.params)
-            levels = {
-                key: list(parser.parse_override(f"{key}={value}").sweep_string_iterator())
-                for key, value in params.items()
-                if key != "seed"
-            }
-        for key, values in levels.items():
-            for value in values:
-                own = [word for word in small if not word.startswith(OTHER_SIZES.get(name, ()))]
-                config = compose(*own, f"+experiment={name}", f"{key}={value}")
-                data = prepare_data(config)
-                yield f"{key}={value}", make_model(config, data), data
+        for arm in [*swept(name)]:  # composing opens Hydra anew
+            config = compose(*small, f"+experiment={name}", arm)
+            data = prepare_data(config)
+            yield arm, make_model(config, data), data
 
     return arms
 
 
+def swept(name):
+    """An override for every level of every factor of an experiment."""
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        whole = hydra.compose("config", [f"+experiment={name}"], return_hydra_config=True)
+        loader = hydra.core.global_hydra.GlobalHydra.instance().config_loader()
+        parser = OverridesParser.create(config_loader=loader)
+        for key, values in whole.hydra.sweeper.params.items():
+            if key != "seed":
+                levels = parser.parse_override(f"{key}={values}").sweep_string_iterator()
+                yield from [f"{key}={level}" for level in levels]
+
+
+def batches(data):
+    return [(batch.inputs.src, batch.targets) for batch in data.train_dataloader()]
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_shared_parameters_begin_with_equal_values(built, name):
-    (_, first, _), *others = built(name)
-    first = dict(first.named_parameters())
-    for arm, other, _ in others:
+def test_arms_begin_with_equal_values_and_see_the_same_batches(built, name):
+    (_, first, data), *others = built(name)
+    first, seen = dict(first.named_parameters()), batches(data)
+    assert len(seen) > 3
+    for arm, other, data in others:
         shared = {
             key: value
             for key, value in other.named_parameters()
@@ -55,16 +66,5 @@ def test_shared_parameters_begin_with_equal_values(built, name):
         }
         assert len(shared) > len(first) / 3, arm
         assert all(torch.equal(first[key], value) for key, value in shared.items()), arm
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_all_arms_see_the_same_batches(built, name):
-    seen = []
-    for _, _, data in built(name):
-        batches = list(data.train_dataloader())
-        assert len(batches) > 3
-        seen.append([(batch.inputs.src, batch.targets) for batch in batches])
-    for other in seen[1:]:
-        for (src, tgt), (other_src, other_tgt) in zip(seen[0], other, strict=True):
-            assert torch.equal(src, other_src)
-            assert torch.equal(tgt, other_tgt)
+        for mine, theirs in zip(seen, batches(data), strict=True):
+            assert all(map(torch.equal, mine, theirs)), arm

@@ -10,7 +10,14 @@ from ablate.record.identity import digest, evaluation_parts, parts
 from ablate.record.sealed import read_sealed
 from ablate.train.module import Training
 
-TESTING = ("search=greedy", "search.size=2", "test_splits=[test,test_long]", "batch.test_padding=3")
+TESTING = (
+    "search=greedy",
+    "search.size=2",
+    "test_splits=[test,test_long]",
+    "batch.test_padding=3",
+    "measure=heads",
+    "weights=initial",
+)
 
 
 @pytest.fixture

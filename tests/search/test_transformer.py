@@ -7,6 +7,7 @@ from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
 from ablate.model.build import build
+from ablate.search.base import length_limits
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
 from ablate.search.jacobi import Jacobi
@@ -93,7 +94,11 @@ class Counted:
 @pytest.mark.parametrize("settings", [(1.5, 20), (0, 3), (0, 0), (1, 1)])
 def test_jacobi_finds_what_greedy_finds(model, src, settings):
     ratio, extra = settings
-    greedy = Greedy(max_ratio=ratio, max_extra=extra)(model, src)
+    by_word = Greedy(max_ratio=ratio, max_extra=extra)
+    greedy = by_word(model, src)
+    limits = length_limits(src, ratio, extra).tolist()
+    ended = [min(len(ids) + 1, limit) for ids, limit in zip(greedy, limits, strict=True)]
+    assert by_word.steps.tolist() == ended or extra < 1
     counted = Counted(model)
     assert Jacobi(max_ratio=ratio, max_extra=extra)(counted, src) == greedy
     assert counted.passes <= int(1.5 * 6 + 20)
@@ -103,7 +108,9 @@ def test_jacobi_finds_what_greedy_finds(model, src, settings):
 def test_jacobi_takes_few_passes_where_tokens_hardly_depend_on_one_another(src):
     counted = Counted(lambda inputs: inputs.src[:, 1:][:, : inputs.tgt_in.size(1)])
     counted.head = Reader(VOCABULARY)
-    found = Jacobi(max_ratio=1.0, max_extra=0)(counted, src)
+    jacobi = Jacobi(max_ratio=1.0, max_extra=0)
+    found = jacobi(counted, src)
+    assert jacobi.steps.max() == 2
     assert [len(ids) for ids in found] == [max(0, row.tolist().index(EOS) - 1) for row in src]
     assert counted.passes == 2  # one that finds, and one that sees nothing change
     assert max(map(len, found)) == 5

@@ -21,18 +21,19 @@ def test_there_is_evidence():
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_claim_is_not_changed_after_its_runs(folder, compose):
+def test_claims_are_those_of_the_runs_and_caveats_those_of_now(folder, compose):
     from ablate.sweep.cell import plain_study
 
     evidence = Evidence.load(folder)
     study = plain_study(compose(f"+experiment={folder.name}"))
     assert study_hash(study) == study_hash(evidence.study) == evidence.registration["hash"]
+    assert {key: evidence.study[key] for key in TOLD} == {key: study[key] for key in TOLD}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_evidence_is_small(folder):
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".html"]
-    assert sum(path.stat().st_size for path in files) < 1_000_000
+    assert sum(path.stat().st_size for path in files) < 1_600_000
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -40,15 +41,6 @@ def test_the_evidence_speaks_of_no_machine(folder):
     files = [path for path in folder.rglob("*") if path.is_file()]
     text = "".join(path.read_text() for path in files if path.suffix in (".json", ".jsonl", ".md"))
     assert not ABSOLUTE.findall(text)
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_report_tells_the_caveats_that_the_study_has_now(folder, compose):
-    from ablate.sweep.cell import plain_study
-
-    evidence = Evidence.load(folder)
-    study = plain_study(compose(f"+experiment={folder.name}"))
-    assert {key: evidence.study[key] for key in TOLD} == {key: study[key] for key in TOLD}
 
 
 @pytest.mark.parametrize(

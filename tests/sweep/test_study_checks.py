@@ -57,6 +57,16 @@ def test_a_nuisance_may_differ(checked):
     assert checked(*arms, nuisance=["optimizer.lr"]) is None
 
 
+def test_a_group_at_one_place_is_a_factor_and_arms_say_where(checked):
+    from ablate.record.arm import say
+
+    norm = "model/norm@model.encoder.norm"
+    arms = ((f"{norm}=layer_norm",), (f"{norm}=rms_norm",))
+    sides = {"treatment": {norm: "layer_norm"}, "baseline": {norm: "rms_norm"}}
+    assert checked(*arms, factors=[norm], claims=[CLAIM | sides]) is None
+    assert say({norm: "rms_norm", "model/norm": "none"}) == "encoder.norm=rms_norm none"
+
+
 def test_the_arms_of_a_claim_must_exist(checked):
     with pytest.raises(UserError, match=r"claims, mine: no cell has model/residual=pre_ln"):
         checked(POST, ("model/residual=none",))

@@ -1,4 +1,4 @@
-"""Sweeps as a user starts them: from the command line, in processes of their own."""
+"""Sweeps as a user starts them: from the command line; the slow ones in processes of their own."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,15 +14,32 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def ablate(small, tmp_path):
-    """Run the command line in an empty folder."""
+def work(tmp_path):
+    """An empty folder."""
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def ablate(small, work, command, here, monkeypatch):
+    """Call the command in an empty folder; its runs happen in this process."""
+
+    def ran(*arguments):
+        monkeypatch.chdir(work)
+        status, out, err = command(*small, *arguments)
+        return SimpleNamespace(returncode=status, stdout=out, stderr=err)
+
+    return ran
+
+
+@pytest.fixture
+def processes(small, work):
+    """Start the command in an empty folder, and its runs in processes of their own."""
 
     def ran(*arguments, **environment):
         command = [sys.executable, "-m", "ablate", *small, *arguments]
         env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
-        folder = tmp_path / "work"
-        folder.mkdir(exist_ok=True)
-        return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        return subprocess.run(command, cwd=work, env=env, capture_output=True, text=True)
 
     return ran
 
@@ -55,7 +73,7 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(ablate, tmp_path):
+def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, tmp_path):
     arguments = (
         "+experiment=preln_vs_postln",
         "study.tune.values=[1e-6,0.01]",
@@ -65,7 +83,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(ablate, tmp_
     )
     from ablate.study.outcome import value
 
-    done = ablate(*arguments)
+    done = processes(*arguments)
     assert done.returncode == 0, done.stderr
     lines = (sweep_folder(tmp_path) / "screening.jsonl").read_text().splitlines()
     screened = [json.loads(line) for line in lines]
@@ -76,7 +94,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(ablate, tmp_
         best = min(own, key=lambda run: value(run, "val/nll"))
         assert link["tuned"]["value"] == best["tuned"]["value"]
     shutil.rmtree(sweep_folder(tmp_path))
-    done = ablate(*arguments, "study.claims.0.margin=1.5")  # the study is changed after its runs
+    done = processes(*arguments, "study.claims.0.margin=1.5")  # the study is changed after its runs
     assert done.stderr.count("reused, ") == 16
     assert "exploratory" in done.stdout
 
@@ -89,9 +107,9 @@ def test_a_study_that_no_rule_decides_ends_before_any_run(ablate, tmp_path):
 
 
 @pytest.mark.slow
-def test_cells_are_reused_by_the_next_sweep(ablate, tmp_path):
-    ablate("seed=0,1", "-m")
-    done = ablate("seed=0,1,2", "-m", "name=second")  # -m may stand anywhere
+def test_cells_are_reused_by_the_next_sweep(processes, tmp_path):
+    processes("seed=0,1", "-m")
+    done = processes("seed=0,1,2", "-m", "name=second")  # -m may stand anywhere
     assert done.stderr.count("reused, ") == 2
     assert len(list((tmp_path / "results" / "runs").iterdir())) == 3
 
@@ -116,12 +134,12 @@ def test_one_bad_cell_ends_the_sweep_before_the_first_run(ablate, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_number_of_jobs_changes_no_number(ablate, tmp_path):
-    ablate("seed=0,1", "n_jobs=1", "name=one", "-m")
+def test_the_number_of_jobs_changes_no_number(processes, tmp_path):
+    processes("seed=0,1", "n_jobs=1", "name=one", "-m")
     one = [link["metrics"] for link in links(tmp_path)]
     for path in (tmp_path / "results" / "sweeps").rglob("*.json"):
         path.unlink()
-    ablate("seed=0,1", "n_jobs=2", "name=one", "fresh=true", "-m")
+    processes("seed=0,1", "n_jobs=2", "name=one", "fresh=true", "-m")
     folder = sorted((tmp_path / "results" / "sweeps" / "one").iterdir())[-1]
     two = [json.loads(p.read_text())["metrics"] for p in sorted((folder / "cells").glob("*.json"))]
     assert one == two
@@ -135,8 +153,8 @@ def test_without_m_the_command_says_what_it_is_not(ablate):
 
 
 @pytest.mark.slow
-def test_heads_do_not_change_the_number_of_parameters(ablate, tmp_path):
-    done = ablate(
+def test_heads_do_not_change_the_number_of_parameters(processes, tmp_path):
+    done = processes(
         "+experiment=heads_param_count", "model.d_model=64", "model.n_heads=1,2,4,8,16", "-m"
     )
     assert done.returncode == 0, done.stderr
@@ -147,10 +165,10 @@ def test_heads_do_not_change_the_number_of_parameters(ablate, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_cells_on_two_devices_each(ablate, tmp_path):
+def test_two_cells_on_two_devices_each(processes, tmp_path):
     # without a step the weights are those of the seed, whatever trains them
     still = ("optimizer.lr=0.0", "batch.eval_tokens=64")
-    done = ablate(
+    done = processes(
         "seed=0,1",
         *still,
         "trainer=ddp",
@@ -170,7 +188,7 @@ def test_two_cells_on_two_devices_each(ablate, tmp_path):
     assert list((tmp_path / "work").iterdir()) == []
     for link in found:
         _bleu_is_that_of_the_hypotheses(link)
-    single = ablate("seed=0", *still, "name=single", "-m")
+    single = processes("seed=0", *still, "name=single", "-m")
     assert single.returncode == 0, single.stderr
     (alone,) = (tmp_path / "results" / "sweeps" / "single").glob("*/cells/*.json")
     # gradients differ: two devices take another first batch

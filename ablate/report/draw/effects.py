@@ -1,25 +1,23 @@
 """The effect of every claim: its interval, the difference of every seed, 0 and the margin."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.report.draw.style import GRID, INK, VERDICTS, folded, stack
+from ablate.report.draw.style import GRID, INK, folded, stack
+from ablate.report.marks import MARKS
 from ablate.report.selection import bound, contrast, effect_axis
 from ablate.study.kind import KINDS
+from ablate.study.types import Told
 
-Claim = dict[str, Any]
 ROW = 0.62  # inches of one claim
 AROUND = 0.75  # inches of the axis of a panel and its name
 # equal for claims on one axis
 SHARED = ("metric", "kind", "margin", "tolerance", "better", "over", "scale")
 ALIKE = 8  # effects whose sizes differ by more do not share an axis
-SHAPES = {"supported": "o", "refuted": "s", "inconclusive": "D"}
 
 
-def draw_effects(claims: list[Claim]) -> Figure:
+def draw_effects(claims: list[Told]) -> Figure:
     """One row per claim; claims on one metric with one margin share an axis where they can."""
     groups = _groups(claims)
     figure, axes = stack([AROUND + ROW * len(group) for group in groups])
@@ -28,8 +26,8 @@ def draw_effects(claims: list[Claim]) -> Figure:
     return figure
 
 
-def _groups(claims: list[Claim]) -> list[list[Claim]]:
-    groups: list[list[Claim]] = []
+def _groups(claims: list[Told]) -> list[list[Told]]:
+    groups: list[list[Told]] = []
     for claim in claims:
         if groups and _share_axis(groups[-1], claim):
             groups[-1].append(claim)
@@ -38,18 +36,19 @@ def _groups(claims: list[Claim]) -> list[list[Claim]]:
     return groups
 
 
-def _share_axis(group: list[Claim], claim: Claim) -> bool:
+def _share_axis(group: list[Told], claim: Told) -> bool:
     sizes = [_reach(other) for other in (*group, claim)]
-    same = all(group[0][key] == claim[key] for key in SHARED)
+    first, other = dict(group[0]), dict(claim)
+    same = all(first[key] == other[key] for key in SHARED)
     return same and max(sizes) <= ALIKE * min(sizes)
 
 
-def _reach(claim: Claim) -> float:
+def _reach(claim: Told) -> float:
     """How far from 0 the row of a claim goes."""
     return max(map(abs, (*(claim["interval"] or ()), claim["effect"], bound(claim)[1], 1e-12)))
 
 
-def _draw_panel(axes: Axes, claims: list[Claim]) -> None:
+def _draw_panel(axes: Axes, claims: list[Told]) -> None:
     _draw_bound(axes, claims[0])
     for row, claim in enumerate(claims):
         _draw_row(axes, row, claim)
@@ -64,12 +63,12 @@ def _draw_panel(axes: Axes, claims: list[Claim]) -> None:
     axes.set_xlabel(_axis(claims[0]))
 
 
-def _axis(claim: Claim) -> str:
+def _axis(claim: Told) -> str:
     which, size = bound(claim)
     return f"{effect_axis(claim)}; dashed: {which} {size:g}" if size else effect_axis(claim)
 
 
-def _draw_bound(axes: Axes, claim: Claim) -> None:
+def _draw_bound(axes: Axes, claim: Told) -> None:
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     _, size = bound(claim)
     if not size:
@@ -81,9 +80,10 @@ def _draw_bound(axes: Axes, claim: Claim) -> None:
         axes.axvspan(*sides, color=GRID, alpha=0.3, linewidth=0)
 
 
-def _draw_row(axes: Axes, row: int, claim: Claim) -> None:
+def _draw_row(axes: Axes, row: int, claim: Told) -> None:
     above, middle, below = -row + 0.12, -row, -row - 0.12
-    colour = VERDICTS[claim["verdict"]]
+    mark = MARKS[claim["verdict"]]
+    colour = mark.colour
     seeds = [difference for difference in claim["differences"] if difference is not None]
     places = below - 0.16 * np.linspace(0, 1, max(1, len(seeds)))[: len(seeds)]
     axes.plot(seeds, places, "o", markersize=3.2, markerfacecolor="none", color=INK, alpha=0.75)
@@ -91,6 +91,6 @@ def _draw_row(axes: Axes, row: int, claim: Claim) -> None:
         if ends:
             axes.plot(ends, [above] * 2, color=colour, linewidth=width, solid_capstyle="butt")
             axes.plot(ends, [above] * 2, "|", color=colour, markersize=8, markeredgewidth=1.6)
-    axes.plot([claim["effect"]], [above], SHAPES[claim["verdict"]], color=colour, markersize=6.5)
+    axes.plot([claim["effect"] or 0.0], [above], mark.marker, color=colour, markersize=6.5)
     beside = axes.get_yaxis_transform()
     axes.text(1.015, middle, claim["verdict"], transform=beside, va="center", fontweight="bold")

@@ -18,7 +18,7 @@ Point = tuple[int, float, str]  # seed, value, status
 def draw_runs(
     metric: str,
     points: dict[str, list[Point]],
-    means: dict[str, float | None],
+    means: dict[str, float],
 ) -> Figure:
     """One row per arm, with its mean."""
     groups = panels(list(points))
@@ -35,7 +35,7 @@ def _draw_panel(
     axes: Axes,
     arms: list[str],
     points: dict[str, list[Point]],
-    means: dict[str, float | None],
+    means: dict[str, float],
 ) -> None:
     seeds = sorted({seed for arm in points.values() for seed, _, _ in arm})
     places = dict(zip(seeds, np.linspace(SPREAD, -SPREAD, len(seeds)), strict=True))

@@ -27,7 +27,6 @@ ARMS = 6  # most in one panel
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
-VERDICTS = {"supported": "#009e73", "refuted": "#d55e00", "inconclusive": "#777777"}
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "text.parse_math": False,  # names of arms and metrics are no formulas

@@ -1,18 +1,17 @@
 """A metric against the levels of a factor, every seed shown, with the fitted line."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ablate.metric.table import metric_of
 from ablate.report.draw.style import COLOURS, INK, log_y, stack
+from ablate.study.types import Told
 
 HEIGHT = 3.0  # inches
 
 
-def draw_trend(claim: dict[str, Any], points: list[tuple[float, float]]) -> Figure:
+def draw_trend(claim: Told, points: list[tuple[float, float]]) -> Figure:
     """`points` are level and value of every run at the levels of the claim."""
     scale, effect = claim["scale"], claim["effect"]
     figure, (axes,) = stack([HEIGHT])

@@ -1,5 +1,7 @@
 """Every kind of claim by its name: a class with its checks, its rule, its power and its words."""
 
+from collections.abc import Mapping
+
 from ablate.study.kind.base import Kind
 from ablate.study.kind.equivalence import Equivalence
 from ablate.study.kind.exact import ExactKind
@@ -20,6 +22,6 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def kind_of(claim: dict[str, object]) -> Kind:
+def kind_of(claim: Mapping[str, object]) -> Kind:
     """The class of a claim's kind."""
     return KINDS[str(claim["kind"])]

@@ -16,7 +16,7 @@ from scipy import optimize
 from ablate.errors import UserError
 from ablate.study.contrast import Contrast, contrast
 from ablate.study.estimate import Estimate
-from ablate.study.evidence import Evidence, Run
+from ablate.study.evidence import Evidence
 from ablate.study.exact import Exact
 from ablate.study.floor import nothing_learned
 from ablate.study.holm import Tests
@@ -24,9 +24,9 @@ from ablate.study.kind.ladder import Ladder
 from ablate.study.power import known
 from ablate.study.rates import Rates
 from ablate.study.sides import ContrastError
+from ablate.study.types import Claim, Run
 from ablate.study.verdict import SUPPORTED, Decision, Turn
 
-Claim = dict[str, Any]
 Tested = Estimate | Rates | Ladder
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
 POWER = 0.8

@@ -6,7 +6,8 @@ from ablate.errors import UserError
 from ablate.study.evidence import Evidence
 from ablate.study.exact import examine
 from ablate.study.holm import Tests
-from ablate.study.kind.base import Claim, Finding, Kind, check_arms
+from ablate.study.kind.base import Finding, Kind, check_arms
+from ablate.study.types import Claim
 from ablate.study.verdict import REFUTED, SUPPORTED, Decision, Turn
 
 

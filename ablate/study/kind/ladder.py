@@ -1,10 +1,10 @@
 """The differences of a named level from every other level of its factor."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from ablate.study.estimate import Estimate
 from ablate.study.spending import Fractions
+from ablate.study.types import Rung
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Ladder:
         """Two-sided interval of the difference that is told."""
         return self.told.interval(level)
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, Rung]:
         """Every difference with its interval, as verdict.json has it."""
         return {
             name: {"effect": one.effect, "interval": [*one.interval(1 - self.alpha)]}

@@ -5,7 +5,8 @@ only mean that these runs could not have shown any.
 """
 
 from ablate.study.holm import Tests
-from ablate.study.kind.base import Claim, Kind
+from ablate.study.kind.base import Kind
+from ablate.study.types import Claim
 from ablate.study.verdict import SUPPORTED, Decision, side
 
 

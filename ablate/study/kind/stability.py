@@ -9,12 +9,13 @@ from scipy import stats
 from ablate.errors import UserError
 from ablate.study.contrast import contrast
 from ablate.study.evidence import Evidence
-from ablate.study.kind.base import POWER, Claim, Finding, check_arms
+from ablate.study.kind.base import POWER, Finding, check_arms
 from ablate.study.kind.superiority import Superiority
 from ablate.study.looks import looks_of
 from ablate.study.outcome import UNSTABLE
 from ablate.study.rates import Rates, p_values
 from ablate.study.sides import ended_in, sides
+from ablate.study.types import Claim
 from ablate.study.verdict import AT_LEAST
 
 

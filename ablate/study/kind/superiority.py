@@ -13,8 +13,9 @@ import numpy as np
 from scipy import stats
 
 from ablate.study.holm import Tests
-from ablate.study.kind.base import Claim, Kind, distinct
+from ablate.study.kind.base import Kind, distinct
 from ablate.study.power import halves
+from ablate.study.types import Claim
 from ablate.study.verdict import (
     AT_LEAST,
     INCONCLUSIVE,

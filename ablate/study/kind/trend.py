@@ -1,8 +1,8 @@
 """The metric rises over the ordered levels of a factor: superiority of a slope."""
 
 from ablate.errors import UserError
-from ablate.study.kind.base import Claim
 from ablate.study.kind.superiority import Superiority
+from ablate.study.types import Claim
 
 
 class Trend(Superiority):

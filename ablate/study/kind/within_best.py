@@ -19,11 +19,12 @@ from ablate.study.estimate import Estimate
 from ablate.study.evidence import Evidence
 from ablate.study.floor import nothing_learned
 from ablate.study.holm import Tests
-from ablate.study.kind.base import NOTHING, Claim, Finding
+from ablate.study.kind.base import NOTHING, Finding
 from ablate.study.kind.ladder import Ladder
 from ablate.study.kind.non_inferiority import NonInferiority, losses
 from ablate.study.power import halves, known
 from ablate.study.sides import has
+from ablate.study.types import Claim
 from ablate.study.verdict import REFUTED, SUPPORTED, Turn
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)

@@ -1,0 +1,87 @@
+"""What Hydra says of a config that it cannot compose, as one sentence for the user."""
+
+import dataclasses
+import re
+import traceback
+from typing import Any
+
+import hydra.errors
+from hydra._internal import config_loader_impl
+from omegaconf.errors import OmegaConfBaseException
+
+from ablate.config.hints import groups, keys, nearest, some, unknown
+
+NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages
+
+
+def explain(error: Exception) -> str:
+    """Turn an exception of Hydra's composition into one sentence for the user."""
+    if isinstance(error, hydra.errors.MissingConfigException):
+        return _explain_level(error)
+    if isinstance(error, hydra.errors.OverrideParseException):
+        return (
+            f"{error.override} cannot be read as key=value: put text with other than plain letters "
+            "and digits in two pairs of quotes, as in \"name='...'\""
+        )
+    text = str(error)
+    group = re.search(r"Could not (?:override|append) '([^']+)'", text)
+    cause: Any = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    named = re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", f"{cause}\n{text}")
+    if group and "/" in group[1]:
+        return unknown(group[1], groups(group[1].rpartition("/")[0]))
+    if named:
+        full = re.search(r"full_key: (\S+)", f"{cause}\n{text}")
+        return _explain_key(full[1] if full else named[1], cause)
+    if group:
+        return _explain_key(group[1], cause)
+    return _explain_value(text, cause)
+
+
+def _explain_value(text: str, cause: Any) -> str:
+    given = text.splitlines()[0].removeprefix("Error merging override ")
+    key = given.partition("=")[0].lstrip("+")
+    if "is not a subclass of" in str(cause):
+        return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
+    lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
+    return ": ".join(dict.fromkeys(said))
+
+
+def explain_bare(error: Any) -> str | None:
+    """Explain an exception that Hydra's composition lets through; None for one from elsewhere.
+
+    Such exceptions do not say what was overridden, which stands only in Hydra's variables.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not any(frame.f_code.co_filename == config_loader_impl.__file__ for frame in frames):
+        return None
+    known = frames[-1].f_locals
+    if "Unexpected type for root: NoneType" in str(error):  # a key below a node that is null
+        node = str(known["key"]).rpartition(".")[0]
+        return f"{known['key']}={known['value']}: {node} is null in this config, so it has no keys"
+    paths = [frame.f_locals["full_path"] for frame in frames if "full_path" in frame.f_locals]
+    given = known["override"].input_line if "override" in known else (*paths, "the config")[0]
+    mark = getattr(error, "problem_mark", None)  # of a YAML error
+    said = f"{error.problem} in line {mark.line + 1}" if mark else str(error).splitlines()[0]
+    return f"{given}: {said}"
+
+
+def _explain_level(error: hydra.errors.MissingConfigException) -> str:
+    missing = str(error.missing_cfg_file or "")
+    options = [str(option) for option in error.options or []]
+    group, _, level = missing.rpartition("/")
+    if not options:
+        return unknown(missing, [*groups(group), *keys(group.replace("/", "."))])
+    near = nearest(level, options)
+    hint = f"did you mean {near}? " if near else ""
+    return f"{group}={level} does not exist: {hint}{some(options, 'allowed is')}"
+
+
+def _explain_key(key: str, cause: Any) -> str:
+    parent, _, _ = key.rpartition(".")
+    kind = getattr(cause, "object_type", None)
+    siblings = getattr(cause, "parent_node", None)
+    allowed = keys(parent) or [str(name) for name in siblings or ()]
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        allowed = [f.name for f in dataclasses.fields(kind)]
+    return unknown(key, [*allowed, *(groups("") if not parent else [])])

@@ -1,0 +1,157 @@
+"""The nearest thing that exists to a key or level that does not."""
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from ablate.config.schema import Config
+
+MANY = 20  # names that a sentence can hold
+MOST = 3  # hints at once
+SLIP = 0.9  # likeness of two words that differ by a slip of the finger
+# What others call it.
+ALIASES = {
+    **dict.fromkeys(("learning_rate", "peak_lr"), "optimizer.lr"),
+    **dict.fromkeys(("epochs", "max_epochs", "max_steps", "updates"), "budget.steps"),
+    **dict.fromkeys(("batch_size", "batchsize", "max_tokens"), "batch.tokens"),
+    **dict.fromkeys(("heads", "num_heads", "nhead"), "model.n_heads"),
+    **dict.fromkeys(("layers", "num_layers", "depth"), "model.n_layers"),
+    **dict.fromkeys(("hidden_size", "embed_dim", "hidden"), "model.d_model"),
+    **dict.fromkeys(("ffn_dim", "intermediate_size", "dim_feedforward"), "model.d_ff"),
+    **dict.fromkeys(("warmup_steps", "warm_up"), "budget.warmup"),
+    **dict.fromkeys(("beam_size", "num_beams", "beams"), "search.size"),
+    **dict.fromkeys(("smoothing", "label_smoothing"), "loss.epsilon"),
+    **dict.fromkeys(("gpus", "num_gpus"), "trainer.devices"),
+    **dict.fromkeys(("fp16", "bf16", "amp"), "trainer.precision"),
+    **dict.fromkeys(("output_dir", "results_dir", "out"), "paths.results"),
+    **dict.fromkeys(("eval_steps", "val_check"), "budget.validate_every"),
+    **dict.fromkeys(("eval_sentences", "n_test"), "budget.test_sentences"),
+    **dict.fromkeys(("vocab", "vocabulary"), "tokenizer.vocab_size"),
+    **{"dropout": "model.dropout.rate", "seeds": "budget.seeds", "dataset": "data"},
+}
+
+
+def unknown(key: str, allowed: Iterable[str]) -> str:
+    """One sentence about a key that does not exist, with what may have been meant."""
+    names = sorted({name for name in allowed if not name.startswith("_")})
+    leaf = re.split(r"[./]", key)[-1]
+    parent = key[: len(key) - len(leaf)]
+    if not parent and leaf in names:  # a group that no default names
+        return f"{key}= needs a plus, +{key}=LEVEL: no level of it is chosen by default"
+    slip = difflib.get_close_matches(leaf, names, n=1, cutoff=SLIP)
+    found = [*(parent + name for name in slip), *elsewhere(leaf, anywhere=not parent)]
+    if not found and (near := nearest(leaf, names)):
+        found = [f"{parent}{near}"]
+    hint = f"did you mean {' or '.join(found[:MOST])}? " if found else ""
+    if found and len(names) > MANY:
+        return f"unknown key {key}: {hint}".rstrip()
+    here = some(names, "allowed here is") if names else f"{parent[:-1]} has no keys of its own"
+    return f"unknown key {key}: {hint}{here}"
+
+
+def some(names: Sequence[str], lead: str) -> str:
+    """All names, where a sentence can hold them; else where they are listed."""
+    if len(names) <= MANY:
+        return f"{lead} {', '.join(names)}"
+    return f"`ablate levels` lists all levels, `ablate --cfg job` all keys ({len(names)} here)"
+
+
+def nearest(word: str, names: Sequence[str]) -> str:
+    """The name most like a word; one that has the word in it comes first; "" without any."""
+    holding = [name for name in names if len(word) > 2 and word in name]
+    close = difflib.get_close_matches(word, holding or names, n=1, cutoff=0.0 if holding else 0.6)
+    return close[0] if close else ""
+
+
+def elsewhere(leaf: str, *, anywhere: bool) -> list[str]:
+    """What others call so; and `anywhere` in the tree the groups, levels, or keys of this name."""
+    alias = [ALIASES[leaf]] if leaf in ALIASES else []
+    if not anywhere:
+        return alias
+    tree = [key for key in _tree() if re.split(r"[./=]", key)[-1] == leaf]
+    keys = sorted((key for key in tree if "/" not in key), key=lambda key: (key.count("."), key))
+    return list(dict.fromkeys([*alias, *([key for key in tree if "/" in key] or keys)]))
+
+
+def groups(parent: str) -> list[str]:
+    """Config groups below `parent`, found on Hydra's search path."""
+    return [name for name in _options(parent, ObjectType.GROUP) if name != "hydra"]
+
+
+def levels_of(group: str) -> list[str]:
+    """The levels of a config group; none of what is no group."""
+    return _options(group, ObjectType.CONFIG)
+
+
+def chosen_by(key: str) -> str:
+    """What chooses a component: model/norm, or model/norm@model.encoder.norm; else nothing."""
+    first, _, leaf = key.partition(".")
+    if not leaf:
+        return ""
+    own, shared = key.replace(".", "/"), f"{first}/{leaf.rpartition('.')[2]}"
+    if levels_of(own):
+        return own
+    return f"{shared}@{key}" if levels_of(shared) else ""
+
+
+def keys(path: str) -> list[str]:
+    """Keys of the schema below a dotted path; empty below a component."""
+    node: Any = Config
+    for part in filter(None, path.split(".")):
+        kinds = {f.name: plain(f.type) for f in dataclasses.fields(node)}
+        node = next(
+            filter(dataclasses.is_dataclass, (kinds.get(part), *get_args(kinds.get(part)))), None
+        )
+        if node is None:
+            return []
+    return [f.name for f in dataclasses.fields(node)]
+
+
+def plain(annotation: Any) -> Any:
+    """An annotation without its limits."""
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _options(parent: str, kind: ObjectType) -> list[str]:
+    if not GlobalHydra.instance().is_initialized():
+        return []
+    return list(GlobalHydra.instance().config_loader().get_group_options(parent, kind))
+
+
+@cache
+def _tree() -> list[str]:
+    """Every group, level (group=level) and key of the default config."""
+    if not GlobalHydra.instance().is_initialized():
+        return []
+    loader = GlobalHydra.instance().config_loader()
+    config = loader.load_configuration("config", overrides=[], run_mode=RunMode.RUN)
+    tree: Any = OmegaConf.to_container(config, resolve=False)
+    found = [*_groups_below("")]
+    levels = [f"{group}={level}" for group in groups("") for level in levels_of(group)]
+    return [*dict.fromkeys([*found, *levels, *_leaves(tree)])]
+
+
+def _groups_below(parent: str) -> Iterator[str]:
+    for name in groups(parent):
+        path = f"{parent}/{name}" if parent else name
+        yield path
+        yield from _groups_below(path)
+
+
+def _leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    for name, value in tree.items():
+        if name == "hydra" or name.startswith("_"):
+            continue
+        key = f"{path}.{name}" if path else name
+        if isinstance(value, dict):
+            yield from _leaves(value, key)
+        elif value is not None or path:
+            yield key

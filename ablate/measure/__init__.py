@@ -1,0 +1,1 @@
+"""What a run measures of the model that it tests, beside its scores."""

@@ -1,0 +1,48 @@
+"""What the attentions of a model work with on a batch."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.model.attention.base import Kernel
+from ablate.model.base import Model
+from ablate.model.inspect import weights_of
+
+
+class Attended(NamedTuple):
+    """Queries, keys and values of the heads, and the weights that come of them."""
+
+    q: Float[Tensor, "B H Q E"]
+    k: Float[Tensor, "B H K E"]
+    v: Float[Tensor, "B H K E"]
+    weights: Float[Tensor, "B H Q K"]
+
+    @property
+    def scores(self) -> Float[Tensor, "B H Q K"]:
+        """Products of queries and keys over the root of their width, masked ones too."""
+        return self.q @ self.k.mT * self.q.size(-1) ** -0.5
+
+
+@contextmanager
+def watched(model: Model) -> Iterator[dict[str, Attended]]:
+    """Collect what the attentions do, by names such as "encoder.0.self", until the block ends."""
+    found: dict[str, Attended] = {}
+
+    def record(name: str) -> Any:
+        def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
+            q, k, v, *_ = inputs
+            found[name] = Attended(q, k, v, weights_of(kernel, *inputs))
+
+        return hook
+
+    handles = [kernel.register_forward_hook(record(name)) for name, kernel in model.attentions()]
+    try:
+        with torch.no_grad():
+            yield found
+    finally:
+        for handle in handles:
+            handle.remove()

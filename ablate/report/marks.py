@@ -1,0 +1,39 @@
+"""One colour and one mark for every state of a claim: in figures, reports, the site, a terminal.
+
+The colours are of Okabe and Ito (2008), told apart with every kind of colour vision; marks differ
+in shape as well. Words need more contrast than marks do: theirs are of the same hue, at least
+4.5 to 1 on white and on black.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a state looks."""
+
+    colour: str  # of a mark, on white or black
+    on_white: str  # of words
+    on_black: str
+    letter: str  # of the same shape, for a terminal
+    marker: str = ""  # matplotlib's, of what a figure shows
+
+
+MARKS = {
+    "supported": Mark("#009e73", "#00775a", "#2fc39b", "●", "o"),
+    "refuted": Mark("#d55e00", "#b04500", "#f39257", "■", "s"),
+    "inconclusive": Mark("#777777", "#5a6167", "#a9b1b8", "◆", "D"),
+    "depends": Mark("#cc79a7", "#96396f", "#e6a5ca", "◐"),
+    "no run decides": Mark("#777777", "#5a6167", "#a9b1b8", "–"),
+    "not tested": Mark("#777777", "#5a6167", "#a9b1b8", "○"),
+}
+
+
+def style_names(dark: bool) -> str:
+    """The colours as CSS declarations: `--supported` of words, `--supported-mark` of marks."""
+    said = []
+    for state, mark in MARKS.items():
+        name = state.replace(" ", "-")
+        said.append(f"--{name}: {mark.on_black if dark else mark.on_white};")
+        said.append(f"--{name}-mark: {mark.on_black if dark else mark.colour};")
+    return " ".join(said)

@@ -1,0 +1,68 @@
+"""Links and alignments of gold sentences are those of their trees."""
+
+from random import Random
+from zlib import crc32
+
+import pytest
+
+from ablate.data.toy import mirel, sodak
+from ablate.data.toy.constructions import CONSTRUCTIONS
+from ablate.data.toy.corpus import USUAL
+from ablate.data.toy.speaker import Speaker
+from ablate.measure.gold import gold, sentences
+
+
+def test_aligned_words_have_one_gloss():
+    speaker = Speaker(USUAL, Random(3))
+    for _ in range(40):
+        meaning = speaker.sentence()
+        one = gold(meaning)
+        src = [token.gloss.partition("-")[0] for token in mirel.sentence(meaning)]
+        glosses = [token.gloss.partition(".")[0] for token in sodak.sentence(meaning)]
+        tgt = [gloss.removesuffix("-PL") for gloss in glosses]
+        function = {"the", "a", "it", "and", "that", "which", "to"}
+        assert all(src[j] in tgt[i].split("+") for i, j in one.aligned)
+        assert {j for _, j in one.aligned} == {j for j, x in enumerate(src) if x not in function}
+
+
+def linked(kind, construction, number):
+    """Pairs of glosses that an example of a construction links."""
+    found = next(c for c in CONSTRUCTIONS if c.name.startswith(construction))
+    meaning = found.examples[number]
+    glosses = [token.gloss for token in mirel.sentence(meaning)]
+    return [(glosses[i], glosses[j]) for i, j in gold(meaning).links[kind]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "construction", "number", "pairs"),
+    [
+        ("verb_subject", "Place", 0, [("sleep", "woman-PL")]),
+        (
+            "verb_subject",
+            "Relative clause with the subject",
+            0,
+            [("fall", "horse"), ("fear", "horse")],
+        ),
+        (
+            "verb_subject",
+            "Relative clause with the object",
+            0,
+            [("fall", "horse"), ("fear", "wolf")],
+        ),
+        ("verb_subject", "Pronoun", 0, [("see", "dog"), ("sleep", "it")]),
+        ("pronoun", "Pronoun", 1, [("it", "horse")]),
+        ("ambiguous_noun", "Ambiguous noun", 1, [("answer", "forget")]),
+        ("ambiguous_noun", "Verb in the middle", 0, []),
+    ],
+)
+def test_links_follow_the_tree(kind, construction, number, pairs):
+    assert linked(kind, construction, number) == pairs
+
+
+def test_sentences_belong_to_their_split_and_are_the_same_every_time():
+    test, validation = (sentences(split, 30) for split in ("test", "validation"))
+    assert all(crc32(" ".join(one.src).encode()) % 5 == 1 for one in test)  # the corpus's own rule
+    assert all(crc32(" ".join(one.src).encode()) % 5 == 0 for one in validation)
+    assert len({tuple(one.src) for one in test}) == 30
+    sentences.cache_clear()
+    assert sentences("test", 30) == test

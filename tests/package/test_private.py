@@ -1,0 +1,71 @@
+"""What the package uses of other libraries that they do not promise to keep."""
+
+import ast
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [path for folder in ("ablate", "hydra_plugins") for path in (ROOT / folder).rglob("*.py")]
+# who needs it, and for what
+PRIVATE = {
+    "hydra._internal.config_loader_impl:ConfigLoaderImpl": "config.explain: is it Hydra's own?",
+    "hydra._internal.callbacks:Callbacks": "plan.plan: the context of a sweep that is only planned",
+    "hydra._internal.hydra:Hydra.compose_config": "plan.plan: the config of such a sweep",
+    "hydra._internal.core_plugins.basic_sweeper:BasicSweeper._parse_config": "ablate_launcher",
+    "hydra._internal.core_plugins.basic_sweeper:BasicSweeper.split_arguments": "ablate_launcher",
+    "hydra._internal.core_plugins.basic_sweeper:BasicSweeper.validate_batch_is_legal": (
+        "ablate_launcher: every combination of the swept values, composed by us"
+    ),
+    "hydra.core.utils:JobReturn._return_value": "sweep.hooks: the public one prints a line",
+    "omegaconf.base:Node._get_root": "config.construct: the node that an error names",
+    "sacrebleu.metrics.chrf:CHRF._extract_corpus_statistics": "metric.chrf: counts per sentence",
+    "torch._subclasses.fake_tensor:FakeTensorMode": "probe.counting: tensors of shapes alone",
+    "torch.utils._python_dispatch:TorchDispatchMode": "probe.counting: sees every operation",
+    "torch.utils._pytree:tree_leaves": "probe.counting: the tensors of an operation",
+    "torch._C:_get_mkldnn_enabled": "probe.counting: oneDNN takes no tensors of shapes alone",
+    "torch._C:_set_mkldnn_enabled": "probe.counting: the same",
+    "torch:ops.aten.add_.Tensor._schema": "probe.counting: whether an operation writes in place",
+    "torch:ops.aten._scaled_dot_product_flash_attention_for_cpu": "probe.counting: its products",
+    "sacrebleu.metrics.chrf:CHRF._compute_score_from_stats": "metric.chrf: their score",
+}
+NAMEDTUPLES = {"_asdict", "_replace", "_fields"}  # public, whatever they look like
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_it_is_still_there(name):
+    resolve_name(name)
+
+
+def hidden(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def own_names(tree):
+    """Names that a module or its classes define or assign."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def used(tree):
+    """Private attributes that a module reads, and private modules that it imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and hidden(node.attr):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom) and any(map(hidden, (node.module or "").split("."))):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_nothing_else_is_used():
+    trees = [ast.parse(path.read_text()) for path in FILES]
+    own = NAMEDTUPLES.union(*map(own_names, trees))
+    known = " ".join(PRIVATE).replace(":", ".")
+    found = {name for tree in trees for name in used(tree)} - own
+    assert len(found) > 5
+    assert not [name for name in found if name not in known]

@@ -1,0 +1,44 @@
+"""The probe of losses by their gradients, and of probabilities that are zero."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from ablate.errors import UserError
+
+
+@pytest.fixture
+def probed(measure):
+    return lambda **keys: measure("loss_gradients", draws=2, length=3, **keys)
+
+
+@pytest.mark.parametrize("words", [5, 300])
+def test_gradients_are_what_the_formula_says(probed, words):
+    found = probed(words=words)
+    assert max(found["subtraction"], found["divergence"]) < 1e-12
+    assert min(found["subtraction_control"], found["divergence_control"]) > 1e-3
+
+
+def test_a_softmax_is_zero_only_where_numbers_end(probed):
+    found = probed(words=300)
+    assert found["zeros"] == 0
+    assert 0.3 < found["zeros_float32"] < 0.7  # below the largest logit by more than 103 of 200
+    assert found["zeros_sparsemax"] > 0.9
+
+
+def test_another_gradient_is_seen(probed, monkeypatch):
+    monkeypatch.setattr(F, "cross_entropy", lambda x, y: F.nll_loss(x.sigmoid().log(), y))
+    monkeypatch.setattr(F, "kl_div", lambda x, y, reduction: (x.exp() - y).square().sum())
+    found = probed(words=20)
+    assert min(found["subtraction"], found["divergence"]) > 0.01
+
+
+def test_zeros_are_seen(probed, monkeypatch):
+    plain = torch.softmax
+    monkeypatch.setattr(torch.Tensor, "softmax", lambda x, d: plain(x, d).relu() * (x > x.mean()))
+    assert probed(words=20)["zeros"] > 0.1
+
+
+def test_too_few_words(probed):
+    with pytest.raises(UserError, match=r"probe\.words is 4: it must be at least 5"):
+        probed(words=4)

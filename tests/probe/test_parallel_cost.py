@@ -1,0 +1,85 @@
+"""Operations that wait for each other, and sentences in company."""
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.model.transformer import Transformer
+from ablate.probe.decoding_passes import DecodingPasses
+from ablate.probe.dependent_steps import DependentSteps
+
+DATA = ("data.n_train=40", "data.n_validation=4", "data.n_test=4", "data.n_test_long=4")
+BRIEF = dict(lines=12, tokens=60, repeats=1, draws=2)
+
+
+def test_a_transformer_has_as_many_steps_at_any_length(measure):
+    short, long = (measure("dependent_steps", "model.n_layers=1", length=n) for n in (17, 20))
+    same = ("encoding", "encoding_in_training", "training", "whole_target")
+    assert {name: short[name] for name in same} == {name: long[name] for name in same}
+    assert long["decoding"] - short["decoding"] >= 5 * 3
+    assert short["training"] > short["whole_target"] > short["encoding"] > 1
+
+
+def test_a_step_that_waits_for_the_word_before_is_seen(measure, monkeypatch):
+    plain = Transformer.encode
+
+    def one_after_the_other(model, src):
+        memory = plain(model, src)
+        states = memory.states[:, 0]
+        for word in memory.states.unbind(1):
+            states = states + word
+        return memory._replace(states=memory.states + states[:, None])
+
+    monkeypatch.setattr(Transformer, "encode", one_after_the_other)
+    short, long = (measure("dependent_steps", "model.n_layers=1", length=n) for n in (17, 20))
+    assert long["encoding"] - short["encoding"] == 3
+
+
+def test_batches_give_the_states_of_sentences_alone(measure):
+    found = {
+        b: measure("batch_cost", *DATA, batching=b, **BRIEF) for b in ("one_by_one", "to_longest")
+    }
+    alone, batched = found["one_by_one"], found["to_longest"]
+    assert (alone["batches"], alone["padding"], alone["difference"]) == (12, 0, 0)
+    assert batched["batches"] < 12
+    assert batched["padding"] > 0
+    assert batched["products_each"] > alone["products_each"]
+    assert batched["difference"] < 1e-9
+    assert batched["control"] > 1e-3
+
+
+def test_a_missing_mask_is_noticed(measure):
+    found = measure("batch_cost", *DATA, "model/padding=none", batching="to_longest", **BRIEF)
+    assert found["difference"] > 1e-3
+
+
+def test_jacobi_takes_no_more_passes_than_greedy(measure):
+    found = measure("decoding_passes", draws=3, length=6, sentences=4)
+    assert found["different"] == 0
+    assert 1 <= found["jacobi"] <= found["greedy"]
+    assert found["saved"] == found["greedy"] - found["jacobi"]
+
+
+def test_another_translation_is_noticed(measure, monkeypatch):
+    monkeypatch.setattr("ablate.search.jacobi.settled", lambda guess, *_: guess[:, 0] > 0)
+    assert measure("decoding_passes", draws=3, length=6, sentences=4)["different"] > 0
+
+
+def test_bad_arguments():
+    for make, message in (
+        (lambda: DependentSteps(length=0, seed=0), r"probe\.length is 0: it must be at least 1"),
+        (lambda: DecodingPasses(draws=1, length=2, sentences=0, seed=0), r"probe\.sentences is 0"),
+    ):
+        with pytest.raises(UserError, match=message):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (dict(batching="odd"), r"probe\.batching is odd: allowed is one_by_one"),
+        (dict(lines=0), r"probe\.lines is 0: it must be at least 1"),
+    ],
+)
+def test_bad_batches(measure, bad, message):
+    with pytest.raises(UserError, match=message):
+        measure("batch_cost", *DATA, **bad)

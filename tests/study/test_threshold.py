@@ -1,0 +1,38 @@
+"""Updates to a validation nll as a metric of a run."""
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.metric.table import metric_of
+from ablate.study.outcome import value
+from ablate.sweep.metrics import check_metric
+
+RUN = {"status": "finished", "metrics": {}, "curve": {"step": [100, 200], "val/nll": [3.0, 1.0]}}
+
+
+def test_between_two_validations():
+    assert value(RUN, "steps_to/nll_1.5") == 175
+
+
+def test_a_run_that_never_gets_there_takes_all_its_updates():
+    assert value(RUN, "steps_to/nll_0.5") == value(
+        RUN | {"status": "collapsed"}, "steps_to/nll_0.5"
+    )
+    assert value(RUN, "steps_to/nll_0.5") == 200
+
+
+def test_of_a_run_that_diverged_nobody_knows():
+    assert value(RUN | {"status": "diverged"}, "steps_to/nll_2") == 150
+    with pytest.raises(KeyError):
+        value(RUN | {"status": "diverged"}, "steps_to/nll_0.5")
+
+
+def test_a_claim_may_name_it_where_there_is_a_validation():
+    assert check_metric("metric", "steps_to/nll_1.0", {"val/nll"}) is None
+    for wrong, known in (("steps_to/nll_x", {"val/nll"}), ("steps_to/nll_1", {"test/bleu"})):
+        with pytest.raises(UserError, match="is measured in no run"):
+            check_metric("metric", wrong, known)
+
+
+def test_in_words():
+    assert metric_of("steps_to/nll_1.0").axis == "updates to a validation nll of 1.0 (updates)"
