@@ -56,7 +56,9 @@ def _tick(level: str) -> str:
 
 
 def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
-    """Draw all lines and return where each ends."""
+    """Draw all lines and return where each ends; one alone over names is no line, but means."""
+    names = len(points) == 1 and all(isinstance(level, str) for level in places)
+    alone = {"marker": "_", "markersize": 24, "markeredgewidth": 1.6}
     ends = {}
     for number, (name, look) in enumerate(looks(list(points)).items()):
         aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
@@ -64,7 +66,8 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
         for x, values in line.items():
             axes.plot([x] * len(values), values, look.marker, color=look.colour, alpha=0.45, ms=4)
         means = [fmean(values) for values in line.values()]
-        axes.plot([*line], means, color=look.colour, linestyle=look.line, label=name)
+        how = {**alone, "linestyle": ""} if names else {"linestyle": look.line}
+        axes.plot([*line], means, color=look.colour, label=name, **how)
         ends[name] = means[-1]
     return ends
 
