@@ -9,18 +9,11 @@ MULTI30K ?= null
 # of a finished run of model=tiny on Multi30k, for make bench; without it a short one is trained
 RUN ?= null
 
-# what make experiments runs, in an order in which each reuses the runs of those before
-EXPERIMENTS ?= heads_param_count position_formula padding_outputs word_order token_influence \
-  teacher_forcing attention_weights dataflow blocks_against_torch masks_2 torch_library normalisation dot_products preln_vs_postln \
-  sinusoidal_vs_learned head_count label_smoothing padding_mask batch_mates aa_null precision \
-  preln_vs_postln_depth head_cost relu_vs_linear feed_forward_width attention_scale \
-  beam_size attention_algebra dot_product_powers fast_weights \
-  position_formula_2 search_reference who_sees_whom embedding_algebra decoding_ends \
-  length_cost length_seconds length_memory flash_attention cost_of_parts score_seconds head_seconds \
-  norm_seconds parallel_cost decoding_passes batch_cost train_seconds parallel_decoding \
-  padded_length linformer_quality
+# what make experiments runs: what has committed evidence, and needs no corpus of its own
+EXPERIMENTS ?= $(filter-out %_multi30k, $(notdir $(patsubst %/, %, $(wildcard experiments/*/))))
+ALL = $(filter-out %_multi30k, $(notdir $(basename $(wildcard conf/experiment/*.yaml))))
 
-.PHONY: help docs setup ablate multi30k experiments ledger site calibrate test test-slow \
+.PHONY: help docs setup ablate multi30k experiments ledger ledger-all site calibrate test test-slow \
   test-cluster lint type format bench bench-peers bench-growth clean
 
 help: ## show the targets
@@ -37,13 +30,17 @@ $(READY): pyproject.toml constraints.txt
 ablate: $(READY) ## the main experiment with few seeds and one peak rate, to a verdict (minutes)
 	$(BIN)/python -m ablate +experiment=preln_vs_postln budget.seeds=3 study.tune=null -m
 
-experiments: $(READY) ## every committed experiment, to its verdict and report (an hour and more)
+# a sweep that was interrupted goes on, and one that has ended is only judged again
+experiments: $(READY) ## every committed experiment, to its verdict and report (hours)
 	for name in $(EXPERIMENTS); do \
-	  $(BIN)/python -m ablate +experiment=$$name -m || exit 1; \
+	  $(BIN)/python -m ablate +experiment=$$name -m && \
 	  $(BIN)/python -m ablate judge \
 	    "$$(ls -d results/sweeps/$$name/* | tail -1)" to=experiments/$$name || exit 1; \
 	done
 	$(BIN)/python -m ablate index experiments
+
+ledger-all: $(READY) ## every experiment of the ledger, those without evidence too (days)
+	$(MAKE) experiments EXPERIMENTS="$(ALL)"
 
 ledger: $(READY) ## every claim with its latest verdict, as a table
 	$(BIN)/python -m ablate ledger
