@@ -4,7 +4,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.sweep.cell import Cell
+from ablate.record.links import read_links
+from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.matching import matched_jobs, solve
 from ablate.train.run import build_model, parameters, prepare_data
 
@@ -68,3 +69,14 @@ def test_what_is_matched_to_must_run(cells):
     (alone,) = cells(["model/position"], ("model/position=sinusoidal",))
     with pytest.raises(UserError, match=r"study\.match\.to: no cell has model/position=learned"):
         matched_jobs([alone], BY_SIZE)
+
+
+def test_a_cell_that_was_matched_keeps_what_became_of_it(cells, tmp_path):
+    (cell,) = cells(["model/position"], ("model/position=sinusoidal", "seed=1"))
+    config = cell.arm
+    OmegaConf.set_struct(config, False)
+    config.merge_with({"study": {"match": BY_SIZE}, "hydra": {"job": {"num": cell.number}}})
+    write_link(tmp_path, config, {"status": "finished", "metrics": {"val/nll": 2.0}})
+    (found,) = read_links(tmp_path)
+    assert (found["status"], found["metrics"]) == ("finished", {"val/nll": 2.0})
+    assert found["matched"] == {"model.d_ff": config.model.d_ff}
