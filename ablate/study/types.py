@@ -6,7 +6,10 @@ checked against the same declarations (ablate.study.form).
 
 from typing import Any, NotRequired, TypedDict
 
-Levels = dict[str, Any]  # of factors, by config key
+from ablate.record.types import Levels as Levels
+from ablate.record.types import Metrics
+from ablate.record.types import Tuned as Tuned
+
 Curve = dict[str, list[int | float | None]]  # by metric; updates below `step`; null: not finite
 
 
@@ -128,18 +131,11 @@ class End(TypedDict):
 
     identity: str
     status: str
-    metrics: dict[str, float | None]
+    metrics: Metrics
     curve: Curve
     reused: bool
     ended: float
     seconds: float
-
-
-class Tuned(TypedDict):
-    """What a run chose of a nuisance."""
-
-    key: str
-    value: Any
 
 
 class Run(End):

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Any
 
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
@@ -10,6 +9,7 @@ from pytorch_lightning.loggers.logger import Logger
 
 from ablate.config.construct import construct
 from ablate.record.training import Record
+from ablate.record.types import Failure, Whole
 from ablate.train.module import Training
 from ablate.train.record_logger import RecordLogger
 
@@ -30,7 +30,7 @@ class RunLogger(ABC):
         """Called with the weights that have been tested."""
 
     @abstractmethod
-    def end(self, found: dict[str, Any]) -> None:
+    def end(self, found: Whole | Failure) -> None:
         """Called with what result.json says, also when the run failed."""
 
 
@@ -73,7 +73,7 @@ class Tracking:
             follower.end(found or failure(error, self.record))
 
 
-def failure(error: BaseException | None, record: Record) -> dict[str, Any]:
+def failure(error: BaseException | None, record: Record) -> Failure:
     """What result.json will say of a run that an error ended."""
     text = f"{type(error).__name__}: {error}" if error else "no result was written"
     return {"status": "failed", "error": text, "metrics": {}, "seconds": record.seconds}
