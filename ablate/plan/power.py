@@ -61,7 +61,7 @@ def sights(
 
 def _planned(study: Mapping[str, Any], arms: Sequence[Levels], seeds: int) -> Evidence:
     """Evidence of which nothing is known but its arms and seeds."""
-    empty: dict[str, Any] = {"status": "finished", "metrics": {}, "identity": ""}
+    empty = {"status": "finished", "metrics": {}, "identity": ""}
     runs = [{**empty, "levels": levels, "seed": seed} for levels in arms for seed in range(seeds)]
     return Evidence.made_up(study, runs)
 

@@ -78,7 +78,7 @@ class Part:
         """Seconds since this part has begun, those before an interruption counted."""
         return time.time() - self._started
 
-    def finish(self, status: str, metrics: Mapping[str, float | None], **more: Any) -> Result:
+    def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json, the last thing that this part does, and return what it says.
 
         A failure has no files: they change when it is gone on with.

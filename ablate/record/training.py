@@ -181,7 +181,7 @@ class Record(Part):
                 folder.mkdir(exist_ok=True)
                 save(folder)
 
-    def finish(self, status: str, metrics: Mapping[str, float | None], **more: Any) -> Result:
+    def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json of training; checkpoints are of no use any more."""
         more = {"seed": self.config.seed, "weights": self.weights_digest, **more}
         found = super().finish(status, metrics, **more)

@@ -6,7 +6,7 @@ They are plain dictionaries with a declared form, as they lie in files.
 from typing import Any, NotRequired, TypedDict
 
 Levels = dict[str, Any]  # of factors, by config key
-Metrics = dict[str, float | None]  # by name; null: not finite
+Metrics = dict[str, int | float | None]  # by name; null: not finite
 
 
 class Environment(TypedDict):

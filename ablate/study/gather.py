@@ -121,7 +121,7 @@ def _cost(folder: Path) -> dict[str, float]:
 
 def _curve(folder: Path) -> Curve:
     """Values of every validation by its optimiser step, of those metrics that all of them have."""
-    by_step: dict[int, dict[str, Any]] = {}
+    by_step: dict[int, dict[str, float]] = {}
     path = folder / "metrics.jsonl"
     for text in path.read_text().splitlines() if path.exists() else []:
         line = json.loads(text)

@@ -4,6 +4,7 @@ They are plain dictionaries with a declared form, as they lie in files. What is 
 checked against the same declarations (ablate.study.form).
 """
 
+from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 from ablate.record.types import Levels as Levels
@@ -126,6 +127,20 @@ class Registration(TypedDict):
     command: NotRequired[str]
 
 
+Seal = dict[str, str | dict[str, str]]  # digests by file; of runs, by cell
+
+
+class About(TypedDict):
+    """What study.json says; `registered` is read from beside it, empty where it is not kept."""
+
+    name: str
+    study: Study
+    regime: Regime
+    registration: Registration
+    seal: NotRequired[Seal]
+    registered: NotRequired[Mapping[str, Any]]
+
+
 class End(TypedDict):
     """What became of a run at one of its budgets."""
 
@@ -208,8 +223,8 @@ class Target(TypedDict):
     of_seeds: list[float | None]
 
 
-class Answer(TypedDict):
-    """What the runs say of a question at one budget."""
+class Found(TypedDict):
+    """What the runs that count say of a question."""
 
     verdict: str
     grade: str
@@ -220,7 +235,7 @@ class Answer(TypedDict):
     p_look: dict[str, float]
     seeds: list[int]
     pairs: int
-    differences: list[float]
+    differences: list[float | None]  # null: not finite
     among_converged_pairs: Among | None
     method: str
     levels_of_noise: str
@@ -229,13 +244,18 @@ class Answer(TypedDict):
     seeds_needed: dict[str, Planned] | None
     sensitivity: list[Band]
     sentence: str
-    failed_runs: int
-    exploratory: bool
-    older_cells: int
     information: NotRequired[list[float]]  # of several looks: the share of the seeds at each
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[Held | None]
     ladder: NotRequired[dict[str, Rung]]
+
+
+class Answer(Found):
+    """What the runs say of a question at one budget."""
+
+    failed_runs: int
+    exploratory: bool
+    older_cells: int
     steps: NotRequired[int]
 
 

@@ -178,8 +178,8 @@ class Worker:
 
 def _check_end(config: DictConfig) -> None:
     """Raise UserError where workers that ran elsewhere have left cells."""
-    state = state_of(Path(config.hydra.sweep.dir)) or {}
-    if state.get("cells") is None:
+    state = state_of(Path(config.hydra.sweep.dir))
+    if state is None or state["cells"] is None:
         raise UserError(
             "the workers are gone, and cells are left: the same command goes on with them"
         )
