@@ -1,4 +1,4 @@
-"""What the claims of a study could see with a number of seeds, before any of them has run.
+"""The power of a study's claims with a number of seeds, before any of them has run.
 
 The noise is that of earlier pairs of the same arms where there are some, else that of the regime.
 With several claims each is planned at its share of alpha by the first step of Holm's correction,

@@ -1,4 +1,4 @@
-"""The same command, started several times on one results folder, is several workers of one sweep.
+"""Several workers of one sweep: the same command, started several times on one results folder.
 
 results/sweeps/<name>/<time>/sweep.json says which command began the sweep (`key`), how many cells
 that makes, and, once it has ended, how many of them failed. As long as it is open, the same command

@@ -50,16 +50,16 @@ class Tracking:
 
     def callbacks(self) -> list[Callback]:
         """What the trainer needs for the loggers."""
-        return [callback for follower in self._run_loggers for callback in follower.callbacks()]
+        return [callback for logger in self._run_loggers for callback in logger.callbacks()]
 
     def show(self, task: Training) -> None:
         """Show what is inside the tested model."""
-        for follower in self._run_loggers:
-            follower.show(task)
+        for logger in self._run_loggers:
+            logger.show(task)
 
     def __enter__(self) -> "Tracking":
-        for follower in self._run_loggers:
-            follower.begin(self.record)
+        for logger in self._run_loggers:
+            logger.begin(self.record)
         return self
 
     def __exit__(
@@ -69,8 +69,8 @@ class Tracking:
         trace: TracebackType | None,
     ) -> None:
         found = None if error else self.record.found()
-        for follower in self._run_loggers:
-            follower.end(found or failure(error, self.record))
+        for logger in self._run_loggers:
+            logger.end(found or failure(error, self.record))
 
 
 def failure(error: BaseException | None, record: Record) -> Failure:
