@@ -7,7 +7,6 @@ alpha than that of 126 independent sweeps.
 
 import itertools
 import json
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -26,7 +25,7 @@ REPLICATE = "replicate"  # another set of seeds of the same arm
 Parts = Float[np.ndarray, "runs sentences"]
 
 
-def judge_splits(parts: Parts, margin: float) -> dict[str, Any]:
+def judge_splits(parts: Parts, margin: float) -> dict[str, int | float | dict[str, float]]:
     """Share of each verdict over all splits of the runs into halves, paired in their order."""
     halves = [
         ([0, *chosen], [run for run in range(1, len(parts)) if run not in chosen])

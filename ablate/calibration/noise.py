@@ -27,7 +27,7 @@ from ablate.study.types import Run
 Parts = Float[np.ndarray, "seeds sentences"]
 
 
-def noise(evidence: Evidence, split: str = "test") -> dict[str, dict[str, Any]]:
+def noise(evidence: Evidence, split: str = "test") -> dict[str, dict[str, int | float]]:
     """Noise of every arm, and of the difference of every two arms, from their finished runs.
 
     Raises:
@@ -56,7 +56,7 @@ def _parts(runs: list[Run], evidence: Evidence, split: str) -> dict[int, Any]:
     }
 
 
-def _spread(parts: Parts) -> dict[str, Any]:
+def _spread(parts: Parts) -> dict[str, int | float]:
     names = ("seed", "sentence", "rest")
     sizes = (round(max(0.0, found) ** 0.5, 3) for found in components(parts))
     return {

@@ -1,4 +1,4 @@
-"""The walk over a composed config that closes the holes of Hydra's schema.
+"""Checks of a composed config that Hydra's schema does not make.
 
 Hydra's schema catches unknown keys of the typed part. It lets pass: keys added with `+`, misspelt
 groups added with `+`, removed groups (`~data`), and wrong arguments of a component, which would

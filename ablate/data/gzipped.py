@@ -1,4 +1,4 @@
-"""Gzip files, piece by piece, and no more of them than text can be."""
+"""Reads gzip files in chunks, up to a limit on the unpacked size."""
 
 import gzip
 from collections.abc import Iterator

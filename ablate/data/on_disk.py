@@ -1,4 +1,4 @@
-"""Numbers in a file, of which a few stretches are wanted at a time.
+"""Arrays in files, read a slice at a time.
 
 A small file is read once. Of a large one only what is wanted is read, each time: the pages of a
 file that is mapped count as memory of the process, and in random order they soon are all of it.

@@ -35,9 +35,10 @@ class Checkpoint(Initial):
             raise UserError(f"initial.folder={folder} is not a folder")
         check_links(self.folder, self.folder)
         record = read_result(self.folder)
-        if record is None or not record.get("weights"):
+        weights = record["weights"] if record else None
+        if weights is None:
             raise UserError(f"initial.folder={folder} holds no result.json of a run with weights")
-        self.digest: str = record["weights"]
+        self.digest = weights
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Fill every parameter in place."""

@@ -1,4 +1,4 @@
-"""What the verdicts are when all that the ledger shows are one family: its errors are bounded too.
+"""Corrects for multiple tests over the whole ledger: all verdicts that it shows are one family.
 
 A study corrects for its own claims; a hundred studies of nothing would still hold some verdicts.
 The family is every verdict that chance could make, over claims, readings, experiments and regimes:

@@ -1,4 +1,4 @@
-"""What all verdicts on a claim come to: the state of its entry, which no date decides.
+"""The state of a claim given all of its verdicts; their dates do not matter.
 
 Of one reading: supported or refuted where the regimes that are decisive agree; `depends` where they
 do not and the difference between two of them is shown, its interval excluding 0; else inconclusive.

@@ -3,10 +3,10 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ablate.errors import UserError
 from ablate.study.registration import departures
+from ablate.study.types import Entry, Verdict
 from ablate.study.verdict import at_each_budget
 
 VERDICTS = ("supported", "refuted", "inconclusive")
@@ -103,14 +103,14 @@ def _order(findings: list[Finding]) -> list[Finding]:
 
 
 def _read(path: Path) -> list[Finding]:
-    whole = json.loads(path.read_text(encoding="utf-8"))
+    whole: Verdict = json.loads(path.read_text(encoding="utf-8"))
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
     departed = _departed(path.parent, whole)
     claims = at_each_budget(whole["claims"])
     return [_finding(claim, whole, report, departed) for claim in claims]
 
 
-def _departed(folder: Path, verdict: dict[str, Any]) -> bool:
+def _departed(folder: Path, verdict: Verdict) -> bool:
     """Whether the study beside a verdict is not the one that was registered.
 
     Raises:
@@ -126,7 +126,7 @@ def _departed(folder: Path, verdict: dict[str, Any]) -> bool:
     return bool(departures(about["study"], about["registration"], about["registered"], []))
 
 
-def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path, departed: bool) -> Finding:
+def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Finding:
     if claim["verdict"] not in VERDICTS:
         raise ValueError(claim["verdict"])
     regime = whole["regime"]
@@ -157,7 +157,7 @@ def _finding(claim: dict[str, Any], whole: dict[str, Any], report: Path, departe
     )
 
 
-def _budget(claim: dict[str, Any]) -> str:
+def _budget(claim: Entry) -> str:
     """Which of two budgets a verdict is for."""
     if "steps" not in claim:
         return ""

@@ -1,4 +1,4 @@
-"""Which words a translation has right, and in which order: counted apart.
+"""Word choice and word order of translations, scored separately.
 
 Equation: F1 = 2 m / (h + r), m the words that hypothesis and reference share, each as often as in
     both, h and r their words; of stems the same, words without their last two letters.

@@ -1,4 +1,4 @@
-"""The encoder-decoder Transformer, one folder per factor.
+"""The models (Transformer, one-stack, recurrent), with a folder for each factor of a Transformer.
 
 Shapes in annotations: B batch, S source length, T target length, L either, Q/K query/key length,
 H heads, E head width, D d_model, F d_ff, V vocabulary, N rows of a flat list, R decoder rows

@@ -1,4 +1,4 @@
-"""The model's numbers, checked before anything is built."""
+"""Checks the sizes of a model before anything is built."""
 
 from ablate.errors import UserError
 

@@ -10,13 +10,14 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TypedDict, cast
 
 import numpy as np
 from jaxtyping import Float
 
-from ablate.plan.registry import Row
+from ablate.plan.registry import Parts, Row
 from ablate.study.estimate import sentence_variance
+from ablate.study.evidence import Rows
 from ablate.study.gather import STATISTICS, read_rows
 from ablate.study.outcome import value
 from ablate.study.sentences import BLEU, contributions
@@ -39,7 +40,7 @@ class Noise:
     sentences: int
     runs: int
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, int | float]:
         """As the registry has it."""
         return {
             "between_seeds": round(self.seed, 5),
@@ -48,6 +49,15 @@ class Noise:
             "sentences": self.sentences,
             "runs": self.runs,
         }
+
+
+class Known(TypedDict):
+    """What the registry says of a regime."""
+
+    about: Parts
+    runs: int
+    seconds_per_update: float
+    noise: dict[str, dict[str, int | float]]  # by metric
 
 
 def noise(known: Sequence[Row], metric: str) -> Noise | None:
@@ -78,7 +88,7 @@ def noise(known: Sequence[Row], metric: str) -> Noise | None:
     )
 
 
-def regimes(known: Iterable[Row]) -> dict[str, Any]:
+def regimes(known: Iterable[Row]) -> dict[str, Known]:
     """The registry as plain data, by regime: its runs, seconds per update, and noise."""
     by_regime: dict[str, list[Row]] = {}
     for row in known:
@@ -145,7 +155,7 @@ def as_run(row: Row, asked: str = "") -> Run:
     return cast(Run, found)
 
 
-def statistics_of(folder: Path) -> dict[str, Any]:
+def statistics_of(folder: Path) -> dict[str, Rows]:
     """Sufficient statistics per sentence of an evaluation, by split."""
     found = {p.name.removesuffix(STATISTICS): read_rows(p) for p in folder.glob(f"*{STATISTICS}")}
     return {split: rows for split, rows in found.items() if rows is not None}

@@ -1,4 +1,4 @@
-"""What the claims of a study could see with a number of seeds, before any of them has run.
+"""The power of a study's claims with a number of seeds, before any of them has run.
 
 The noise is that of earlier pairs of the same arms where there are some, else that of the regime.
 With several claims each is planned at its share of alpha by the first step of Holm's correction,
@@ -61,7 +61,7 @@ def sights(
 
 def _planned(study: Mapping[str, Any], arms: Sequence[Levels], seeds: int) -> Evidence:
     """Evidence of which nothing is known but its arms and seeds."""
-    empty: dict[str, Any] = {"status": "finished", "metrics": {}, "identity": ""}
+    empty = {"status": "finished", "metrics": {}, "identity": ""}
     runs = [{**empty, "levels": levels, "seed": seed} for levels in arms for seed in range(seeds)]
     return Evidence.made_up(study, runs)
 

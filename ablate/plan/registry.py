@@ -18,6 +18,7 @@ from ablate.errors import UserError
 from ablate.record.part import RESULTS
 from ablate.record.sealed import read_sealed
 from ablate.record.training import processor
+from ablate.record.types import Environment, Metrics, Result
 from ablate.study.registration import digest
 
 SEEDS = ("seed", "replicate")
@@ -72,7 +73,7 @@ class Evaluated:
     """An evaluation of a run: how long it took, what it found, and where."""
 
     seconds: float
-    metrics: dict[str, Any]
+    metrics: Metrics
     identity: str
     folder: Path
 
@@ -89,7 +90,7 @@ class Row:
     about: Parts  # what the regime is, for a person
     seed: int
     status: str
-    metrics: dict[str, Any]
+    metrics: Metrics
     steps: int
     per_update: float
     rest: float
@@ -113,9 +114,9 @@ def rows(results: Path, tuned: str = "") -> list[Row]:
 
 def _row(folder: Path, tuned: str, *, sample: bool) -> Row | None:
     try:
-        found = read_sealed(folder / "result.json")
+        found: Result = read_sealed(folder / "result.json")
         parts = json.loads((folder / "identity.json").read_text())
-        machine = json.loads((folder / "environment.json").read_text())
+        machine: Environment = json.loads((folder / "environment.json").read_text())
         kin, about = Kin.of(parts, tuned), _about(parts)
     except (OSError, ValueError, KeyError, UserError):  # damaged, or of another version
         return None
@@ -152,7 +153,7 @@ def _per_update(path: Path) -> float:
 def _tests(folder: Path) -> Iterator[tuple[str, Evaluated]]:
     for path in folder.glob("tests/*/result.json"):
         try:
-            found = read_sealed(path)
+            found: Result = read_sealed(path)
             asked = json.loads((path.parent / "identity.json").read_text())["config"]
         except (OSError, ValueError, UserError):
             continue

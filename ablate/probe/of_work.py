@@ -1,4 +1,4 @@
-"""What probes share that measure the cost of a work."""
+"""The base class of probes that measure the cost of a workload (`ablate.probe.works`)."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What else the machine does while something is timed."""
+"""How busy the machine is with other processes while a probe is timed."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""The edges of a Transformer: what runs along them is recorded, or held at other values."""
+"""The edges of a Transformer: records the activations on them, or replaces them (patching)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping

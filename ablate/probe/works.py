@@ -1,4 +1,4 @@
-"""Pieces of a Transformer, and what could stand in their place, as works whose cost is measured.
+"""Workloads whose cost is measured: parts of a Transformer and alternatives to them.
 
 Equation: a work is a function and what it is given, drawn at random; two works with the same inputs
     may be two ways to one result, which EQUAL says and a probe checks.

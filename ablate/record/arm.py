@@ -7,6 +7,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.record.types import Levels
+
 # Overrides that do not make another arm.
 NOT_A_LEVEL = (
     *(
@@ -26,7 +28,7 @@ NOT_A_LEVEL = (
 )
 
 
-def levels(config: DictConfig, node: Any = None) -> dict[str, Any]:
+def levels(config: DictConfig, node: Any = None) -> Levels:
     """Level of each factor of the study, or without one of each override of a sweep.
 
     A config group has the name of its choice; where Hydra did not compose the config, the name
@@ -50,7 +52,7 @@ def arm(config: DictConfig) -> str:
     return say(levels(config))
 
 
-def say(named: dict[str, Any]) -> str:
+def say(named: Levels) -> str:
     """Levels as a person says them: groups by their level alone, keys with their last name.
 
     A group that stands in several places has the place as well: "encoder.norm=batch_norm".

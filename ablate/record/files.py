@@ -16,7 +16,7 @@ import platform
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -182,7 +182,7 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def seal(record: dict[str, Any]) -> dict[str, Any]:
+def seal(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain data with a digest of what it says: that of the JSON that it becomes."""
     return {**record, SEAL: _digest(record)}
 
@@ -194,7 +194,7 @@ def check_seal(record: Any) -> bool:
     return bool(record[SEAL] == _digest({k: v for k, v in record.items() if k != SEAL}))
 
 
-def _digest(record: dict[str, Any]) -> str:
+def _digest(record: Mapping[str, Any]) -> str:
     text = json.dumps(finite(record), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

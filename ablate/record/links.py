@@ -2,9 +2,9 @@
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 from ablate.record.sealed import read_sealed
+from ablate.record.types import Link
 
 
 def link_path(sweep: Path, number: int) -> Path:
@@ -12,7 +12,7 @@ def link_path(sweep: Path, number: int) -> Path:
     return sweep / "cells" / f"{number:04d}.json"
 
 
-def read_links(sweep: Path) -> list[dict[str, Any]]:
+def read_links(sweep: Path) -> list[Link]:
     """All cells of a sweep, in order.
 
     Raises:
@@ -21,7 +21,7 @@ def read_links(sweep: Path) -> list[dict[str, Any]]:
     return [read_sealed(path) for path in sorted((sweep / "cells").glob("*.json"))]
 
 
-def swept(runs: list[dict[str, Any]]) -> list[str]:
+def swept(runs: list[Link]) -> list[str]:
     """Factors whose level differs between runs."""
     keys = dict.fromkeys(itertools.chain.from_iterable(run["levels"] for run in runs))
     return [k for k in keys if len({str(run["levels"].get(k)) for run in runs}) > 1]

@@ -2,10 +2,10 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from pytorch_lightning.utilities import rank_zero_only
@@ -14,6 +14,7 @@ from ablate.errors import UserError
 from ablate.record.files import clear_unfinished, seal, write_json, write_text, writing
 from ablate.record.identity import digest
 from ablate.record.sealed import RESULT, digests, read_result
+from ablate.record.types import Result
 
 RESULTS = ("finished", "diverged", "collapsed")  # failed is not a result: it is tried again
 
@@ -36,7 +37,7 @@ class Part:
         self._started = time.time()
         self._damage = ""
 
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> Result | None:
         """The result that lies there, or None; a damaged one is named, once."""
         try:
             found = read_result(self.folder, self.identity)
@@ -77,12 +78,12 @@ class Part:
         """Seconds since this part has begun, those before an interruption counted."""
         return time.time() - self._started
 
-    def finish(self, status: str, metrics: dict[str, Any], **more: Any) -> dict[str, Any]:
+    def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json, the last thing that this part does, and return what it says.
 
         A failure has no files: they change when it is gone on with.
         """
-        found: dict[str, Any] = {
+        found = {
             "status": status,
             "identity": self.identity,
             "metrics": metrics,
@@ -94,4 +95,4 @@ class Part:
         }
         if self.writes:
             write_json(self.folder / RESULT, seal(found))
-        return found
+        return cast(Result, found)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.record.files import SEAL, check_seal, digest_of
+from ablate.record.types import Result
 
 RESULT = "result.json"
 
@@ -17,8 +18,8 @@ def digests(folder: Path, patterns: Iterable[str]) -> dict[str, str]:
     return {str(path.relative_to(folder)): digest_of(path) for path in paths}
 
 
-def read_sealed(path: Path) -> dict[str, Any]:
-    """Return what a sealed file says, without the seal.
+def read_sealed(path: Path) -> Any:
+    """Return the object of a sealed file, without the seal.
 
     Raises:
         FileNotFoundError: there is none.
@@ -35,7 +36,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key != SEAL}
 
 
-def read_result(folder: Path, identity: str | None = None) -> dict[str, Any] | None:
+def read_result(folder: Path, identity: str | None = None) -> Result | None:
     """Return the result in the folder of a training or an evaluation; None where there is none.
 
     Weights are checked when they are read. Every other file that the result names is checked here.
@@ -45,7 +46,7 @@ def read_result(folder: Path, identity: str | None = None) -> dict[str, Any] | N
             this `identity`.
     """
     try:
-        found = read_sealed(folder / RESULT)
+        found: Result = read_sealed(folder / RESULT)
     except FileNotFoundError:
         return None
     if identity is not None and found["identity"] != identity:

@@ -19,11 +19,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
@@ -34,6 +34,7 @@ from ablate.record.evaluation import EvaluationRecord
 from ablate.record.files import append_line, check_links, write_json, write_tensors, writing
 from ablate.record.lock import acquire
 from ablate.record.part import Part
+from ablate.record.types import Environment, Result, Whole
 
 
 class Record(Part):
@@ -80,7 +81,7 @@ class Record(Part):
                 self.tidy()
             yield
 
-    def found(self) -> dict[str, Any] | None:
+    def found(self) -> Whole | None:
         """What training and evaluation have left together; None while one of them is missing."""
         trained = self.result()
         if trained is None or not self.evaluates(trained):
@@ -90,17 +91,17 @@ class Record(Part):
             return None
         return self.whole(trained, tested)
 
-    def evaluates(self, trained: dict[str, Any]) -> bool:
+    def evaluates(self, trained: Result) -> bool:
         """Whether a training with this result has weights to be tested."""
         return self.config.probe is None and trained["status"] != "diverged"
 
-    def whole(self, trained: dict[str, Any], tested: dict[str, Any] | None) -> dict[str, Any]:
+    def whole(self, trained: Result, tested: Result | None) -> Whole:
         """The results of both parts as one; the identity is that of the last."""
         whole = {key: value for key, value in trained.items() if key != "files"}
         whole |= {"training": self.identity, "folder": str(self.folder)}
         if tested is None:
-            return {"signatures": {}, **whole}
-        return {
+            return cast(Whole, {"signatures": {}, **whole})
+        both = {
             **whole,
             "identity": self.evaluation.identity,
             "evaluation": str(self.evaluation.folder),
@@ -110,6 +111,7 @@ class Record(Part):
             "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
             "ended": max(trained["ended"], tested["ended"]),
         }
+        return cast(Whole, both)
 
     def begin(self) -> None:
         """Start training with an empty folder; evaluations of the same identity stay."""
@@ -179,7 +181,7 @@ class Record(Part):
                 folder.mkdir(exist_ok=True)
                 save(folder)
 
-    def finish(self, status: str, metrics: dict[str, Any], **more: Any) -> dict[str, Any]:
+    def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json of training; checkpoints are of no use any more."""
         more = {"seed": self.config.seed, "weights": self.weights_digest, **more}
         found = super().finish(status, metrics, **more)
@@ -193,7 +195,7 @@ class Record(Part):
             shutil.rmtree(self.checkpoints, ignore_errors=True)
 
 
-def environment() -> dict[str, Any]:
+def environment() -> Environment:
     """What the numbers were made with."""
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],

@@ -1,7 +1,7 @@
 """What the folder of an experiment holds, as far as the site can show it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from ablate.report.selection import claims
 from ablate.study.evidence import Evidence
 from ablate.study.form import check_about, check_form, read_runs
 from ablate.study.seal import ABOUT, RUNS, SCREENING, read_about, verify
-from ablate.study.types import Entry, Told, Verdict
+from ablate.study.types import Entry, Question, Told, Verdict
 from ablate.study.verdict import at_each_budget
 
 
@@ -107,9 +107,8 @@ def _evidence(folder: Path, verdict: Verdict) -> Evidence:
     factors, tuning = about["study"]["factors"], folder / SCREENING
     runs = read_runs(folder / RUNS, factors)
     verify(folder, about, runs, read_runs(tuning, factors) if tuning.exists() else [])
-    known = {part: about[part] for part in ("name", "regime", "registration")}
-    return Evidence.made_up(about["study"], runs, **known)
+    return Evidence(about["name"], about["study"], about["regime"], about["registration"], runs)
 
 
-def _keys(found: list[Entry]) -> Iterator[tuple[str, str]]:
+def _keys(found: Iterable[Question]) -> Iterator[tuple[str, str]]:
     return ((claim["id"], claim.get("reading", "")) for claim in found)

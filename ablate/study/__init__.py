@@ -1,1 +1,1 @@
-"""The engine alone: from evidence to estimate to verdict."""
+"""The statistics: from evidence to estimate to verdict."""

@@ -1,4 +1,4 @@
-"""The command lines that evidence tells others."""
+"""Command lines as evidence records them: without the paths of one machine."""
 
 import re
 import shlex

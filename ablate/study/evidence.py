@@ -57,7 +57,7 @@ class Evidence:
     runs: list[Run]
     screening: list[Run] = field(default_factory=list)
     statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
-    registered: dict[str, Any] = field(default_factory=dict)
+    registered: Mapping[str, Any] = field(default_factory=dict)
     groups: dict[str, Groups] = field(default_factory=dict)
 
     @property
@@ -90,7 +90,7 @@ class Evidence:
 
     def seal(self, folder: Path) -> None:
         """Write study.json with a seal of what lies beside it, and the registered study."""
-        about = {part: getattr(self, part) for part in PARTS}
+        about: Any = {part: getattr(self, part) for part in PARTS}
         write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))
 
     @classmethod
@@ -123,7 +123,11 @@ class Evidence:
             raise UserError(f"{folder / ABOUT}: {error}") from None
         screening, factors = folder / SCREENING, about["study"]["factors"]
         return cls(
-            **{part: about[part] for part in (*PARTS, "registered")},
+            name=about["name"],
+            study=about["study"],
+            regime=about["regime"],
+            registration=about["registration"],
+            registered=about["registered"],
             runs=read_runs(folder / RUNS, factors),
             screening=read_runs(screening, factors) if screening.exists() else [],
             statistics=(statistics := _read_statistics(folder / STATISTICS)),

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -36,7 +37,7 @@ WORDS = {
 }
 
 
-def check_about(path: Path, about: dict[str, Any]) -> None:
+def check_about(path: Path, about: Mapping[str, Any]) -> None:
     """Raise UserError unless study.json holds a study with its regime and registration."""
     study = about["study"]
     check_form(f"{path}: study", study, Study)

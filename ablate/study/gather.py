@@ -4,7 +4,7 @@ import json
 import statistics
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ablate.errors import UserError
 from ablate.record.arm import say
 from ablate.record.links import read_links, swept
 from ablate.record.sealed import read_result
+from ablate.record.types import Environment, Link, Outcome
 from ablate.study.command import command
 from ablate.study.evidence import Evidence, Groups, Rows
 from ablate.study.form import check_runs
@@ -36,7 +37,7 @@ def gather(sweep: Path) -> Evidence:
     if not links:
         raise UserError(f"{sweep} is not the folder of a sweep with runs")
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
-    ends = [end for link in links for end in (link, link.get("short", {}))]
+    ends = [end for link in links for end in _ends(link)]
     statistics = {end["identity"]: found for end in ends if (found := _statistics(end))}
     splits = {split for found in statistics.values() for split in found}
     sizes = {one: [len(x[one]) for x in statistics.values() if one in x] for one in splits}
@@ -59,7 +60,7 @@ def gather(sweep: Path) -> Evidence:
     )
 
 
-def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
+def _run(link: Link, factors: list[str], experiment: str) -> Run:
     levels = {factor: link["levels"].get(factor) for factor in factors}
     end = _end(link)
     run: Any = {
@@ -81,7 +82,12 @@ def _run(link: dict[str, Any], factors: list[str], experiment: str) -> Run:
     return found
 
 
-def _end(link: dict[str, Any]) -> End:
+def _ends(link: Link) -> list[Link | Outcome]:
+    """A run at its budget, and at the short one if it has one."""
+    return [link, link["short"]] if "short" in link else [link]
+
+
+def _end(link: Link | Outcome) -> End:
     """What became of a run, at one of its budgets."""
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
@@ -117,7 +123,7 @@ def _cost(folder: Path) -> dict[str, float]:
 
 def _curve(folder: Path) -> Curve:
     """Values of every validation by its optimiser step, of those metrics that all of them have."""
-    by_step: dict[int, dict[str, Any]] = {}
+    by_step: dict[int, dict[str, float]] = {}
     path = folder / "metrics.jsonl"
     for text in path.read_text().splitlines() if path.exists() else []:
         line = json.loads(text)
@@ -128,12 +134,12 @@ def _curve(folder: Path) -> Curve:
 
 
 def _versions(folder: Path) -> dict[str, str]:
-    environment = read_json(folder / "environment.json")
+    environment = cast(Environment, read_json(folder / "environment.json"))
     packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
     return {"python": environment["python"], **packages}
 
 
-def _statistics(link: dict[str, Any]) -> dict[str, Rows]:
+def _statistics(link: Link | Outcome) -> dict[str, Rows]:
     if "evaluation" not in link:
         return {}
     _check(Path(link["evaluation"]), link["identity"])
@@ -142,7 +148,7 @@ def _statistics(link: dict[str, Any]) -> dict[str, Rows]:
     return {split: rows for split, rows in found.items() if rows is not None}
 
 
-def _groups(link: dict[str, Any]) -> dict[str, Groups]:
+def _groups(link: Link) -> dict[str, Groups]:
     """Numbers of the groups of test sentences, by split, where a corpus names them."""
     found = {}
     for path in sorted(Path(link.get("evaluation", "")).glob(f"*{STATISTICS}")):

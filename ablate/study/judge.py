@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from ablate.study import wording
@@ -18,7 +17,7 @@ from ablate.study.outcome import UNSTABLE
 from ablate.study.sides import names
 from ablate.study.signs import sign_flip
 from ablate.study.spending import ONCE, nominal
-from ablate.study.types import Among, Band, Claim, Entry, Question, Registration, Run
+from ablate.study.types import Among, Band, Claim, Entry, Found, Question, Registration, Run
 from ablate.study.verdict import INCONCLUSIVE, SUPPORTED, THERE, Turn
 
 ASKED = tuple(Question.__annotations__)  # of a claim, in the order of verdict.json
@@ -68,7 +67,7 @@ def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
     return older, older > 0 and (older == len(ended) or bool(registration["earlier"]))
 
 
-def _exact(claim: Claim, found: Exact) -> dict[str, Any]:
+def _exact(claim: Claim, found: Exact) -> Found:
     return {
         "verdict": found.verdict,
         "grade": "",
@@ -90,9 +89,7 @@ def _exact(claim: Claim, found: Exact) -> dict[str, Any]:
     }
 
 
-def _effect(
-    finding: Finding, p_adjusted: Tests, undecided: int, held: Control | None
-) -> dict[str, Any]:
+def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control | None) -> Found:
     claim, found, paired = finding.claim, finding.found, finding.paired
     assert not isinstance(found, Exact)
     kind = kind_of(claim)
@@ -111,7 +108,7 @@ def _effect(
     if alone != decision:
         said += f" Uncorrected for the file's other claims it is {alone}."
     said += wording.sensitivity(claim, turns)
-    entry = {
+    entry: Found = {
         "verdict": decision.status,
         "grade": decision.grade,
         "effect": None if math.isnan(found.effect) else found.effect,
@@ -127,7 +124,7 @@ def _effect(
         "levels_of_noise": found.levels_of_noise,
         "sign_flip": sign_flip(paired.differences) if paired and len(paired.seeds) else None,
         "detectable": least,
-        "seeds_needed": {side: asdict(plan) for side, plan in plans.items()} or None,
+        "seeds_needed": {side: plan.entry() for side, plan in plans.items()} or None,
         "sensitivity": _bands(turns),
         "sentence": said if decidable else f"{finding.problem}: {decision}.",
     }

@@ -1,4 +1,4 @@
-"""Which looks were taken at the runs of a claim, as shares of the planned seeds."""
+"""The interim looks taken at the runs of a claim, as fractions of the planned seeds."""
 
 from collections.abc import Collection
 

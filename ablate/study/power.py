@@ -1,4 +1,4 @@
-"""The parts that every kind's power is made of.
+"""Power calculations that all kinds of claim share.
 
 For a normal mean with estimated spread the chance of a verdict is an integral over the chi-square
 of the spread (with one level of noise: the noncentral t), taken at 400 equally likely values of it.

@@ -35,7 +35,7 @@ def _asked(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def departures(
-    study: Study, registration: Registration, registered: dict[str, Any], runs: list[Any]
+    study: Study, registration: Registration, registered: Mapping[str, Any], runs: list[Any]
 ) -> list[str]:
     """Sentences on how a study is not the registered one; each makes its verdicts exploratory.
 

@@ -11,13 +11,14 @@ anew is found by running the study again: `python -m ablate +experiment=NAME -m`
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ablate.errors import UserError
 from ablate.record.files import finite, write_json, write_text
 from ablate.study.registration import decisive, digest, study_hash
-from ablate.study.types import Run
+from ablate.study.types import About, Run, Seal
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
 RUNS, SCREENING = "runs.jsonl", "screening.jsonl"
@@ -25,11 +26,10 @@ FILES = (ABOUT, REGISTERED, RUNS, SCREENING, STATISTICS)
 PARTS = ("name", "study", "regime", "registration")
 # a sweep without a study has none
 KINDS = {"name": str, "study": dict | None, "regime": dict, "registration": dict, "seal": dict}
-About = dict[str, Any]
 Runs = list[Run]
 
 
-def write_about(folder: Path, about: About, registered: About, seal: About) -> None:
+def write_about(folder: Path, about: About, registered: Mapping[str, Any], seal: Seal) -> None:
     """Write study.json with its seal, and the form of the study that was registered.
 
     `about` has the `PARTS`, `registered` is empty where no form is known, and `seal` holds the
@@ -74,7 +74,7 @@ def read_parts(folder: Path) -> About:
         if not isinstance(about.get(part, {}), kind):
             raise UserError(f"{folder / ABOUT}: {part} does not hold what it must")
     kept = folder / REGISTERED
-    return {**about, "registered": read_json(kept) if kept.exists() else {}}
+    return cast(About, {**about, "registered": read_json(kept) if kept.exists() else {}})
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def seal_of(folder: Path, runs: Runs, screening: Runs) -> About:
+def seal_of(folder: Path, runs: Runs, screening: Runs) -> Seal:
     """Digests of the runs, and of the statistics as they lie in the folder."""
     seal = {RUNS: _of_runs(runs), SCREENING: _of_runs(screening)}
     return {**seal, STATISTICS: _of_file(folder / STATISTICS)}
@@ -127,7 +127,8 @@ def _changed(what: str, about: About) -> UserError:
 
 
 def _of_about(about: About) -> str:
-    return digest(finite({part: about[part] for part in PARTS if part != "study"}))
+    said: Mapping[str, Any] = about
+    return digest(finite({part: said[part] for part in PARTS if part != "study"}))
 
 
 def _of_runs(runs: Runs) -> dict[str, str]:

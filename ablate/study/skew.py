@@ -1,4 +1,4 @@
-"""Seeds of one arm that vary more than those of the other, and lie skewed.
+"""Skewed differences of arms whose seeds have unequal variances: a correction of the t interval.
 
 Where an arm sometimes does much worse than it mostly does, the seeds that happen to miss that give
 a mean that is too high and a spread that is too small, and t calls the arm better too often. Alike

@@ -1,4 +1,4 @@
-"""Time to target: the updates that the baseline needs for what the treatment has after few.
+"""Time to target: the updates that the baseline needs to reach the treatment's short-budget nll.
 
 Per seed: the update at which the validation nll of the baseline's long run has fallen to that of
 the treatment at the short budget, interpolated between two validations. A run that never gets there

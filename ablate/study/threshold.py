@@ -1,4 +1,4 @@
-"""When a curve of validation first is at a value, between two validations by a straight line.
+"""When a validation curve first reaches a value, by linear interpolation.
 
 What differs: nothing; a run that never gets there takes its whole budget, so that a mean over runs
     is at most what it would be if they went on.

@@ -4,9 +4,13 @@ They are plain dictionaries with a declared form, as they lie in files. What is 
 checked against the same declarations (ablate.study.form).
 """
 
+from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
-Levels = dict[str, Any]  # of factors, by config key
+from ablate.record.types import Levels as Levels
+from ablate.record.types import Metrics
+from ablate.record.types import Tuned as Tuned
+
 Curve = dict[str, list[int | float | None]]  # by metric; updates below `step`; null: not finite
 
 
@@ -133,23 +137,30 @@ class Registration(TypedDict):
     command: NotRequired[str]
 
 
+Seal = dict[str, str | dict[str, str]]  # digests by file; of runs, by cell
+
+
+class About(TypedDict):
+    """What study.json says; `registered` is read from beside it, empty where it is not kept."""
+
+    name: str
+    study: Study
+    regime: Regime
+    registration: Registration
+    seal: NotRequired[Seal]
+    registered: NotRequired[Mapping[str, Any]]
+
+
 class End(TypedDict):
     """What became of a run at one of its budgets."""
 
     identity: str
     status: str
-    metrics: dict[str, float | None]
+    metrics: Metrics
     curve: Curve
     reused: bool
     ended: float
     seconds: float
-
-
-class Tuned(TypedDict):
-    """What a run chose of a nuisance."""
-
-    key: str
-    value: Any
 
 
 class Run(End):
@@ -222,8 +233,8 @@ class Target(TypedDict):
     of_seeds: list[float | None]
 
 
-class Answer(TypedDict):
-    """What the runs say of a question at one budget."""
+class Found(TypedDict):
+    """What the runs that count say of a question."""
 
     verdict: str
     grade: str
@@ -234,7 +245,7 @@ class Answer(TypedDict):
     p_look: dict[str, float]
     seeds: list[int]
     pairs: int
-    differences: list[float]
+    differences: list[float | None]  # null: not finite
     among_converged_pairs: Among | None
     method: str
     levels_of_noise: str
@@ -243,13 +254,18 @@ class Answer(TypedDict):
     seeds_needed: dict[str, Planned] | None
     sensitivity: list[Band]
     sentence: str
-    failed_runs: int
-    exploratory: bool
-    older_cells: int
     information: NotRequired[list[float]]  # of several looks: the share of the seeds at each
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[Held | None]
     ladder: NotRequired[dict[str, Rung]]
+
+
+class Answer(Found):
+    """What the runs say of a question at one budget."""
+
+    failed_runs: int
+    exploratory: bool
+    older_cells: int
     steps: NotRequired[int]
 
 

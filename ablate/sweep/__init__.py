@@ -1,1 +1,1 @@
-"""Cells of an experiment: planned, checked, dealt to processes, ended in a verdict."""
+"""Cells of an experiment: planned, checked, assigned to processes, ended in a verdict."""

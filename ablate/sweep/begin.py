@@ -1,6 +1,5 @@
 """The beginning of a sweep: its study is checked and written down before any run."""
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
@@ -60,11 +59,11 @@ def checked(config: DictConfig) -> Study | None:
 
 
 def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
-    registration: Mapping[str, Any] = {}
+    registration: Any = {}
     if study is not None:
         results, experiments = Path(config.paths.results), Path(config.paths.experiments)
         registration = register(results, experiments, asked(config, study, about))
-    said = {
+    said: Any = {
         "name": config.name,
         "study": study,
         "regime": about,

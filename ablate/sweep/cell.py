@@ -17,6 +17,8 @@ from ablate.config.precision import settle
 from ablate.record.arm import levels
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
+from ablate.record.types import Cell as Place
+from ablate.record.types import Ended, Levels
 from ablate.study.match import keys
 from ablate.study.registration import study_hash
 from ablate.study.types import Study
@@ -66,7 +68,7 @@ class Cell:
         return config
 
     @cached_property
-    def levels(self) -> dict[str, Any]:
+    def levels(self) -> Levels:
         """Level of each factor of the study."""
         return levels(self.arm, self.arm.hydra)
 
@@ -168,10 +170,10 @@ def used(study: dict[str, Any]) -> Study:
     return cast(Study, {**known, "claims": claims})
 
 
-def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
+def write_link(sweep: Path, config: DictConfig, found: Ended) -> None:
     """Remember what became of a cell; `config` holds Hydra's node."""
     overrides = list(config.hydra.overrides.task)
-    about = {
+    about: Place = {
         "cell": int(config.hydra.job.num),
         "seed": config.seed,
         "levels": levels(config, config.hydra),

@@ -1,8 +1,8 @@
-"""The cells of a sweep, dealt to the worker that asks first.
+"""Assigns the cells of a sweep to its workers: the one that asks first gets the next.
 
 A cell is done once the sweep has its link. It is held while a process has the lock of its training:
 so no two workers, of this sweep or of another one, train it at once. Where a worker dies, the
-system takes its locks back, and its cells are dealt again.
+system releases its locks, and its cells are assigned again.
 """
 
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ from ablate.engine.base import Engine, elsewhere
 from ablate.errors import UserError
 from ablate.study.gather import SCREENING
 from ablate.study.tuned import screening_seeds
-from ablate.study.types import Study, Tune
+from ablate.study.types import Levels, Study, Tune
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
@@ -143,10 +143,10 @@ class Worker:
         wanted = self._tuned(number, cells, tune) if tune else cells
         self.runner.all(wanted)
 
-    def look(self, number: int) -> list[dict[str, Any]]:
+    def look(self, number: int) -> list[Levels]:
         """Look at the runs up to a stage; return the levels of the arms that go on."""
         path = self.sweep / f"look-{number}.json"
-        going: list[dict[str, Any]]
+        going: list[Levels]
         going = once(self.runner.config, path, lambda: going_on(self.runner.config, self.sweep))
         return going
 
@@ -178,8 +178,8 @@ class Worker:
 
 def _check_end(config: DictConfig) -> None:
     """Raise UserError where workers that ran elsewhere have left cells."""
-    state = state_of(Path(config.hydra.sweep.dir)) or {}
-    if state.get("cells") is None:
+    state = state_of(Path(config.hydra.sweep.dir))
+    if state is None or state["cells"] is None:
         raise UserError(
             "the workers are gone, and cells are left: the same command goes on with them"
         )

@@ -1,4 +1,4 @@
-"""The values of a config by dotted keys, as they are written."""
+"""The values of a config by dotted keys, interpolations unresolved."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
 from ablate.errors import UserError
 from ablate.record.sealed import read_sealed
+from ablate.record.types import Ended, Link
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.deal import Deal
 from ablate.sweep.pool import Pool
@@ -24,7 +24,6 @@ from ablate.sweep.view import View
 
 # Exit statuses of a run that was told to end: it has saved its state, and did not fail.
 INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n, -n)}
-Link = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Runner:
         from ablate.sweep.preflight import corpus
 
         try:
-            link = read_sealed(cell.link)
+            link: Link = read_sealed(cell.link)
         except FileNotFoundError:
             return True
         except UserError:
@@ -100,5 +99,5 @@ class Runner:
 
 def _note_crash(cell: Cell, status: int) -> None:
     """A process that was killed could not say what became of its cell."""
-    found = {"status": "failed", "error": f"the process ended with status {status}"}
+    found: Ended = {"status": "failed", "error": f"the process ended with status {status}"}
     write_link(Path(cell.arm.hydra.sweep.dir), cell.config, found)

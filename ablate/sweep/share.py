@@ -1,4 +1,4 @@
-"""The same command, started several times on one results folder, is several workers of one sweep.
+"""Several workers of one sweep: the same command, started several times on one results folder.
 
 results/sweeps/<name>/<time>/sweep.json says which command began the sweep (`key`), how many cells
 that makes, and, once it has ended, how many of them failed. As long as it is open, the same command
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from filelock import FileLock
 from omegaconf import DictConfig, read_write
@@ -27,6 +27,14 @@ from ablate.study.types import Regime
 STATE = "sweep.json"
 # Overrides with which a worker may differ from the others.
 OWN = ("n_jobs=", "engine", "logger", "paths.", "hydra.sweep.dir=")
+
+
+class State(TypedDict):
+    """What sweep.json says of a sweep."""
+
+    key: str
+    cells: int | None  # that are to run; null until all of them have
+    failed: int | None  # null while it goes on
 
 
 @contextmanager
@@ -63,7 +71,7 @@ def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
             config.hydra.sweep.dir = str(folder or _free(Path(config.hydra.sweep.dir)))
         yield folder is None
         settled = Path(config.hydra.sweep.dir)
-        known = state_of(settled) or {"key": own, "cells": None}
+        known = state_of(settled) or State(key=own, cells=None, failed=None)
         _write(settled, {**known, "failed": None})
 
 
@@ -118,26 +126,29 @@ def _free(folder: Path) -> Path:
     return _free(folder.with_name(f"{folder.name}_"))
 
 
-def state_of(folder: Path) -> dict[str, Any] | None:
+def state_of(folder: Path) -> State | None:
     """What sweep.json says; None under another launcher, whose sweeps have no workers.
 
     Raises:
         UserError: it is damaged.
     """
     try:
-        return read_sealed(folder / STATE)
+        state: State = read_sealed(folder / STATE)
     except FileNotFoundError:
         return None
+    return state
 
 
-def _write(folder: Path, state: dict[str, Any]) -> None:
+def _write(folder: Path, state: State) -> None:
     write_json(folder / STATE, seal(state))
 
 
 def expect(config: DictConfig, cells: int) -> None:
     """Write down how many cells must have been run when the sweep ends; call it `alone`."""
     folder = Path(config.hydra.sweep.dir)
-    _write(folder, {**(state_of(folder) or {}), "cells": cells})
+    state = state_of(folder)
+    assert state is not None  # it has begun
+    _write(folder, {**state, "cells": cells})
 
 
 def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
@@ -164,7 +175,8 @@ def conclude(config: DictConfig, end: Callable[[DictConfig], int]) -> int:
     if state_of(folder) is None:
         return end(config)
     with alone(config):
-        state = state_of(folder) or {}
+        state = state_of(folder)
+        assert state is not None and state["cells"] is not None  # all its cells have run
         if state["failed"] is not None:
             _say_that_it_has_ended(folder)
             return int(state["failed"])

@@ -7,17 +7,17 @@ all of its replicates, identical arms differ in 10 to 18 % of sweeps, not 5 (doc
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
+from ablate.record.types import Link
 from ablate.study.outcome import value
 from ablate.study.tuned import ordered, screening_seeds
-from ablate.study.types import Levels, Tune
+from ablate.study.types import Levels, Run, Tune
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
-Link = Any
 WIDENINGS = 2  # at most, of the grid of a replicate whose choice is at its edge
 DIGITS = 3  # of a value that widens it
 
@@ -103,7 +103,7 @@ def choose(own: Sequence[Link], tune: Tune, cell: Cell) -> Any:
         UserError: none of them has a result.
     """
     found = {
-        link["tuned"]["value"]: value(link, tune["metric"])
+        link["tuned"]["value"]: value(cast(Run, link), tune["metric"])
         for link in own
         if link["status"] != "failed"
     }

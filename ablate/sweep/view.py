@@ -3,10 +3,11 @@
 import time
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from ablate.record.types import Link
 
 
 class View:
@@ -58,7 +59,7 @@ class View:
         self.running -= 1
         self._refresh()
 
-    def finished(self, label: str, found: dict[str, Any], *, here: bool) -> None:
+    def finished(self, label: str, found: Link, *, here: bool) -> None:
         """A run has ended, with what its record says; `here` when this worker has run it."""
         self.running -= here
         self.done += 1

@@ -1,4 +1,4 @@
-"""Arms that a product of factors holds and that nobody asks for: `without` names them."""
+"""Leaves out the combinations of levels that `without` names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,6 @@
 """Testing the weights of a trained run: its scores, its translations, what is measured of it."""
 
 import copy
-from typing import Any
 
 import pytorch_lightning as pl
 from omegaconf import DictConfig
@@ -11,13 +10,12 @@ from ablate.measure.base import Measure
 from ablate.metric.derived import derived
 from ablate.model.build import build
 from ablate.record.training import Record
+from ablate.record.types import Result
 from ablate.seeding import seed_of
 from ablate.train.module import Training
 
 
-def evaluate(
-    config: DictConfig, trainer: pl.Trainer, task: Training, record: Record
-) -> dict[str, Any]:
+def evaluate(config: DictConfig, trainer: pl.Trainer, task: Training, record: Record) -> Result:
     """Test the weights that the task holds; keep every translation, and write the result."""
     tests = record.current = record.evaluation
     tests.begin()

@@ -1,4 +1,4 @@
-"""Whether a model can go on from a source and its tables hold all of a run, before any work."""
+"""Checks before any work that a model can decode, and is long enough for the data of a run."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""From the folder of a finished run back to something that translates."""
+"""Restores a translator from the folder of a finished run."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -23,6 +23,7 @@ from ablate.observe.heads import SENTENCES, head_distances
 from ablate.probe.base import Probe
 from ablate.record.files import check_name
 from ablate.record.training import Record
+from ablate.record.types import Outcome, Result, Shorter, Whole
 from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
 from ablate.task.base import Task
@@ -41,7 +42,7 @@ from ablate.train.weights import WeightKeeper
 PARTS = ("task", "loss", "optimizer", "schedule", "validation_search", "search")
 
 
-def run(config: DictConfig, longer: Record | None = None) -> dict[str, Any]:
+def run(config: DictConfig, longer: Record | None = None) -> Outcome:
     """Run whatever the record lacks; return its final result.
 
     A half-finished run goes on where it was interrupted; a trained one is only tested. With
@@ -68,9 +69,9 @@ def run(config: DictConfig, longer: Record | None = None) -> dict[str, Any]:
     record = Record(config, data.fingerprint)
     with Interruption() as interruption, record.locked():
         shorter = shortened(config)
-        short = {"short": run(shorter, record)} if shorter else {}
+        short: Shorter = {"short": run(shorter, record)} if shorter else {}
         if not config.fresh and (earlier := record.found()):
-            return conclude(record, earlier, reused=True, trained=False) | short
+            return conclude(record, earlier, short, reused=True, trained=False)
         model = make_model(config, data)
         check_lengths(config, model, data, make_parts(config))
         measure: Probe | None = construct(config.probe)
@@ -82,13 +83,13 @@ def run(config: DictConfig, longer: Record | None = None) -> dict[str, Any]:
                     found = train_and_test(config, data, model, tracking, start, states)
                 else:
                     found = probe(measure, model, record)
-    return conclude(record, found, reused=False, trained=start.trained is None) | short
+    return conclude(record, found, short, reused=False, trained=start.trained is None)
 
 
 class Start(NamedTuple):
     """What a run finds of itself: its training, done before, or the state that it was left in."""
 
-    trained: dict[str, Any] | None
+    trained: Result | None
     saved: Saved | None
 
 
@@ -108,7 +109,7 @@ def begin(record: Record, model: Model) -> Start:
     return Start(trained, saved)
 
 
-def trained_before(record: Record, model: Model) -> dict[str, Any] | None:
+def trained_before(record: Record, model: Model) -> Result | None:
     """Load the weights of an earlier training and return its result; None if there are none."""
     trained = record.result()
     if trained is None:
@@ -186,7 +187,7 @@ def parameters(model: Model) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def probe(measure: Probe, model: Model, record: Record) -> dict[str, Any]:
+def probe(measure: Probe, model: Model, record: Record) -> Whole:
     """Measure without training."""
     with record.phase("probe"):
         values = measure(model)
@@ -202,7 +203,7 @@ def train_and_test(
     tracking: Tracking,
     start: Start,
     states: list[Callback],
-) -> dict[str, Any]:
+) -> Whole:
     """Train, unless that was done before, and test."""
     record = tracking.record
     task = Training(model=model, data=data, **make_parts(config))
@@ -228,7 +229,7 @@ def train(
     weights: WeightKeeper,
     tracking: Tracking,
     saved: Saved | None,
-) -> dict[str, Any]:
+) -> Result:
     """Fit, choose the weights, validate and keep them, and write the result."""
     record, data, model = tracking.record, task.data, task.model
     announce(record.config, data, model, record, step=saved.step if saved else 0)

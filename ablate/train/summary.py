@@ -1,7 +1,5 @@
 """What a run says when it starts and when it has ended."""
 
-from typing import Any
-
 from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
 from rich.console import Console
@@ -11,6 +9,7 @@ from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
 from ablate.record.training import Record
+from ablate.record.types import Outcome, Shorter, Whole
 
 
 @rank_zero_only
@@ -45,7 +44,7 @@ def announce(
 
 
 @rank_zero_only
-def _print_result(record: Record, found: dict[str, Any], *, reused: bool) -> None:
+def _print_result(record: Record, found: Whole, *, reused: bool) -> None:
     metrics = found.get("metrics", {})
     shown = {k: v for k, v in metrics.items() if k.startswith(("val/", "test", "probe/"))}
     table = Table(
@@ -62,8 +61,11 @@ def _print_result(record: Record, found: dict[str, Any], *, reused: bool) -> Non
 
 
 def conclude(
-    record: Record, found: dict[str, Any], *, reused: bool, trained: bool
-) -> dict[str, Any]:
-    """Print the end of a run and return its result, with what of it is new."""
+    record: Record, found: Whole, short: Shorter, *, reused: bool, trained: bool
+) -> Outcome:
+    """Print the end of a run and return its result, with what of it is new.
+
+    `short` is what the run of the short budget returned.
+    """
     _print_result(record, found, reused=reused)
-    return {**found, "reused": reused, "trained": trained}
+    return {**found, "reused": reused, "trained": trained, **short}

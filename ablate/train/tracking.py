@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Any
 
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
@@ -10,6 +9,7 @@ from pytorch_lightning.loggers.logger import Logger
 
 from ablate.config.construct import construct
 from ablate.record.training import Record
+from ablate.record.types import Failure, Whole
 from ablate.train.module import Training
 from ablate.train.record_logger import RecordLogger
 
@@ -30,7 +30,7 @@ class RunLogger(ABC):
         """Called with the weights that have been tested."""
 
     @abstractmethod
-    def end(self, found: dict[str, Any]) -> None:
+    def end(self, found: Whole | Failure) -> None:
         """Called with what result.json says, also when the run failed."""
 
 
@@ -50,16 +50,16 @@ class Tracking:
 
     def callbacks(self) -> list[Callback]:
         """What the trainer needs for the loggers."""
-        return [callback for follower in self._run_loggers for callback in follower.callbacks()]
+        return [callback for logger in self._run_loggers for callback in logger.callbacks()]
 
     def show(self, task: Training) -> None:
         """Show what is inside the tested model."""
-        for follower in self._run_loggers:
-            follower.show(task)
+        for logger in self._run_loggers:
+            logger.show(task)
 
     def __enter__(self) -> "Tracking":
-        for follower in self._run_loggers:
-            follower.begin(self.record)
+        for logger in self._run_loggers:
+            logger.begin(self.record)
         return self
 
     def __exit__(
@@ -69,11 +69,11 @@ class Tracking:
         trace: TracebackType | None,
     ) -> None:
         found = None if error else self.record.found()
-        for follower in self._run_loggers:
-            follower.end(found or failure(error, self.record))
+        for logger in self._run_loggers:
+            logger.end(found or failure(error, self.record))
 
 
-def failure(error: BaseException | None, record: Record) -> dict[str, Any]:
+def failure(error: BaseException | None, record: Record) -> Failure:
     """What result.json will say of a run that an error ended."""
     text = f"{type(error).__name__}: {error}" if error else "no result was written"
     return {"status": "failed", "error": text, "metrics": {}, "seconds": record.seconds}

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import wandb
 from omegaconf import DictConfig
@@ -32,7 +32,15 @@ CLAIM = (
 ENDINGS = ("finished", "diverged", "collapsed", "failed")
 DOTS = 120  # per inch of a figure
 
-Links = dict[int, dict[str, Any]]  # W&B's id and address of a run, by cell
+
+class Note(TypedDict):
+    """Where a run is found in W&B."""
+
+    id: str
+    url: str | None  # null until it is uploaded
+
+
+Links = dict[int, Note]  # by cell
 
 
 def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
@@ -141,8 +149,8 @@ def runs_table(evidence: Evidence, verdict: Verdict, links: Links) -> wandb.Tabl
     metrics = shown(evidence, verdict)
     rows = []
     for run in evidence.runs:
-        link = links.get(run["cell"], {})
-        where = link.get("url") or link.get("id", "")
+        link = links.get(run["cell"])
+        where = link["url"] or link["id"] if link else ""
         made = "reused" if run["reused"] else "run here"
         known = [run["metrics"].get(metric) for metric in metrics]
         rows.append([run["arm"], run["seed"], run["status"], made, where, *known, run["command"]])

@@ -6,7 +6,7 @@ before, hold the whole history: online W&B has it, else what the record has is l
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +25,7 @@ from ablate.metric.table import METRICS
 from ablate.record.arm import arm, choices, levels
 from ablate.record.files import write_json
 from ablate.record.training import Record
+from ablate.record.types import Failure, Whole
 from ablate.study.gather import LIBRARIES
 from ablate.train.module import Training
 from ablate.train.tracking import RunLogger
@@ -118,7 +119,7 @@ class WandbRun(WandbLogger, RunLogger):
         )
 
     @rank_zero_only
-    def end(self, found: dict[str, Any]) -> None:
+    def end(self, found: Whole | Failure) -> None:
         """Put the result into the summary, and finish the W&B run: 0 a result, 1 a failure."""
         run = self.experiment
         run.summary.update(summary(found))
@@ -184,9 +185,10 @@ def columns(record: Record) -> dict[str, Any]:
     }
 
 
-def summary(found: dict[str, Any]) -> dict[str, Any]:
+def summary(found: Whole | Failure) -> dict[str, Any]:
     """The result for the summary."""
-    own: dict[str, Any] = {key: found[key] for key in PLAIN if key in found}
+    given: Mapping[str, Any] = found
+    own = {key: given[key] for key in PLAIN if key in given}
     metrics = {f"{RESULT}{name}": value for name, value in found["metrics"].items()}
     seconds = {f"seconds/{phase}": value for phase, value in found["seconds"].items()}
     return {**own, **metrics, **seconds}

@@ -77,7 +77,7 @@ def left():
             "found": {k: v for k, v in found.items() if k not in VOLATILE},
             "metrics": [{k: v for k, v in line.items() if k != "time"} for line in lines],
             "weights": {name: value.numpy().tobytes() for name, value in weights.items()},
-            "translations": (tests / "test.hyp").read_text(),
+            "translations": [path.read_text() for path in tests.glob("test.hyp")],
             "statistics": (tests / "test.stats.npz").read_bytes(),
             "files": sorted(str(path.relative_to(folder)) for path in folder.rglob("*")),
         }

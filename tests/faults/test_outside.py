@@ -11,8 +11,9 @@ import pytest
 from ablate.train.module import Training
 
 THEIRS = Path(__file__).parent / "theirs.py"
-# what is chosen, and the YAML of the level that is theirs
+# what is chosen, the level that is theirs first, and the YAML of that
 LEVELS = {
+    "model/position=counting": "_target_: theirs.Counting\n_partial_: true\n",
     "model/position=turned": "_target_: theirs.Turned\n_partial_: true\n",
     "model/position=nearer": "_target_: theirs.Nearer\n_partial_: true\nslope: 0.5\n",
     "model/attention=summed": "_target_: theirs.Summed\n_partial_: true\n",
@@ -20,17 +21,21 @@ LEVELS = {
     "model/residual=deeper": "_target_: theirs.Deeper\n_partial_: true\n",
     "model/norm=over_the_batch": "_target_: theirs.OverTheBatch\n_partial_: true\n",
     "model=recurrent": "_target_: theirs.Recurrent\nd_model: 16\n",
+    "model=next task=language_model": "_target_: theirs.Next\nd_model: 16\n",
     "task=backwards": "_target_: theirs.Backwards\n",
     "loss=of_all_rows": "_target_: theirs.OfAllRows\n",
+    "initial=halved": "_target_: theirs.Halved\n",
     "adapt=low_rank": "_target_: theirs.LowRank\nrank: 2\n",
 }
+# in one stack alone
+PLACES = ("model/position@model.decoder.position=nearer",)
 
 
 @pytest.fixture
 def small(small, request):
     """Without the sizes of the Transformer where the model is another one."""
     choice = request.node.callspec.params.get("choice") if hasattr(request.node, "callspec") else ""
-    other = choice == "model=recurrent"
+    other = choice.startswith("model=")
     return [word for word in small if not (other and word.startswith("model."))]
 
 
@@ -39,7 +44,7 @@ def theirs(tmp_path, monkeypatch):
     """Their folder, with a YAML for each level, as `--config-dir` would have it."""
     folder = tmp_path / "conf"
     for choice, text in LEVELS.items():
-        group, level = choice.split("=")
+        group, level = choice.split()[0].split("=")
         path = folder / group / f"{level}.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -48,9 +53,9 @@ def theirs(tmp_path, monkeypatch):
     sys.modules.pop("theirs", None)
 
 
-@pytest.mark.parametrize("choice", LEVELS)
+@pytest.mark.parametrize("choice", [*LEVELS, *PLACES])
 def test_their_level_trains_and_goes_on_after_a_kill(go, kill, left, theirs, choice):
-    overrides = [theirs, choice, "checkpoint.save_every=2"]
+    overrides = [theirs, *choice.split(), "checkpoint.save_every=2"]
     whole = go("whole", *overrides)
     assert whole["status"] in ("finished", "collapsed")
     assert whole["metrics"]["test/nll"] > 0

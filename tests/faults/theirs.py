@@ -9,12 +9,13 @@ from torch.nn.utils import parametrize
 
 from ablate.adapt.base import Adapt
 from ablate.data.vocabulary import PAD
+from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
 from ablate.loss.base import Loss
 from ablate.metric.table import Metric
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.base import Model
+from ablate.model.base import Causal, Model
 from ablate.model.embedding.tied_all import TiedAll
 from ablate.model.head import LinearHead
 from ablate.model.norm.base import Norm
@@ -46,6 +47,18 @@ class Nearer(Position):
 
     def bias(self, n_heads, queries, keys):
         return -self.slope * (queries[:, None, :, None] - keys[:, None, None]).abs().float()
+
+
+class Counting(Position):
+    """Adds the number of its position to the first channel of every token."""
+
+    def __init__(self, *, d_model):
+        super().__init__()
+
+    def embed(self, x, positions):
+        first = torch.zeros(x.size(-1), dtype=x.dtype)
+        first[0] = 0.1
+        return x + positions[..., None] * first
 
 
 class Summed(Kernel):
@@ -179,6 +192,21 @@ class Hidden:
         self.state = self.state[rows.flatten()]
 
 
+class Next(Model):
+    """A GRU that continues a text."""
+
+    takes: ClassVar = frozenset({Causal})
+
+    def __init__(self, *, d_model, src_vocab, tgt_vocab, joint_vocab):
+        super().__init__()
+        self.embedding = nn.Embedding(tgt_vocab, d_model)
+        self.writer = nn.GRU(d_model, d_model, batch_first=True)
+        self.head = LinearHead(lambda: self.embedding.weight)
+
+    def forward(self, inputs):
+        return self.writer(self.embedding(inputs.tokens))[0]
+
+
 class Counted(Translations):
     """Counts sentences beside what translation measures."""
 
@@ -212,6 +240,16 @@ class OfAllRows(Loss):
         nll = F.cross_entropy(logits, targets, reduction="none")
         spread = nll.var() if len(nll) > 1 else nll.sum() * 0
         return nll.mean() + self.weight.square() * spread, nll.mean().detach()
+
+
+class Halved(Initial):
+    """The usual weights, half as large."""
+
+    def __call__(self, model, tokenizers, seed):
+        initialise(model, seed)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter *= 0.5
 
 
 class LowRank(Adapt):

@@ -24,7 +24,7 @@ from ablate.study.kind.ladder import Ladder
 from ablate.study.power import known
 from ablate.study.rates import Rates
 from ablate.study.sides import ContrastError
-from ablate.study.types import Claim, Run
+from ablate.study.types import Claim, Planned, Run
 from ablate.study.verdict import SUPPORTED, Decision, Turn
 
 Tested = Estimate | Rates | Ladder
@@ -165,6 +165,10 @@ class Plan:
 
     effect: float
     seeds: int | None
+
+    def entry(self) -> Planned:
+        """As verdict.json has it."""
+        return {"effect": self.effect, "seeds": self.seeds}
 
 
 def check_arms(name: str, claim: Claim) -> None:

@@ -1,14 +1,10 @@
-"""The language model and the recurrent translator beside torch's modules in a loop by hand.
+"""torch's own modules in a training loop by hand: the other side of `bench.language_models`.
 
-    python -m bench.systems language_model|recurrent OVERRIDES...
+    python -m bench.torch_loop language_model|recurrent OVERRIDES...
 
-Both sides see the same batches in the same order, with the same optimiser, schedule and loss, and
-have the sizes, the dropout and the tied embedding of the config; initial values and dropout masks
-differ. One JSON line: for each side the validation nll, the target tokens per second of training,
-validation left out, and the number of parameters. For the figures of the note:
-
-    python -m bench.systems language_model data=multi30k budget.steps=2000 seed=1
-    python -m bench.systems recurrent data=multi30k budget.steps=2000 seed=1
+It sees the batches of the run with this config, in their order, and has its sizes, dropout, tied
+embedding, optimiser, schedule and loss; initial values and dropout masks are its own. One JSON
+line: the validation nll, the target tokens, updates and seconds of training, and the parameters.
 """
 
 import argparse
@@ -30,13 +26,8 @@ from ablate.data.vocabulary import PAD
 from ablate.model.base import Causal, Seq2Seq
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.allocator import keep_memory
-from ablate.train.run import hush_lightning, make_model, make_parts, prepare_data
-from bench.ours import Stopwatch, compose, fit
-
-OVERRIDES = {
-    "language_model": ["model=decoder_only", "task=language_model"],
-    "recurrent": ["model=rnn"],
-}
+from ablate.train.run import hush_lightning, make_parts, prepare_data
+from bench.ours import compose
 
 
 class LanguageModel(nn.Module):
@@ -114,14 +105,14 @@ def endless(data: TextData) -> Iterator[Batch]:
         epoch += 1
 
 
-def by_hand(config: DictConfig, net: Any, data: TextData) -> float:
-    """Train torch's modules, and return target tokens per second."""
+def by_hand(config: DictConfig, net: Any, data: TextData) -> dict[str, Any]:
+    """Train torch's modules; return target tokens per update, and the seconds after so many."""
     parts = make_parts(config)
     optimizer = parts["optimizer"](net.parameters())
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: parts["schedule"](d + 1))
     net.train()
-    tokens, start = 0, time.perf_counter()
-    for _, batch in zip(range(config.budget.steps), endless(data), strict=False):
+    tokens, start, clock = 0, time.perf_counter(), []
+    for step, batch in zip(range(1, config.budget.steps + 1), endless(data), strict=False):
         real = batch.targets != PAD
         logits = F.linear(net(batch.inputs)[real], net.embedding.weight)
         objective, _ = parts["loss"](logits, batch.targets[real])
@@ -130,52 +121,42 @@ def by_hand(config: DictConfig, net: Any, data: TextData) -> float:
         optimizer.step()
         schedule.step()
         tokens += int(real.sum())
-    return tokens / (time.perf_counter() - start)
+        if step % config.trainer.log_every_n_steps == 0:  # as a record has a line
+            clock.append((step, time.perf_counter() - start))
+    return {"tokens": tokens / config.budget.steps, "clock": clock}
 
 
 @torch.no_grad()
-def nll(net: Any, data: TextData, weight: Tensor) -> float:
-    """Return the mean nll of the tokens of validation; `weight` is that of the output layer."""
+def nll(net: Any, data: TextData) -> float:
+    """Return the mean nll of the tokens of validation."""
     net.eval()
     total, count = 0.0, 0
     for batch in data.val_dataloader():
         real = batch.targets != PAD
-        logits = F.linear(net(batch.inputs)[real], weight)
+        logits = F.linear(net(batch.inputs)[real], net.embedding.weight)
         total += float(F.cross_entropy(logits, batch.targets[real], reduction="sum"))
         count += int(real.sum())
     return total / count
 
 
-def result(net: nn.Module, rate: float, found: float) -> dict[str, float]:
-    """Return what is said of one side."""
-    size = sum(p.numel() for p in net.parameters())
-    return {"nll": round(found, 4), "tokens_per_second": round(rate), "parameters": size}
-
-
 def main() -> None:
-    """Train both sides."""
+    """Train, validate, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("system", choices=OVERRIDES)
+    parser.add_argument("system", choices=("language_model", "recurrent"))
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_args()
     hush_lightning()
-    config = compose([*OVERRIDES[given.system], *given.overrides])
+    config = compose(given.overrides)
     torch.set_num_threads(config.threads)
     keep_memory()
     data = prepare_data(config)
     kind = LanguageModel if given.system == "language_model" else Translator
-    with torch.random.fork_rng():
-        torch.manual_seed(config.seed)
-        net = kind(data.tgt_vocab, config.model)
+    torch.manual_seed(config.seed)
+    net = kind(data.tgt_vocab, config.model)
     seed_dropout(seed_of(config), 0)
-    rate = by_hand(config, net, data)
-    theirs = result(net, rate, nll(net, data, net.embedding.weight))
-    ours, watch = make_model(config, data), Stopwatch(0.0, math.inf)
-    seed_dropout(seed_of(config), 0)
-    fit(config, ours, data, watch)
-    weight: Any = ours.head.weight
-    mine = result(ours, watch.found()["rate"], nll(ours, data, weight()))
-    print(json.dumps({"system": given.system, "torch": theirs, "ablate": mine}))
+    found = by_hand(config, net, data)
+    size = sum(p.numel() for p in net.parameters())
+    print(json.dumps({"nll": nll(net, data), "parameters": size, **found}))
 
 
 if __name__ == "__main__":

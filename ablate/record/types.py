@@ -1,0 +1,108 @@
+"""What a run and a cell of a sweep leave: result.json, environment.json, cells/NUMBER.json.
+
+They are plain dictionaries with a declared form, as they lie in files.
+"""
+
+from typing import Any, NotRequired, TypedDict
+
+Levels = dict[str, Any]  # of factors, by config key
+Metrics = dict[str, int | float | None]  # by name; null: not finite
+
+
+class Environment(TypedDict):
+    """What the numbers of a run were made with."""
+
+    command: list[str]
+    python: str
+    machine: str
+    system: str
+    processor: str
+    cores: int | None
+    commit: str | None
+    packages: dict[str, str]  # versions
+
+
+class Ended(TypedDict):
+    """What became of a run: all that is sure to be known where an error has ended it."""
+
+    status: str
+    error: NotRequired[str]
+    evaluation: NotRequired[str]  # folder of the evaluation, if there is one
+
+
+class Failure(Ended):
+    """What is said of a run that an error ended, before its record says it."""
+
+    metrics: Metrics
+    seconds: dict[str, float]
+
+
+class Measured(Ended):
+    """What training or an evaluation of it has found."""
+
+    identity: str
+    metrics: Metrics
+    seconds: dict[str, float]  # by phase
+    wall_seconds: float
+    ended: float  # unix time
+    weights: str | None  # SHA-256 of those that are tested; null: they are not kept
+    seed: NotRequired[int]  # of training
+    signatures: NotRequired[dict[str, str]]  # of the scores, by metric
+
+
+class Result(Measured):
+    """The result.json of a training or of an evaluation, without its seal."""
+
+    files: dict[str, str]  # SHA-256 by name
+
+
+class Whole(Measured):
+    """The results of a training and of its evaluation as one."""
+
+    training: str  # identity
+    folder: str  # of the training
+
+
+class Shorter(TypedDict, total=False):
+    """What became of a run at its short budget, if it has one."""
+
+    short: "Outcome"
+
+
+class Outcome(Whole, Shorter):
+    """What a run returns: its results, and what of them is new."""
+
+    reused: bool
+    trained: bool
+
+
+class Tuned(TypedDict):
+    """What a run chose of a nuisance."""
+
+    key: str
+    value: Any
+
+
+class Cell(TypedDict):
+    """Which cell of a sweep it is."""
+
+    cell: int
+    seed: int
+    levels: Levels
+    overrides: list[str]
+    study: NotRequired[str]  # hash of the form of the study that it was started under
+    matched: NotRequired[Levels]
+    tuned: NotRequired[Tuned]
+
+
+class Link(Cell, Ended):
+    """A cell of a sweep with what became of it: the keys of its `Outcome`, unless it failed."""
+
+    identity: NotRequired[str]
+    metrics: NotRequired[Metrics]
+    wall_seconds: NotRequired[float]
+    ended: NotRequired[float]
+    training: NotRequired[str]
+    folder: NotRequired[str]
+    reused: NotRequired[bool]
+    short: NotRequired[Outcome]
