@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config.explain import explain, explain_bare
+from ablate.config.hydras import check_words
 from ablate.config.schema import CONF
 from ablate.errors import UserError
 
@@ -37,6 +38,7 @@ def train() -> None:
     Raises:
         UserError: the config cannot be composed.
     """
+    check_words(sys.argv[1:])
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
     # argparse refuses overrides on both sides of a flag, which is how people type -m
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))

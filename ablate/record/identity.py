@@ -35,8 +35,9 @@ OUTSIDE_OF = {
     "checkpoint": ("save_every",),
     "initial": ("folder", "file"),  # what they hold is in the identity
 }
-IN_TESTING = ("search", "test_splits", "measure", "weights")
-USUAL = {"measure": None, "weights": "trained"}  # what leaves a test as it was without these keys
+IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
+# what leaves a run as it was without these keys
+USUAL: dict[str, Any] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.run",)
@@ -54,7 +55,8 @@ UNEXECUTED = (
 def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
     """What the identity of training is made of, as plain data that a person can compare."""
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    tree = {k: v for k, v in plain.items() if k not in (*OUTSIDE, *IN_TESTING)}
+    used = {k: v for k, v in plain.items() if k not in USUAL or v != USUAL[k]}
+    tree = {k: v for k, v in used.items() if k not in (*OUTSIDE, *IN_TESTING)}
     for node, keys in (*OUTSIDE_OF.items(), *IN_TESTING_OF.items()):
         tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
     trained = {k: v for k, v in plain.items() if k not in IN_TESTING}

@@ -1,4 +1,4 @@
-"""What happens around the jobs of a sweep, under any Hydra launcher."""
+"""What happens around the jobs of a sweep."""
 
 import sys
 import traceback

@@ -19,6 +19,7 @@ from ablate.sweep.arms import check_arms, check_twice
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
 from ablate.train.budgets import shortened
 from ablate.train.lengths import check_lengths
+from ablate.train.own import check_own
 from ablate.train.run import (
     PARTS,
     build_model,
@@ -61,6 +62,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         try:
             check(config)
             check_parts(config)
+            check_own(config)
             if shorter := shortened(config):
                 check_parts(shorter)
             text = corpus(config)

@@ -119,7 +119,7 @@ def _free(folder: Path) -> Path:
 
 
 def state_of(folder: Path) -> dict[str, Any] | None:
-    """What sweep.json says; None under another launcher, whose sweeps have no workers.
+    """What sweep.json says; None where no sweep has begun.
 
     Raises:
         UserError: it is damaged.
@@ -156,13 +156,8 @@ def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
 
 
 def conclude(config: DictConfig, end: Callable[[DictConfig], int]) -> int:
-    """Have one worker end the sweep; return the number of its runs that failed.
-
-    Under another launcher there is one worker.
-    """
+    """Have one worker end the sweep; return the number of its runs that failed."""
     folder = Path(config.hydra.sweep.dir)
-    if state_of(folder) is None:
-        return end(config)
     with alone(config):
         state = state_of(folder) or {}
         if state["failed"] is not None:

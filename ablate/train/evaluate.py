@@ -13,6 +13,7 @@ from ablate.model.build import build
 from ablate.record.training import Record
 from ablate.seeding import seed_of
 from ablate.train.module import Training
+from ablate.train.own import metrics as own_metrics
 
 
 def evaluate(
@@ -30,6 +31,9 @@ def evaluate(
             trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
         made = task.evaluation.hypotheses(), task.evaluation.statistics()
         tests.keep(split, *made, task.data.groups(split))
+        sides = task.data.sources(split), made[0], task.data.references(split)
+        for name, metric in own_metrics(config).items():
+            task.measured[f"{split}/{name}"] = float(metric(*sides))
     task.measured |= derived(task.measured, task.data.levels)
     if config.measure is not None:
         with tests.phase("measure"):

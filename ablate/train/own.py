@@ -1,0 +1,55 @@
+"""Callbacks and metrics of the user's own, built by class and checked before there is data."""
+
+from omegaconf import DictConfig
+from pytorch_lightning.callbacks import Callback
+
+from ablate.config.construct import construct
+from ablate.config.named import named
+from ablate.errors import UserError
+from ablate.metric.base import SplitMetric
+from ablate.task.base import Task
+
+STEPS = ("train/nll", "train/objective", "train/gradient_norm", "train/lr")  # logged in training
+
+
+def callbacks(config: DictConfig) -> list[Callback]:
+    """What `callbacks` names, any of Lightning's callbacks.
+
+    Raises:
+        UserError: something else is named, or its settings are refused.
+    """
+    return [*named(config, "callbacks", Callback).values()]
+
+
+def metrics(config: DictConfig) -> dict[str, SplitMetric]:
+    """What `metric` names, by the names that the metrics have.
+
+    Raises:
+        UserError: something else is named, or its settings are refused.
+    """
+    return named(config, "metric", SplitMetric)  # type: ignore[type-abstract]
+
+
+def check_own(config: DictConfig) -> None:
+    """Build them and throw them away.
+
+    Raises:
+        UserError: what is wrong with one, or it does not fit the task.
+    """
+    task: Task = construct(config.task)
+    for name in metrics(config):
+        if not task.generates:
+            raise UserError(
+                f"metric.{name} scores translations, and task {type(task).__name__} makes none: "
+                "choose another task, or metric=none"
+            )
+        if name in task.metrics:
+            raise UserError(f"metric.{name}: the task has a metric of this name; choose another")
+    validated = [f"val/{name}" for name, one in task.metrics.items() if one.split == "val"]
+    for key, callback in named(config, "callbacks", Callback).items():
+        monitor = getattr(callback, "monitor", None)
+        if monitor is not None and monitor not in (*validated, *STEPS):
+            raise UserError(
+                f"callbacks.{key}.monitor={monitor} is not measured in training; allowed is "
+                f"{', '.join((*validated, *STEPS))}"
+            )
