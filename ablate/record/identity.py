@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import torch
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.bleu import USUAL as USUAL_BLEU
+from ablate.config.bleu import tokenizer
 from ablate.config.construct import construct
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
@@ -61,8 +63,10 @@ def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
         tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
     trained = {k: v for k, v in plain.items() if k not in IN_TESTING}
     weights = construct(config.initial).fingerprint()
+    bleu = tokenizer(tree["task"].pop("tokenize", USUAL_BLEU), plain["data"].get("target") or "")
     return {
         **({"initial": weights} if weights else {}),
+        **({"bleu": bleu} if bleu != USUAL_BLEU else {}),
         "config": tree,
         "data": data_fingerprint,
         "device": device_kind(config),

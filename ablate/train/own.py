@@ -1,14 +1,16 @@
-"""Callbacks and metrics of the user's own, built by class and checked before there is data."""
+"""What watches and scores a run and is the user's to choose, checked before there is data."""
 
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 
 from ablate.config.construct import construct
 from ablate.config.named import named
+from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.metric.base import SplitMetric
 from ablate.task.base import Task
 
+READ = 1000  # lines of a split, to see what they are like
 STEPS = ("train/nll", "train/objective", "train/gradient_norm", "train/lr")  # logged in training
 
 
@@ -30,13 +32,22 @@ def metrics(config: DictConfig) -> dict[str, SplitMetric]:
     return named(config, "metric", SplitMetric)  # type: ignore[type-abstract]
 
 
+def doubts(config: DictConfig, data: TextData) -> list[str]:
+    """Say of which tested splits the scores would mean nothing, by their first lines."""
+    task: Task = construct(config.task)
+    evaluation = task.evaluation(data.languages[1], thorough=False)
+    found = {s: evaluation.doubt(data.references(s)[:READ]) for s in config.test_splits}
+    return [f"warning, {split}: {said}" for split, said in found.items() if said]
+
+
 def check_own(config: DictConfig) -> None:
-    """Build them and throw them away.
+    """Build them and throw them away, and what scores the target language.
 
     Raises:
         UserError: what is wrong with one, or it does not fit the task.
     """
     task: Task = construct(config.task)
+    task.evaluation(construct(config.data).languages[1], thorough=False)
     for name in metrics(config):
         if not task.generates:
             raise UserError(

@@ -34,7 +34,7 @@ from ablate.train.interruption import Interruption
 from ablate.train.lengths import check_lengths
 from ablate.train.module import Training
 from ablate.train.own import callbacks as own_callbacks
-from ablate.train.own import check_own
+from ablate.train.own import check_own, doubts
 from ablate.train.progress import followers
 from ablate.train.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.train.summary import announce, conclude
@@ -70,6 +70,8 @@ def run(config: DictConfig, longer: Record | None = None) -> dict[str, Any]:
     data = prepare_data(config)
     check_splits(list(config.test_splits), data)
     record = Record(config, data.fingerprint)
+    for doubt in doubts(config, data) if record.writes else ():
+        print(doubt, flush=True)
     with Interruption() as interruption, record.locked():
         give_name(record, short=longer is not None)
         shorter = shortened(config)
