@@ -17,7 +17,7 @@ import wandb.sdk.launch  # noqa: F401
 
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
-    "scale=smoke",
+    "scale=cpu",
     "logger=none",
     "data.n_train=400",
     "data.n_validation=20",

@@ -54,8 +54,11 @@ def _run(name: str, words: list[str]) -> None:
     command = import_module(f"{commands.__name__}.{name}")
     parser = Parser(f"ablate {name}", command.__doc__ or "")
     command.add_arguments(parser)
+    arguments = parser.read(words)
+    if sys.stderr.isatty() and (first := getattr(command, "FIRST", "")):
+        print(f"ablate {name}: {first}", file=sys.stderr, flush=True)  # before its imports
     try:
-        command.run(parser.read(words))
+        command.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,13 +12,17 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config.explain import explain, explain_bare
+from ablate.config.hydras import check_words
 from ablate.config.schema import CONF
+from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def job(config: DictConfig) -> None:
     """Run one cell. Torch is imported here, not for Hydra's help."""
+    if "LOCAL_RANK" not in os.environ:  # not once more for every device
+        print(f"{config.name}: preparing {_chosen(config)}", flush=True)
     from ablate.train.run import run
 
     if config.study is not None:
@@ -37,9 +41,11 @@ def train() -> None:
     Raises:
         UserError: the config cannot be composed.
     """
+    words = with_own_seeds(sys.argv[1:])
+    check_words(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
     # argparse refuses overrides on both sides of a flag, which is how people type -m
-    sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))
+    sys.argv[1:] = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
     with explained():
         job()
 
@@ -61,6 +67,15 @@ def explained() -> Iterator[None]:
         if (sentence := explain_bare(error)) is None:
             raise
         raise UserError(sentence) from None
+
+
+def _chosen(config: DictConfig) -> str:
+    """The choices that say most about a run."""
+    choices = HydraConfig.get().runtime.choices
+    said = ", ".join(f"{group} {choices[group]}" for group in ("data", "model", "task"))
+    if config.probe is not None:
+        return f"the probe {choices['probe']}, {said}"
+    return f"{said}, {config.budget.steps:,} steps"
 
 
 def _say_what_is_not_run(config: DictConfig) -> None:

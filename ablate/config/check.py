@@ -21,6 +21,25 @@ from ablate.errors import UserError
 # Words that Hydra's instantiate reads itself.
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}
 
+BESIDE = ("logger",)  # nodes of components that others may stand beside, in nodes of their own
+
+# What Lightning's trainer has, and what a run sets or says elsewhere.
+OURS = {
+    "logger": "choose logger=csv or logger=[wandb,csv]",
+    "callbacks": "choose callbacks=[early_stopping,lr_monitor]",
+    "plugins": "a run brings its own; say trainer.precision or trainer.strategy",
+    "default_root_dir": "say paths.results=FOLDER",
+    "max_epochs": "say budget.steps=N",
+    "min_epochs": "say budget.steps=N",
+    "enable_checkpointing": "say checkpoint.tested or checkpoint.save_every",
+    "enable_model_summary": "a run prints its own table",
+    "num_sanity_val_steps": "the smallest run is scale=smoke",
+    "fast_dev_run": "the smallest run is scale=smoke",
+    "barebones": "nothing would be recorded",
+    "use_distributed_sampler": "batches are dealt to devices by ablate itself",
+    "reload_dataloaders_every_n_epochs": "batches are dealt by ablate itself",
+}
+
 PLAIN = {
     int: "a whole number",
     float: "a number",
@@ -39,6 +58,9 @@ def check(config: DictConfig) -> None:
     if missing:
         raise UserError(f"{missing[0]} has no value; give one, for instance {missing[0]}=...")
     _resolvable(config)
+    for key, instead in OURS.items():
+        if key in config.trainer:
+            raise UserError(f"trainer.{key} is not for the trainer to say: {instead}")
     _walk(config, "")
     if not config.test_splits and not OmegaConf.select(config, "study.tune"):
         # the runs that tune a nuisance are never tested; claims find no metric in any others
@@ -75,18 +97,24 @@ def _walk_keys(node: DictConfig, path: str) -> None:
         _walk(node[key], full, annotation)
 
 
+def is_component(node: DictConfig, key: Any) -> bool:
+    """Whether a key holds a node that describes an object."""
+    return OmegaConf.is_dict(node[key]) and "_target_" in node[key]
+
+
 def _annotations(node: DictConfig, path: str) -> dict[str, Any] | None:
     """Keys that a node may have, and what each may hold; None where anything goes (levels)."""
     kind = OmegaConf.get_type(node)
     if dataclasses.is_dataclass(kind):
         return {f.name: f.type for f in dataclasses.fields(kind)}
+    beside = [str(name) for name in node if is_component(node, name)] if path in BESIDE else []
     if "_target_" in node:
         named = _signature(str(node["_target_"]), path)
         return {
-            **dict.fromkeys(INSTANTIATE_KEYS, Any),
+            **dict.fromkeys([*INSTANTIATE_KEYS, *beside], Any),
             **{k: p.annotation for k, p in named.items()},
         }
-    return None
+    return dict.fromkeys(beside, Any) if path in BESIDE else None
 
 
 def _check_kind(key: str, value: Any, annotation: Any) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hydra.core.config_store import ConfigStore
-from omegaconf import II, MISSING
+from omegaconf import II, MISSING, DictConfig, OmegaConf
 
 from ablate.config.limits import Count, NotEmpty, OneOf, Range, Seed
 
@@ -200,14 +200,26 @@ class Config:
     # validations without a better nll before stopping; null: never
     patience: Annotated[int | None, Range(1)] = None
     logger: Component | None = None
+    # Lightning's, a node each: callbacks=[early_stopping,lr_monitor]
+    callbacks: Component = field(default_factory=dict)
     probe: Component | None = None
     # of a tested model, beside its scores; and whether that is the trained one
     measure: Component | None = None
     weights: Annotated[str, OneOf(("trained", "initial"))] = "trained"
+    # of one's own, a node each, beside those of the task
+    metric: Component = field(default_factory=dict)
     study: Study | None = None
     paths: Paths = field(default_factory=Paths)
     trust: list[str] = field(default_factory=list)
 
 
+def _schema() -> DictConfig:
+    """The typed config; its trainer takes any key, which `check` holds to Lightning's signature."""
+    schema: DictConfig = OmegaConf.structured(Config)
+    trainer: Any = schema._get_node("trainer")
+    OmegaConf.set_struct(trainer, False)
+    return schema
+
+
 # under the name that config.yaml lists first
-ConfigStore.instance().store(name="schema", node=Config)
+ConfigStore.instance().store(name="schema", node=_schema())

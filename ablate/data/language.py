@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from ablate.data.pairs import Corpus, Pairs
-from ablate.data.text import opened, read_lines, refuse_empty_lines
+from ablate.data.text import drop_last_empty, opened, read_lines, refuse_empty_lines
 from ablate.errors import UserError
 
 SPLITS = ("train", "validation", "test")
@@ -46,6 +46,7 @@ class Language(Corpus):
                 f"There is no split {split!r} in this corpus; it has {', '.join(SPLITS)}."
             )
         lines = read_lines(self._paths[split])
+        drop_last_empty(lines)
         refuse_empty_lines(lines, str(self._paths[split]))
         return Pairs([""] * len(lines), lines)
 

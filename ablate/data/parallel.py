@@ -1,11 +1,15 @@
-"""Any parallel text on the local disk: two files or one .tsv per split."""
+"""Any parallel text on the local disk: two files or one of two columns per split."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ablate.config.limits import Seed
 from ablate.data.pairs import Corpus, Pairs
@@ -13,7 +17,10 @@ from ablate.data.text import Chosen, read_pair, read_tsv
 from ablate.errors import UserError
 
 ENDINGS = ("", ".gz", ".txt", ".txt.gz")
+COLUMNS = tuple(f"{name}{packed}" for name in (".tsv", ".txt") for packed in ("", ".gz"))
 SPLITS = ("train", "validation", "test")
+Rows = npt.NDArray[np.integer[Any]]
+DRAWN = "families of pairs"  # what is drawn from train, part of the fingerprint
 
 
 class Parallel(Corpus):
@@ -21,11 +28,13 @@ class Parallel(Corpus):
 
     `train`, `validation` and `test` are each a prefix or a file. The prefix `text/train` stands
     for `text/train.<source>` and `text/train.<target>`, each also with `.gz`, `.txt` or
-    `.txt.gz` appended (the first that exists, in this order). A name that ends in `.tsv` or
-    `.tsv.gz` is one file with the columns source and target. Where `validation` or `test` is
-    null, `validation_size` or `test_size` pairs are drawn from train by `split_seed`, and train
-    is what remains, in its old order. Where a file `text/test.groups` stands beside those of
-    `test`, it names the document (or picture) of every line.
+    `.txt.gz` appended (the first that exists, in this order). A name that ends in `.tsv`, `.txt` or
+    one of these and `.gz` is one file with the columns source and target (`read_tsv`). Where
+    `validation` or `test` is null, at most `validation_size` or `test_size` pairs are drawn from
+    train by `split_seed`, and train is what remains, in its old order; pairs that share a sentence
+    stay together, so that no drawn sentence stands on the other side. Where a file
+    `text/test.groups` stands beside those of `test`, it names the document (or picture) of every
+    line.
     """
 
     def __init__(
@@ -47,6 +56,7 @@ class Parallel(Corpus):
         sizes = {"test": test_size, "validation": validation_size}
         self._sampled = {name: sizes[name] for name in sizes if self._given[name] is None}
         self._split_seed = split_seed
+        self._drawn: dict[str, Rows] | None = None
         for name, size in self._sampled.items():
             if size < 1:
                 raise UserError(
@@ -96,7 +106,9 @@ class Parallel(Corpus):
         return names
 
     def _groups(self, split: str) -> Path | None:
-        given = (self._given[split] or "").removesuffix(".gz").removesuffix(".tsv")
+        given = self._given[split] or ""
+        for ending in (".gz", ".tsv", ".txt"):
+            given = given.removesuffix(ending)
         path = Path(f"{given}.groups")
         return path if given and path.is_file() else None
 
@@ -110,7 +122,7 @@ class Parallel(Corpus):
                     content = hashlib.file_digest(file, "sha256").hexdigest()
                 digest.update(f"{name} {content}\n".encode())
         if self._sampled:
-            digest.update(f"{self._sampled} {self._split_seed}".encode())
+            digest.update(f"{self._sampled} {self._split_seed} {DRAWN}".encode())
         return digest.hexdigest()
 
     @cached_property
@@ -127,29 +139,77 @@ class Parallel(Corpus):
 
     def _sample(self, split: str) -> Pairs:
         pairs = self._read_files("train")
-        rows = self._rows(len(pairs.src))[split]
+        if self._drawn is None:
+            self._drawn = self._rows(pairs)
+        rows = self._drawn[split]
         src, tgt = (Chosen(lines, rows) for lines in pairs)
         if split == "train":
             return Pairs(src, tgt)
         return Pairs(list(src), list(tgt))  # few lines, which need no index of the whole file
 
-    def _rows(self, lines: int) -> dict[str, npt.NDArray[np.uint32]]:
-        """Return the line numbers of each split that comes from the file of train."""
-        wanted = sum(self._sampled.values())
-        if wanted >= lines:
+    def _rows(self, pairs: Pairs) -> dict[str, Rows]:
+        """Return the line numbers of each split that comes from the file of train.
+
+        Families are drawn in random order; one that a split has no room for goes on to the next.
+        """
+        lines = len(pairs.src)
+        if sum(self._sampled.values()) >= lines:
             sizes = " and ".join(f"data.{name}_size={size}" for name, size in self._sampled.items())
             raise UserError(
                 f"{sizes} leave nothing of the {lines} pairs of data.train to train on."
             )
-        order = np.random.default_rng(self._split_seed).permutation(lines)[:wanted].copy()
-        rows = {"train": np.delete(np.arange(lines, dtype=np.uint32), order)}
-        for name, size in self._sampled.items():
-            rows[name], order = np.sort(order[:size]).astype(np.uint32), order[size:]
+        family = families(pairs)
+        order = np.random.default_rng(self._split_seed).permutation(int(family.max()) + 1)
+        sizes_of = np.bincount(family)
+        side = np.zeros(len(order), np.uint8)  # of a family: 0 is train
+        for number, size in enumerate(self._sampled.values(), start=1):
+            side[_fitting(order[side[order] == 0], sizes_of, size)] = number
+        rows: dict[str, Rows] = {"train": np.flatnonzero(side[family] == 0).astype(np.uint32)}
+        for number, name in enumerate(self._sampled, start=1):
+            rows[name] = np.flatnonzero(side[family] == number).astype(np.uint32)
+        empty = [name for name, found in rows.items() if not len(found)]
+        if empty:
+            raise UserError(
+                f"data.train has too few pairs that share no sentence: nothing is left for "
+                f"{empty[0]}; give data.validation and data.test, or make their sizes smaller."
+            )
         return rows
 
 
+def families(pairs: Pairs) -> npt.NDArray[np.intp]:
+    """Number the pairs so that those which share a source or a target have one number.
+
+    Also those that a chain of others joins. Numbers rise with the first line that has them.
+    """
+    sources, targets = (_numbered(lines) for lines in pairs)
+    lines, above = len(sources), int(sources.max()) + 1
+    joined = coo_array((np.ones(lines, bool), (sources, targets + above)), shape=(2 * lines,) * 2)
+    family = connected_components(joined, directed=False)[1][sources]
+    _, first, named = np.unique(family, return_index=True, return_inverse=True)
+    return first.argsort().argsort()[named]
+
+
+def _numbered(lines: Sequence[str]) -> npt.NDArray[np.intp]:
+    """Return equal numbers for equal lines, below how many there are."""
+    digests = (hashlib.blake2b(line.strip().encode(), digest_size=8).digest() for line in lines)
+    hashes = np.frombuffer(b"".join(digests), np.uint64)
+    return np.unique(hashes, return_inverse=True)[1]
+
+
+def _fitting(order: Rows, sizes: npt.NDArray[np.intp], room: int) -> list[int]:
+    """Return the first families in an order that fit into so many lines together."""
+    found = []
+    for family in order.tolist():
+        if sizes[family] <= room:
+            found.append(family)
+            room -= int(sizes[family])
+        if not room:
+            break
+    return found
+
+
 def _find(split: str, given: str, languages: tuple[str, str]) -> tuple[Path, ...]:
-    if given.endswith((".tsv", ".tsv.gz")):
+    if given.endswith(COLUMNS) and (".tsv" in given or Path(given).is_file()):
         if not Path(given).is_file():
             raise UserError(f"data.{split}: there is no file {given}.")
         return (Path(given),)

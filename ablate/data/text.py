@@ -8,6 +8,7 @@ each line begins, 4 bytes each in a file below 4 GiB; the text is read from disk
 import codecs
 import gzip
 import os
+import re
 import tempfile
 import weakref
 import zlib
@@ -27,6 +28,7 @@ from ablate.errors import UserError
 
 BLOCK = 1 << 20  # bytes checked at a time
 CHUNK = 10_000  # lines read at a time
+ATTRIBUTION = re.compile(r"CC[- ](BY|0)", re.IGNORECASE)
 
 
 class LazyLines(Sequence[str]):
@@ -71,6 +73,10 @@ class FileLines(LazyLines):
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
+
+    def cut(self, count: int) -> None:
+        """Forget the lines from `count` on."""
+        self._bounds = self._bounds[: count + 1]
 
     def read(self, start: int, stop: int) -> list[str]:
         """Return neighbouring lines, at least one."""
@@ -172,6 +178,18 @@ def _decoded(path: Path, raw: bytes, start: int, lines: int) -> str:
         ) from error
 
 
+def drop_last_empty(*files: FileLines) -> None:
+    """Forget the empty lines at the end of files, down to the last line that any of them has."""
+    last = max(_last_filled(lines) for lines in files)
+    for lines in files:
+        lines.cut(last)
+
+
+def _last_filled(lines: FileLines) -> int:
+    """Number of lines up to the last one with text; there is one (`read_lines`)."""
+    return next(n for n in range(len(lines), 0, -1) if lines[n - 1].strip())
+
+
 def refuse_empty_lines(lines: Sequence[str], where: str) -> None:
     """Raise a UserError that names the first line without text, and how many there are."""
     empty = [number for number, line in enumerate(lines, start=1) if not line.strip()]
@@ -183,12 +201,14 @@ def refuse_empty_lines(lines: Sequence[str], where: str) -> None:
 
 
 def read_pair(src: Path, tgt: Path) -> Pairs:
-    """Return two files of sentences, line by line.
+    """Return two files of sentences, line by line; empty lines at the end of both are dropped.
 
     Raises:
         UserError: as `read_lines`; or a line is empty, or the files differ in length.
     """
-    pairs = Pairs(read_lines(src), read_lines(tgt))
+    sides = read_lines(src), read_lines(tgt)
+    drop_last_empty(*sides)
+    pairs = Pairs(*sides)
     if len(pairs.src) != len(pairs.tgt):
         raise UserError(
             f"{src} has {len(pairs.src)} lines and {tgt} has {len(pairs.tgt)}; "
@@ -200,20 +220,32 @@ def read_pair(src: Path, tgt: Path) -> Pairs:
 
 
 def read_tsv(path: Path) -> Pairs:
-    """Return the two tab-separated columns of a file: source, target.
+    """Return the first two tab-separated columns of a file: source, target.
+
+    There may be a third one that says whose the sentences are, as Tatoeba's has.
 
     Raises:
-        UserError: as `read_lines`; or a line has not two columns, or one of them is empty.
+        UserError: as `read_lines`; or a line has other columns, or one of the two is empty.
     """
     lines = read_lines(path)
+    drop_last_empty(lines)
     for number, line in enumerate(lines, start=1):
-        columns = line.count("\t") + 1
-        if columns != 2:
+        columns = line.split("\t")
+        if len(columns) != 2 and not (len(columns) == 3 and ATTRIBUTION.match(columns[2])):
             raise UserError(
-                f"{path}: line {number} has {columns} tab-separated columns; "
-                "it must have two, the source and the target sentence."
+                f"{path}: line {number} has {len(columns)} tab-separated columns; "
+                f"it must have two, the source and the target sentence{_hint(columns)}."
             )
     pairs = Pairs(Column(lines, 0), Column(lines, 1))
     refuse_empty_lines(pairs.src, f"{path}, column 1")
     refuse_empty_lines(pairs.tgt, f"{path}, column 2")
     return pairs
+
+
+def _hint(columns: list[str]) -> str:
+    """How to come to two columns."""
+    if len(columns) == 4 and columns[0].isdigit() and columns[2].isdigit():
+        return " (Tatoeba's pairs with numbers: cut -f2,4 FILE > pairs.tsv)"
+    if len(columns) > 2:
+        return " (to keep the first two: cut -f1,2 FILE > pairs.tsv)"
+    return " (a file per language is data.train=PREFIX for PREFIX.en and PREFIX.de)"

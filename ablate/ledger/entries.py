@@ -8,12 +8,13 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 
+from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.ledger.claims import Claim, read_claims, read_documents
 from ablate.ledger.family import with_family
 from ablate.ledger.standings import Standing, read_standings
 from ablate.ledger.state import DEPENDS, State, state
-from ablate.ledger.verdicts import SMOKE, VERDICTS, Finding, collect, latest
+from ablate.ledger.verdicts import VERDICTS, Finding, collect, latest
 
 NOT_TESTED = "not tested"
 TESTED = "tested"

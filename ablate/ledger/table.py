@@ -7,10 +7,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ablate.config.smoke import SMOKE
 from ablate.ledger.entries import STATES, Entry, count
 from ablate.ledger.family import changes
 from ablate.ledger.state import DEPENDS
-from ablate.ledger.verdicts import SMOKE, Finding
+from ablate.ledger.verdicts import Finding
 from ablate.report.marks import MARKS
 
 COLUMNS = ("claim", "statement", "verdict", "where")

@@ -4,13 +4,13 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.study.registration import departures
 from ablate.study.types import Entry, Verdict
 from ablate.study.verdict import at_each_budget
 
 VERDICTS = ("supported", "refuted", "inconclusive")
-SMOKE = "smoke"
 # Beside its verdict.json an experiment has one of these; the first is the best to read.
 REPORTS = ("report.html", "report.md", "verdict.json")
 

@@ -14,11 +14,17 @@ from sacrebleu.metrics.bleu import BLEU
 from torch import Tensor
 from torchmetrics import Metric
 
+from ablate.errors import UserError
 from ablate.metric.scoring import Scoring
 
 # Columns of a row of statistics: sys_len, ref_len, 4 counts of matches, 4 totals.
 WIDTH = 10
 SMOOTHING = "exp"
+NEEDS = {  # of tokenisers that sacreBLEU has no rules for itself
+    "ja-mecab": "pip install 'sacrebleu[ja]'",
+    "ko-mecab": "pip install 'sacrebleu[ko]'",
+    "flores200": "pip install sentencepiece (its model is downloaded once)",
+}
 
 
 def bleu_from_statistics(sums: Int[np.ndarray, "10"]) -> float:
@@ -43,10 +49,28 @@ def bleu_of_resamples(sums: Int[np.ndarray, "R 10"]) -> Float[np.ndarray, " R"]:
     return np.where(scored, 100.0 * np.exp(log_brevity + log_precision), 0.0)
 
 
+def _counter(tokenize: str) -> BLEU:
+    """Return sacreBLEU's counter; it gives its signature only after it has scored something."""
+    try:
+        # force: no warning about text that is tokenised already
+        bleu = BLEU(tokenize=tokenize, force=True, smooth_method=SMOOTHING)
+        bleu.corpus_score(["a"], [["a"]])
+    except Exception as error:  # a package, a dictionary or a model that is not there
+        cure = NEEDS.get(tokenize, "")
+        said = cure or next(filter(None, str(error).splitlines()), type(error).__name__)
+        raise UserError(
+            f"BLEU by {tokenize} cannot be counted: {said}; or say task.tokenize=char"
+        ) from None
+    return bleu
+
+
 class CorpusBleu(Metric):
     """BLEU of all sentences seen so far, equal to sacreBLEU's to the last bit on any device count.
 
-    `signature` is sacreBLEU's own string; quote it with every score.
+    `signature` is sacreBLEU's own string, with what the scoring did; quote it with every score.
+
+    Raises:
+        UserError: the tokeniser of the scoring is not installed.
     """
 
     full_state_update = False
@@ -56,11 +80,8 @@ class CorpusBleu(Metric):
     def __init__(self, scoring: Scoring):
         super().__init__()
         self.scoring = scoring
-        # force: no warning about text that is tokenised already
-        self.bleu = BLEU(tokenize=scoring.tokenize, force=True, smooth_method=SMOOTHING)
-        # sacreBLEU gives its signature only after it has scored something
-        self.bleu.corpus_score(["a"], [["a"]])
-        self.signature = str(self.bleu.get_signature())
+        self.bleu = _counter(scoring.tokenize)
+        self.signature = scoring.sign(str(self.bleu.get_signature()))
         self.add_state("sums", torch.zeros(WIDTH, dtype=torch.int64), dist_reduce_fx="sum")
 
     def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 10"]:

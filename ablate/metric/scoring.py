@@ -4,9 +4,12 @@ The same words score several BLEU apart under another tokeniser or letter case (
 so a score without its scoring says little. Two are used here, and both are always reported.
 """
 
+import importlib.metadata
 from abc import ABC, abstractmethod
 
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from ablate.config.bleu import USUAL
 
 
 class Scoring(ABC):
@@ -21,11 +24,16 @@ class Scoring(ABC):
     def prepare(self, sentence: str) -> str:
         """Return the sentence as sacreBLEU shall see it."""
 
+    def sign(self, signature: str) -> str:
+        """Return sacreBLEU's signature with what `prepare` did in its place."""
+        return signature
+
 
 class Cased(Scoring):
-    """Raw text, letter case kept, tokenised by sacreBLEU's 13a rules: the one to compare by."""
+    """Raw text, letter case kept, tokenised by sacreBLEU: the one to compare by."""
 
-    tokenize = "13a"
+    def __init__(self, tokenize: str = USUAL):
+        self.tokenize = tokenize
 
     def prepare(self, sentence: str) -> str:
         """Return the sentence as it is."""
@@ -43,6 +51,7 @@ class Tokenised(Scoring):
     tokenize = "none"
 
     def __init__(self, language: str):
+        self.language = language
         self.normalizer = MosesPunctNormalizer(lang=language)
         self.tokenizer = MosesTokenizer(lang=language)
 
@@ -52,3 +61,25 @@ class Tokenised(Scoring):
         # Escapes such as &apos; would rename tokens on both sides and change no count.
         tokens: str = self.tokenizer.tokenize(normal, return_str=True, escape=False)
         return tokens.lower()
+
+    def sign(self, signature: str) -> str:
+        """Return the signature with the language, and the version of the rules."""
+        rules = f"tok:moses-{self.language}-normalised-{importlib.metadata.version('sacremoses')}"
+        return signature.replace("case:mixed", "case:lc").replace("tok:none", rules)
+
+
+class Lowered(Cased):
+    """Lower-cased, and tokenised by sacreBLEU: of languages whose words Moses does not find."""
+
+    def prepare(self, sentence: str) -> str:
+        """Return the sentence in lower case."""
+        return sentence.lower()
+
+    def sign(self, signature: str) -> str:
+        """Return the signature with the letter case."""
+        return signature.replace("case:mixed", "case:lc")
+
+
+def as_in_papers(language: str, tokenize: str) -> Scoring:
+    """Return the lower-cased scoring of a language; Moses' where BLEU by 13a or intl is usual."""
+    return Tokenised(language) if tokenize in (USUAL, "intl") else Lowered(tokenize)

@@ -57,13 +57,38 @@ def say(named: Levels) -> str:
 
     A group that stands in several places has the place as well: "encoder.norm=batch_norm".
     """
-    said = (
+    return " ".join(_said(named, "=")) or "single"
+
+
+def told(config: DictConfig, *, tuned: bool, between: str = " ") -> list[str]:
+    """What tells a run from others of its name, but its seed: ["learned", "lr 0.005"].
+
+    Of a study the levels of its factors, and with `tuned` the nuisance that was chosen for it;
+    without a study everything that was overridden.
+    """
+    if not HydraConfig.initialized():
+        return _said(levels(config), between)
+    node = HydraConfig.get()
+    keys = _overridden(node)
+    if (study := config.study) is not None:
+        free = [*study.nuisance, *([study.tune.key] if study.tune else [])]
+        keys = [*study.factors, *(key for key in keys if tuned and key in free)]
+    chosen = choices(node)
+    return _said({key: level(config, key, chosen) for key in keys}, between)
+
+
+def is_swept() -> bool:
+    """Whether this run is one of a sweep's."""
+    return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def _said(named: dict[str, Any], between: str) -> list[str]:
+    return [
         value
         if isinstance(value, str) and "@" not in factor
-        else f"{_name(factor)}={_plain(value)}"
+        else f"{_name(factor)}{between}{_plain(value)}"
         for factor, value in named.items()
-    )
-    return " ".join(said) or "single"
+    ]
 
 
 def _name(factor: str) -> str:

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import torch
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.bleu import USUAL as USUAL_BLEU
+from ablate.config.bleu import tokenizer
 from ablate.config.construct import construct
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
@@ -35,8 +37,9 @@ OUTSIDE_OF = {
     "checkpoint": ("save_every",),
     "initial": ("folder", "file"),  # what they hold is in the identity
 }
-IN_TESTING = ("search", "test_splits", "measure", "weights")
-USUAL = {"measure": None, "weights": "trained"}  # what leaves a test as it was without these keys
+IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
+# what leaves a run as it was without these keys
+USUAL: dict[str, Any] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.run",)
@@ -54,13 +57,16 @@ UNEXECUTED = (
 def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
     """What the identity of training is made of, as plain data that a person can compare."""
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    tree = {k: v for k, v in plain.items() if k not in (*OUTSIDE, *IN_TESTING)}
+    used = {k: v for k, v in plain.items() if k not in USUAL or v != USUAL[k]}
+    tree = {k: v for k, v in used.items() if k not in (*OUTSIDE, *IN_TESTING)}
     for node, keys in (*OUTSIDE_OF.items(), *IN_TESTING_OF.items()):
         tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
     trained = {k: v for k, v in plain.items() if k not in IN_TESTING}
     weights = construct(config.initial).fingerprint()
+    bleu = tokenizer(tree["task"].pop("tokenize", USUAL_BLEU), plain["data"].get("target") or "")
     return {
         **({"initial": weights} if weights else {}),
+        **({"bleu": bleu} if bleu != USUAL_BLEU else {}),
         "config": tree,
         "data": data_fingerprint,
         "device": device_kind(config),

@@ -3,8 +3,8 @@
 from importlib.resources import files
 from typing import Any
 
+from ablate.config.smoke import SMOKE
 from ablate.ledger.state import DEPENDS
-from ablate.ledger.verdicts import SMOKE
 from ablate.metric.table import metric_of
 from ablate.site.claim import View, drawn, views
 from ablate.site.model import Site

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.record.files import write_text
 from ablate.study.book import (
@@ -145,8 +146,9 @@ class Past:
         return found
 
     def _regimes(self, asked: str) -> int:
-        """In how many other regimes the question was asked."""
-        others = [s.regime for s in self.book.sweeps if asked in s.questions]
+        """In how many other regimes the question was asked; one at smoke scale asks nothing."""
+        asking = [s.regime for s in self.book.sweeps if asked in s.questions]
+        others = [regime for regime in asking if regime.get("scale") != SMOKE]
         return len({json.dumps(one, sort_keys=True) for one in others if one != self.own.regime})
 
 

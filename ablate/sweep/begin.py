@@ -1,12 +1,12 @@
 """The beginning of a sweep: its study is checked and written down before any run."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config.precision import AUTO, settle
+from ablate.config.hydras import check_launcher
+from ablate.config.precision import settle
 from ablate.errors import UserError
 from ablate.record.files import check_name
 from ablate.study.book import register
@@ -19,7 +19,6 @@ from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
 from ablate.sweep.share import entering
 
-LAUNCHER = "ablate_launcher"
 AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 
 
@@ -29,11 +28,11 @@ def begin(config: DictConfig) -> None:
     A worker that joins a sweep finds that written.
 
     Raises:
-        UserError: no rule could decide the study, or its launcher cannot run it.
+        UserError: no rule could decide the study, or another launcher is to run it.
     """
     study = checked(config)
     about = regime(config)
-    with entering(config, about) if _deals(config) else nullcontext(True) as new:
+    with entering(config, about) as new:
         if new:
             _write_down(config, study, about)
 
@@ -42,7 +41,7 @@ def checked(config: DictConfig) -> Study | None:
     """Return the study of a sweep as plain data, with its precision settled.
 
     Raises:
-        UserError: no rule could decide the study, or its launcher cannot run it.
+        UserError: no rule could decide the study, or another launcher is to run it.
     """
     check_name("name", config.name)
     for key in AT_LEAST_ONE:
@@ -50,7 +49,7 @@ def checked(config: DictConfig) -> Study | None:
         if given is not None and given < 1:
             raise UserError(f"{key}={given}: it must be at least 1")
     study = None if config.study is None else plain_study(config)
-    _check_launcher(config, study)
+    check_launcher(config.hydra.launcher._target_)
     settle(config)
     if study is not None:
         check_study(study)
@@ -73,36 +72,6 @@ def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
         },
     }
     write_about(Path(config.hydra.sweep.dir), said, {}, {})
-
-
-def _deals(config: DictConfig) -> bool:
-    """Whether our launcher runs the sweep, so that several workers can share it."""
-    return LAUNCHER in config.hydra.launcher._target_
-
-
-def _check_launcher(config: DictConfig, study: Study | None) -> None:
-    """Other launchers run every job that Hydra has, and no other."""
-    if _deals(config):
-        return
-    if config.without:
-        raise UserError("without needs hydra/launcher=ablate; with another one, say without=[]")
-    if config.trainer.precision == AUTO:
-        raise UserError(
-            "trainer.precision=auto needs hydra/launcher=ablate, which settles it for all cells; "
-            "with another one, say 32-true or bf16-mixed"
-        )
-    if study is not None and study.get("match"):
-        raise UserError("study.match needs hydra/launcher=ablate; with another one, say null")
-    if study is not None and (study.get("looks") or 1) > 1:
-        raise UserError(
-            f"study.looks={study.get('looks')} needs hydra/launcher=ablate; with another one, say 1"
-        )
-    tune = study.get("tune") if study is not None else None
-    if tune:
-        raise UserError(
-            "study.tune needs hydra/launcher=ablate; with another one, choose the value of "
-            f"{tune['key']} beforehand and say study.tune=null"
-        )
 
 
 def regime(config: DictConfig) -> Regime:

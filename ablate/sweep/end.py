@@ -1,4 +1,7 @@
-"""The end of a sweep: its table and, where it has a study, its verdicts and its report."""
+"""The end of a sweep: its table and, where it has a study, its verdicts and its report.
+
+A study at smoke scale has none (`ablate.config.smoke`).
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +10,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.markup import escape
 
+from ablate.config.smoke import NO_VERDICT, SMOKE
 from ablate.record.files import write_text
 from ablate.study.evidence import Evidence
 from ablate.study.gather import gather
@@ -29,7 +33,9 @@ def end(config: DictConfig) -> int:
     asked = {claim["metric"] for claim in evidence.study["claims"]}
     console.print(as_rich(evidence.name, arms, asked))
     write_text(sweep / "table.md", as_markdown(arms))
-    if config.study is not None:
+    if config.study is not None and evidence.regime["scale"] == SMOKE:
+        console.print(f"\n{NO_VERDICT}.", highlight=False, soft_wrap=True)
+    elif config.study is not None:
         results, experiments = Path(config.paths.results), Path(config.paths.experiments)
         _judge(config, looked(results, experiments, sweep, evidence), console)
     failed = [run for run in evidence.runs if run["status"] == "failed"]

@@ -1,4 +1,4 @@
-"""What happens around the jobs of a sweep, under any Hydra launcher."""
+"""What happens around the jobs of a sweep."""
 
 import sys
 import traceback
@@ -16,6 +16,7 @@ class SweepHooks(Callback):
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check and register the study; exit status 2 when no rule could decide it."""
+        print(f"{config.name}: preparing its study", file=sys.stderr, flush=True)
         from ablate.errors import UserError
         from ablate.sweep.begin import begin
 

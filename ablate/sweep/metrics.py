@@ -12,6 +12,7 @@ from ablate.model.residual.base import Residual
 from ablate.observe.sublayers import NAMES
 from ablate.study.outcome import UNSTABLE
 from ablate.study.threshold import NLL, threshold
+from ablate.train.own import metrics as own_metrics
 
 TRAINED = ("unigram_nll", "parameters", "steps")
 KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("nll", "accuracy"))
@@ -29,14 +30,15 @@ def metric_names(config: DictConfig, model: Model) -> set[str]:
     # "encoder.0.self" is one of the layers behind heads/encoder_self
     heads = {f"heads/{'_'.join(name.split('.')[::2])}" for name, _ in model.attentions()}
     scored = construct(config.task).metrics
-    scores = {f"{split}/{name}" for split in config.test_splits for name in scored}
+    tested = [*scored, *own_metrics(config)]
+    scores = {f"{split}/{name}" for split in config.test_splits for name in tested}
     validated = {f"val/{name}" for name, metric in scored.items() if metric.split == "val"}
     measure = construct(config.measure)
     measured = {f"measure/{name}" for name in measure.measures} if measure else set()
     sublayers = NAMES if any(isinstance(part, Residual) for part in model.modules()) else ()
     seen = {*gradients, *heads, *sublayers, *measured}
-    tested = {*scores, *derived_names(scores), *validated}
-    return {*TRAINED, *KNOWN, *UNSTABLE, *seen, *tested}
+    read = {*scores, *derived_names(scores), *validated}
+    return {*TRAINED, *KNOWN, *UNSTABLE, *seen, *read}
 
 
 def check_metric(key: str, metric: str, known: set[str]) -> None:

@@ -19,6 +19,7 @@ from ablate.sweep.arms import check_arms, check_twice
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
 from ablate.train.budgets import shortened
 from ablate.train.lengths import check_lengths
+from ablate.train.own import check_own, doubts
 from ablate.train.run import (
     PARTS,
     build_model,
@@ -61,11 +62,14 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         try:
             check(config)
             check_parts(config)
+            check_own(config)
             if shorter := shortened(config):
                 check_parts(shorter)
             text = corpus(config)
             if text not in data:
                 data[text] = prepare_data(config)
+                for doubt in doubts(config, data[text]):
+                    print(doubt, flush=True)
             check_splits(list(config.test_splits), data[text])
             key = text + _key(config, "model", *PARTS)
             if key not in built:

@@ -127,7 +127,7 @@ def _free(folder: Path) -> Path:
 
 
 def state_of(folder: Path) -> State | None:
-    """What sweep.json says; None under another launcher, whose sweeps have no workers.
+    """What sweep.json says; None where no sweep has begun.
 
     Raises:
         UserError: it is damaged.
@@ -167,13 +167,8 @@ def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
 
 
 def conclude(config: DictConfig, end: Callable[[DictConfig], int]) -> int:
-    """Have one worker end the sweep; return the number of its runs that failed.
-
-    Under another launcher there is one worker.
-    """
+    """Have one worker end the sweep; return the number of its runs that failed."""
     folder = Path(config.hydra.sweep.dir)
-    if state_of(folder) is None:
-        return end(config)
     with alone(config):
         state = state_of(folder)
         assert state is not None and state["cells"] is not None  # all its cells have run

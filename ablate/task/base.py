@@ -39,6 +39,10 @@ class Evaluation(nn.Module, ABC):
     def reset(self) -> None:
         """Forget everything."""
 
+    def doubt(self, references: Sequence[str]) -> str:
+        """Say why a score on these references would mean nothing; "" where it may."""
+        return ""
+
     def signatures(self) -> dict[str, str]:
         """Return how scores were computed, by name, where that has to be quoted with them."""
         return {}

@@ -11,7 +11,7 @@ What to expect: BLEU of whole translations beside the nll of the references. Wit
     target continues, so that the nll on true prefixes is worse.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -20,13 +20,15 @@ import torch.distributed
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from ablate.config.limits import Range
+from ablate.config.bleu import AUTO, TOKENIZERS, tokenizer
+from ablate.config.limits import OneOf, Range
 from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.metric.bleu import WIDTH, CorpusBleu
 from ablate.metric.calibration import Calibration, Predictions, predictions
 from ablate.metric.chrf import CorpusChrf
-from ablate.metric.scoring import Cased, Tokenised
+from ablate.metric.meaning import doubt
+from ablate.metric.scoring import Cased, as_in_papers
 from ablate.metric.table import METRICS, Metric
 from ablate.metric.token_mean import TokenMean
 from ablate.metric.words import WordScore, order, shared, shared_stems
@@ -56,8 +58,14 @@ class Translation(Task):
         )
     }
 
-    def __init__(self, *, gold: Annotated[float, Range(0, 1)] = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        gold: Annotated[float, Range(0, 1)] = 1.0,
+        tokenize: Annotated[str, OneOf(TOKENIZERS)] = AUTO,
+    ) -> None:
         self.gold = gold
+        self.tokenize = tokenize
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
         """Return sources and targets; what the decoder reads is the target one step later."""
@@ -71,7 +79,7 @@ class Translation(Task):
 
     def evaluation(self, language: str, *, thorough: bool) -> "Translations":
         """Return what scores the references and the translations of a split."""
-        return Translations(language, thorough=thorough)
+        return Translations(language, thorough=thorough, tokenize=self.tokenize)
 
 
 @torch.no_grad()
@@ -96,23 +104,25 @@ def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
 class Translations(Evaluation):
     """The nll of the references and the scores of translations.
 
-    nll: mean over the target tokens, EOS counted, natural logarithm, unsmoothed. bleu: cased,
-    13a. With `thorough` also bleu_tokenised (as in papers), chrf, length_ratio, the number of
-    tokens (13a) of the hypotheses over that of the references, unended, the share of hypotheses
-    that have all the tokens that the search allows, word_f1, stem_f1 and word_order of their words,
-    calibration_error and accuracy of the likeliest target token, and decoder_passes, those that a
-    sentence's search makes one after the other, where the search counts them.
+    nll: mean over the target tokens, EOS counted, natural logarithm, unsmoothed. bleu: cased, by
+    the tokeniser of the target language. With `thorough` also bleu_tokenised (as in papers), chrf,
+    length_ratio, the number of its tokens of the hypotheses over that of the references, unended,
+    the share of hypotheses that have all the tokens that the search allows, word_f1, stem_f1 and
+    word_order of their words, calibration_error and accuracy of the likeliest target token, and
+    decoder_passes, those that a sentence's search makes one after the other, where the search
+    counts them.
     """
 
-    def __init__(self, language: str, *, thorough: bool) -> None:
+    def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
         super().__init__()
+        tokenize = tokenizer(tokenize, language)
         self.nll = TokenMean()
         self.calibration = Calibration()
         self.unended = TokenMean()
         self.passes = TokenMean()
-        self.bleu = CorpusBleu(Cased())
+        self.bleu = CorpusBleu(Cased(tokenize))
         more: dict[str, CorpusBleu | CorpusChrf | WordScore] = {
-            "bleu_tokenised": CorpusBleu(Tokenised(language)),
+            "bleu_tokenised": CorpusBleu(as_in_papers(language, tokenize)),
             "chrf": CorpusChrf(),
             "word_f1": WordScore(shared),
             "stem_f1": WordScore(shared_stems),
@@ -174,6 +184,10 @@ class Translations(Evaluation):
                 found["decoder_passes"] = float(self.passes.compute())
             found |= {name: float(value) for name, value in self.calibration.compute().items()}
         return found
+
+    def doubt(self, references: Sequence[str]) -> str:
+        """Say why BLEU on these references would mean nothing."""
+        return doubt(self.bleu, references)
 
     def signatures(self) -> dict[str, str]:
         """sacreBLEU's signature of each score."""

@@ -13,6 +13,7 @@ from ablate.record.training import Record
 from ablate.record.types import Result
 from ablate.seeding import seed_of
 from ablate.train.module import Training
+from ablate.train.own import metrics as own_metrics
 
 
 def evaluate(config: DictConfig, trainer: pl.Trainer, task: Training, record: Record) -> Result:
@@ -28,6 +29,9 @@ def evaluate(config: DictConfig, trainer: pl.Trainer, task: Training, record: Re
             trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
         made = task.evaluation.hypotheses(), task.evaluation.statistics()
         tests.keep(split, *made, task.data.groups(split))
+        sides = task.data.sources(split), made[0], task.data.references(split)
+        for name, metric in own_metrics(config).items():
+            task.measured[f"{split}/{name}"] = float(metric(*sides))
     task.measured |= derived(task.measured, task.data.levels)
     if config.measure is not None:
         with tests.phase("measure"):

@@ -102,7 +102,8 @@ class Training(pl.LightningModule):
         # the optimiser lists its parameters; to find them in the modules takes as long as the norm
         trained = (p for group in optimizer.param_groups for p in group["params"])
         norm = torch.nn.utils.get_total_norm([p.grad for p in trained if p.grad is not None])
-        self._log_step({"train/gradient_norm": norm})
+        rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
+        self._log_step({"train/gradient_norm": norm, "train/lr": rate})
         finite = self.trainer.strategy.reduce_boolean_decision(bool(norm.isfinite()))
         if not finite:
             self.diverged = True

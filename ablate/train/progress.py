@@ -1,16 +1,106 @@
-"""One bar for the steps of a run, and a short-lived one for every validation and test."""
+"""How far a run is and how fast: a bar at a terminal, a line per validation anywhere else."""
 
+import sys
+import time
+from datetime import timedelta
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.trainer.states import TrainerFn
 from tqdm import tqdm
 
+from ablate.data.batch import Batch
+from ablate.data.vocabulary import PAD
+
 SHOWN = {"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"}
+SPEED = "train/tokens_per_second"
+
+
+def followers(*, shown: bool) -> list[Callback]:
+    """What measures the pace of a run and, if it is to be `shown`, tells it."""
+    pace = Pace()
+    told: list[Callback] = [StepBar(pace) if sys.stderr.isatty() else StepLines(pace)]
+    return [pace, *(told if shown else [])]
+
+
+class Pace(Callback):
+    """Logs target tokens per second, padding not counted, of all devices; without validations."""
+
+    def __init__(self) -> None:
+        self.speed = 0.0
+        self._seconds = 0.0  # of training since the last value
+        self._tokens = torch.zeros((), dtype=torch.int64)
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Begin to count."""
+        self._tokens = self._tokens.to(module.device)
+        self._first, self._begun = trainer.global_step, time.perf_counter()
+        self._since = self._begun
+
+    def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Stop the clock."""
+        if trainer.state.fn == TrainerFn.FITTING:
+            self._seconds += time.perf_counter() - self._since
+
+    def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Let the clock go on."""
+        self._since = time.perf_counter()
+
+    def on_train_batch_end(
+        self,
+        trainer: pl.Trainer,
+        module: pl.LightningModule,
+        outputs: Any,
+        batch: Batch,
+        batch_idx: int,
+    ) -> None:
+        """Count the tokens of a batch; log their number per second where other values are."""
+        self._tokens += (batch.targets != PAD).sum()
+        every = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
+        if every and trainer.global_step % every == 0:
+            now = time.perf_counter()
+            seconds = self._seconds + now - self._since
+            self.speed = float(self._tokens) * trainer.world_size / seconds
+            self._tokens.zero_()
+            self._seconds, self._since = 0.0, now
+            module.log(SPEED, self.speed)
+
+    def left(self, trainer: pl.Trainer) -> timedelta:
+        """Time until the last step, validations counted, as long as those so far took."""
+        done = max(1, trainer.global_step - self._first)
+        seconds = (time.perf_counter() - self._begun) / done
+        return timedelta(seconds=round(seconds * (trainer.max_steps - trainer.global_step)))
+
+    def values(self, trainer: pl.Trainer) -> dict[str, str]:
+        """The newest values, the learning rate and the speed, as text by short names."""
+        known = trainer.callback_metrics
+        values = {short: f"{known[name]:.2f}" for name, short in SHOWN.items() if name in known}
+        speed = {"tokens/s": f"{self.speed:,.0f}"} if self.speed else {}
+        return {**values, "lr": f"{trainer.optimizers[0].param_groups[0]['lr']:.3g}", **speed}
+
+
+class StepLines(Callback):
+    """Prints a line at every validation, for a log."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+
+    def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Print step, values, rate, speed and time left."""
+        if trainer.state.fn != TrainerFn.FITTING:
+            return
+        values = "  ".join(f"{name} {value}" for name, value in self.pace.values(trainer).items())
+        step = f"step {trainer.global_step:,} of {trainer.max_steps:,}"
+        print(f"{step}  {values}  {self.pace.left(trainer)} left", flush=True)
 
 
 class StepBar(Callback):
     """Counts optimiser steps, where Lightning's own bars count the batches of an epoch."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
 
     def on_fit_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Begin at the first step."""
@@ -26,9 +116,7 @@ class StepBar(Callback):
         batch_idx: int,
     ) -> None:
         """Show the step and the newest values."""
-        known = trainer.callback_metrics
-        values = {short: f"{known[name]:.2f}" for name, short in SHOWN.items() if name in known}
-        self.steps.set_postfix(values, refresh=False)
+        self.steps.set_postfix(self.pace.values(trainer), refresh=False)
         self.steps.update(trainer.global_step - self.steps.n)
 
     def on_fit_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:

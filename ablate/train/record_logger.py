@@ -8,6 +8,10 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.record.training import Record
+from ablate.train.progress import SPEED
+
+# every line has its time, and the rest is the same whenever a run is repeated
+LEFT_OUT = ("epoch", SPEED)
 
 
 class RecordLogger(Logger):
@@ -32,7 +36,7 @@ class RecordLogger(Logger):
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Append one line."""
-        values = {k: float(v) for k, v in metrics.items() if k != "epoch"}
+        values = {k: float(v) for k, v in metrics.items() if k not in LEFT_OUT}
         self.record.log(values, self.steps_done())
 
     def log_hyperparams(

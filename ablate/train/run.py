@@ -1,7 +1,6 @@
 """One run, from config to record: seed, data, model, task, fit, test, record."""
 
 import logging
-import sys
 import warnings
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback, EarlyStopping
 
 from ablate.config.check import check
-from ablate.config.construct import construct
+from ablate.config.construct import building, construct
 from ablate.config.parts import check_parts
 from ablate.config.precision import settle
 from ablate.data.module import TextData
@@ -21,6 +20,8 @@ from ablate.model.base import Model
 from ablate.model.build import build
 from ablate.observe.heads import SENTENCES, head_distances
 from ablate.probe.base import Probe
+from ablate.record.arm import told
+from ablate.record.by_name import link
 from ablate.record.files import check_name
 from ablate.record.training import Record
 from ablate.record.types import Outcome, Result, Shorter, Whole
@@ -33,7 +34,9 @@ from ablate.train.evaluate import evaluate
 from ablate.train.interruption import Interruption
 from ablate.train.lengths import check_lengths
 from ablate.train.module import Training
-from ablate.train.progress import StepBar
+from ablate.train.own import callbacks as own_callbacks
+from ablate.train.own import check_own, doubts
+from ablate.train.progress import followers
 from ablate.train.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.train.summary import announce, conclude
 from ablate.train.tracking import Tracking
@@ -62,12 +65,16 @@ def run(config: DictConfig, longer: Record | None = None) -> Outcome:
         check_name(key, name)
     hush_lightning()
     check_parts(config)
+    check_own(config)
     torch.set_num_threads(config.threads)
     keep_memory()
     data = prepare_data(config)
     check_splits(list(config.test_splits), data)
     record = Record(config, data.fingerprint)
+    for doubt in doubts(config, data) if record.writes else ():
+        print(doubt, flush=True)
     with Interruption() as interruption, record.locked():
+        give_name(record, short=longer is not None)
         shorter = shortened(config)
         short: Shorter = {"short": run(shorter, record)} if shorter else {}
         if not config.fresh and (earlier := record.found()):
@@ -122,6 +129,16 @@ def trained_before(record: Record, model: Model) -> Result | None:
         return None
     record.weights_digest = trained["weights"]
     return trained
+
+
+def give_name(record: Record, *, short: bool) -> None:
+    """Link the record's folder under a readable name; that of a run that is tuned says by what."""
+    config = record.config
+    replicate = f"{config.replicate}." if config.replicate else ""
+    words = told(config, tuned=not config.test_splits, between="=")
+    if record.writes:
+        name = [*words, *(["short"] if short else []), f"{replicate}{config.seed}"]
+        link(record.results, record.folder, config.name, name)
 
 
 def hush_lightning() -> None:
@@ -265,24 +282,27 @@ def train(
 
 
 def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
-    """Lightning's trainer with the run's loggers, and early stopping if wanted."""
-    callbacks = [*callbacks, *tracking.callbacks()]
+    """Lightning's trainer with the run's loggers, and early stopping if wanted.
+
+    What it is given here, `trainer` cannot hold (`ablate.config.check`).
+    """
+    callbacks = [*callbacks, *tracking.callbacks(), *own_callbacks(config)]
     if config.patience is not None:
         callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
-    watched = tracking.record.writes and sys.stderr.isatty()
-    if config.trainer.enable_progress_bar and watched:
-        callbacks = [*callbacks, StepBar()]
+    shown = config.trainer.enable_progress_bar and tracking.record.writes
+    callbacks = [*callbacks, *followers(shown=shown)]
     # ablate itself goes on with interrupted runs; SLURM's signal would have Lightning do it too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
-    trainer: pl.Trainer = construct(config.trainer)(
-        logger=tracking.loggers,
-        callbacks=callbacks,
-        plugins=[WholeFiles(), *slurm],
-        default_root_dir=str(tracking.record.folder),
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,
-    )
+    with building("trainer", config.trainer):
+        trainer: pl.Trainer = construct(config.trainer)(
+            logger=tracking.loggers,
+            callbacks=callbacks,
+            plugins=[WholeFiles(), *slurm],
+            default_root_dir=str(tracking.record.folder),
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+        )
     tracking.own.steps_done = lambda: trainer.global_step
     return trainer

@@ -1,5 +1,9 @@
 """What a run says when it starts and when it has ended."""
 
+import resource
+import sys
+
+import torch
 from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
 from rich.console import Console
@@ -53,11 +57,23 @@ def _print_result(record: Record, found: Whole, *, reused: bool) -> None:
     for name, value in shown.items():
         table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
     table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in found["seconds"].items()))
+    if not reused:
+        table.add_row("peak memory", peak_memory())
     table.add_row("record", str(record.folder))
     console = Console()
     console.print(table)
     for name, signature in found.get("signatures", {}).items():
         console.print(f"{name}: {signature}", highlight=False, soft_wrap=True)
+
+
+def peak_memory() -> str:
+    """What this process had at most, and its part of a GPU."""
+    # kibibytes under Linux, bytes elsewhere
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    said = f"{most * (1024 if sys.platform == 'linux' else 1) / 1e6:,.0f} MB"
+    if torch.cuda.is_available():
+        said += f", GPU {torch.cuda.max_memory_allocated() / 1e6:,.0f} MB"
+    return said
 
 
 def conclude(

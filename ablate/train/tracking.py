@@ -1,12 +1,14 @@
-"""The loggers of a run: its own record always, and the one that the config names."""
+"""The loggers of a run: its own record always, and those that the config names."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from types import TracebackType
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 
+from ablate.config.check import is_component
 from ablate.config.construct import construct
 from ablate.record.training import Record
 from ablate.record.types import Failure, Whole
@@ -37,15 +39,14 @@ class RunLogger(ABC):
 class Tracking:
     """Begins with the run and ends with it, also when it fails.
 
-    `logger` may be any of Lightning's loggers; one that is a `RunLogger` hears of more.
+    `logger` may be any of Lightning's loggers, or several; a `RunLogger` hears of more.
     """
 
     def __init__(self, config: DictConfig, record: Record) -> None:
         self.record = record
         self.own = RecordLogger(record)
         self.loggers: list[Logger] = [self.own]
-        if config.logger is not None:
-            self.loggers.append(construct(config.logger)(save_dir=str(record.folder)))
+        self.loggers += [make(save_dir=str(record.folder)) for make in makers(config.logger)]
         self._run_loggers = [logger for logger in self.loggers if isinstance(logger, RunLogger)]
 
     def callbacks(self) -> list[Callback]:
@@ -71,6 +72,20 @@ class Tracking:
         found = None if error else self.record.found()
         for logger in self._run_loggers:
             logger.end(found or failure(error, self.record))
+
+
+def makers(node: DictConfig | None) -> list[Callable[..., Logger]]:
+    """What makes the loggers of the node `logger`: W&B's keys stand there, others have a node each.
+
+    So `logger=[wandb,csv]` is both of them.
+    """
+    if node is None:
+        return []
+    names = [str(name) for name in node]
+    beside = [name for name in names if is_component(node, name)]
+    alone = OmegaConf.masked_copy(node, [name for name in names if name not in beside])
+    own = [alone] if "_target_" in alone else []
+    return [construct(one) for one in (*own, *(node[name] for name in beside))]
 
 
 def failure(error: BaseException | None, record: Record) -> Failure:

@@ -21,8 +21,8 @@ from ablate.study.evidence import Evidence
 from ablate.study.seal import FILES
 from ablate.study.types import Answer, Spread, Verdict
 from ablate.study.verdict import at_each_budget
-from ablate.wandb.names import ANALYSIS, EVIDENCE, LONGEST_NAME
-from ablate.wandb.start import NOTE, finish, start
+from ablate.wandb.names import ANALYSIS, EVIDENCE
+from ablate.wandb.start import NOTE, as_tags, finish, start
 
 LOGGER = "ablate.wandb.logger.WandbRun"
 CLAIM = (
@@ -48,7 +48,7 @@ def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folde
 
     `folder` is that of the sweep, with the evidence and the report already in it.
     """
-    if config.logger is None or config.logger._target_ != LOGGER:
+    if config.logger is None or config.logger.get("_target_") != LOGGER:
         return
     try:
         _log(config.logger, evidence, finite(verdict), folder)
@@ -65,10 +65,11 @@ def _log(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path)
         goes_on=False,
         project=logger.project,
         entity=logger.entity,
-        group=evidence.name,
+        notes=logger.notes,
+        group=logger.group or evidence.name,
         job_type=ANALYSIS,
-        name=f"{evidence.name}: analysis",
-        tags=[claim["id"][:LONGEST_NAME] for claim in verdict["claims"]],
+        name=f"{logger.name or evidence.name}: analysis",
+        tags=as_tags([*(claim["id"] for claim in verdict["claims"]), *as_tags(logger.tags)]),
         config={
             "study": evidence.study,
             "regime": evidence.regime,

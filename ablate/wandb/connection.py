@@ -16,11 +16,11 @@ Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # W&
 MODES = ("auto", "online", "offline")
 SECONDS = 2.0  # for an answer; a network that needs longer is none
 
-# What names another run, left by a process that started this one. Everything else (key, host,
-# entity, mode, folders of caches, time limits) is the user's wish and stays.
+# What says which run this is and where its files lie, which is ours to say; a process that started
+# this one may have left it. Everything else (key, host, project, tags, notes, mode, ...) is the
+# user's wish: conf/logger/wandb.yaml reads it, or W&B does.
 ANOTHER_RUN = (
-    *("WANDB_RUN_ID", "WANDB_NAME", "WANDB_NOTES", "WANDB_DESCRIPTION", "WANDB_RUN_GROUP"),
-    *("WANDB_JOB_TYPE", "WANDB_TAGS", "WANDB_PROJECT", "WANDB_DIR", "WANDB_RUN_DIR"),
+    *("WANDB_RUN_ID", "WANDB_JOB_TYPE", "WANDB_DIR", "WANDB_RUN_DIR"),
     *("WANDB_RESUME", "WANDB_RUN_STORAGE_ID"),
     # an agent's sweep would replace our project, group and id
     *("WANDB_SWEEP_ID", "WANDB_SWEEP_PARAM_PATH"),

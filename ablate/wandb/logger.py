@@ -6,14 +6,14 @@ before, hold the whole history: online W&B has it, else what the record has is l
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytorch_lightning as pl
 import wandb
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
@@ -22,7 +22,7 @@ from wandb.sdk.wandb_run import Run
 from ablate.config.limits import OneOf, Range
 from ablate.errors import UserError
 from ablate.metric.table import METRICS
-from ablate.record.arm import arm, choices, levels
+from ablate.record.arm import arm, choices, is_swept, levels, told
 from ablate.record.files import write_json
 from ablate.record.training import Record
 from ablate.record.types import Failure, Whole
@@ -30,9 +30,9 @@ from ablate.study.gather import LIBRARIES
 from ablate.train.module import Training
 from ablate.train.tracking import RunLogger
 from ablate.wandb.connection import MODES
-from ablate.wandb.names import LONGEST_NAME, RESULT, STEP
+from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE, RESULT, STEP
 from ablate.wandb.samples import Samples
-from ablate.wandb.start import NOTE, finish, start
+from ablate.wandb.start import NOTE, as_tags, finish, start
 
 BEST = {"higher": "max", "lower": "min"}
 # How a metric is summed up over a run, by the part after the slash; the others by their last value.
@@ -40,6 +40,7 @@ SUMMARIES = {
     **{name: BEST[metric.better] for name, metric in METRICS.items() if metric.better},
     "gradient_norm": "max",
 }
+CURVES = ("train", "val")  # what is measured again and again
 PLAIN = ("status", "error", "identity", "wall_seconds", "ended")  # of result.json
 
 
@@ -50,21 +51,32 @@ class WandbRun(WandbLogger, RunLogger):
         save_dir: the run's folder.
         project: W&B project.
         entity: W&B account or team; None for the user's default.
+        group: of the runs and of their analysis; None for the name of the experiment.
+        name: of the run; in a sweep what its runs' names begin with. None: made from the overrides.
+        notes: on the run.
+        tags: beside those of the claims; a text has commas between them, as WANDB_TAGS.
         mode: auto | online | offline.
         samples: translations shown per validation.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what W&B has names for
         self,
         *,
         save_dir: str,
         project: str,
         entity: str | None,
+        group: str | None,
+        name: str | None,
+        notes: str | None,
+        tags: list[str] | str | None,
         mode: Annotated[str, OneOf(MODES)],
         samples: Annotated[int, Range(0)],
     ) -> None:
         super().__init__(save_dir=save_dir, project=project)
-        self.entity = entity
+        self.about = {"entity": entity, "notes": notes}
+        self.group = group
+        self.title = name
+        self.tags = as_tags(tags)
         self.samples = samples
         self.wanted = mode
         self.steps_done: Callable[[], int] = lambda: 0
@@ -83,14 +95,14 @@ class WandbRun(WandbLogger, RunLogger):
             cell_identity(record),
             goes_on=record.metrics_bytes() > 0,
             project=self.name,
-            entity=self.entity,
-            group=config.name,
+            group=self.group or config.name,
             job_type=arm(config)[:LONGEST_NAME],
-            name=f"{arm(config)}, seed {config.seed}",
-            tags=[claim.id[:LONGEST_NAME] for claim in (config.study or {}).get("claims", [])],
+            name=title(config, self.title),
+            tags=as_tags([*[c.id for c in (config.study or {}).get("claims", [])], *self.tags]),
             config=columns(record),
+            **self.about,
         )
-        define_metrics(run, config.test_splits)
+        define_metrics(run)
         if not run.resumed:
             log_again(run, record.metrics)
         self._record = record
@@ -122,11 +134,12 @@ class WandbRun(WandbLogger, RunLogger):
     def end(self, found: Whole | Failure) -> None:
         """Put the result into the summary, and finish the W&B run: 0 a result, 1 a failure."""
         run = self.experiment
-        run.summary.update(summary(found))
+        run.summary.update({"training": self._record.identity, **summary(found)})
         finish(run, failed=found["status"] == "failed")
         folder = Path(found.get("evaluation", self._record.folder))
         with suppress(UserError):  # the result is there, which is what counts
-            write_json(folder / NOTE, {"id": run.id, "url": run.url})
+            own = {"identity": folder.name, "training": self._record.identity}
+            write_json(folder / NOTE, {"id": run.id, "url": run.url, **own})
 
 
 class TrueSteps(Callback):
@@ -145,6 +158,15 @@ def cell_identity(record: Record) -> str:
     return record.identity if record.config.probe is not None else record.evaluation.identity
 
 
+def title(config: DictConfig, given: str | None) -> str:
+    """What a run is called: as it is `given`, in a sweep with what tells it from the others."""
+    if given and not is_swept():
+        return given
+    words = [*([given] if given else []), *told(config, tuned=True)] or [config.name]
+    seed = f"seed {config.seed}" + (f" of set {config.replicate}" if config.replicate else "")
+    return f"{', '.join(words)[: LONGEST_TITLE - len(seed) - 2]}, {seed}"
+
+
 def log_again(run: Run, metrics: Path) -> None:
     """Log what an earlier process has measured, from its metrics.jsonl."""
     for text in metrics.read_text().splitlines() if metrics.exists() else []:
@@ -153,11 +175,11 @@ def log_again(run: Run, metrics: Path) -> None:
         run.log({**values, STEP: line["step"]})
 
 
-def define_metrics(run: Run, test_splits: Iterable[str]) -> None:
-    """Count by optimiser steps, and sum up each metric by its best or its worst value."""
+def define_metrics(run: Run) -> None:
+    """Count by optimiser steps, and sum up a curve by its best or its worst value."""
     run.define_metric(STEP)
     run.define_metric("*", step_metric=STEP, step_sync=True)
-    for prefix in ("train", "val", *test_splits):
+    for prefix in CURVES:
         for name, summary in SUMMARIES.items():
             run.define_metric(f"{prefix}/{name}", step_metric=STEP, summary=summary)
 
@@ -186,9 +208,11 @@ def columns(record: Record) -> dict[str, Any]:
 
 
 def summary(found: Whole | Failure) -> dict[str, Any]:
-    """The result for the summary."""
+    """The result for the summary; what has no curve, as test/bleu, has its plain name too."""
     given: Mapping[str, Any] = found
     own = {key: given[key] for key in PLAIN if key in given}
-    metrics = {f"{RESULT}{name}": value for name, value in found["metrics"].items()}
+    known = found["metrics"]
+    plain = {name: value for name, value in known.items() if name.partition("/")[0] not in CURVES}
+    metrics = {f"{RESULT}{name}": value for name, value in known.items()}
     seconds = {f"seconds/{phase}": value for phase, value in found["seconds"].items()}
-    return {**own, **metrics, **seconds}
+    return {**own, **plain, **metrics, **seconds}

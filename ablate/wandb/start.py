@@ -1,6 +1,7 @@
 """Starting a W&B run: of one cell of a sweep, or of a sweep's analysis."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from wandb.sdk.wandb_run import Run
 
 from ablate.errors import UserError
 from ablate.wandb.connection import Mode, forget_other_runs, settle
+from ablate.wandb.names import LONGEST_NAME
 
 NOTE = "wandb.json"  # where a run is found in W&B; beside the result that it shows
 INIT_SECONDS = 30.0
@@ -44,6 +46,13 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
         print(f"W&B is not reached: {error}")
         wandb.teardown()  # it still holds the id
         return _init("offline", about, goes_on=False)
+
+
+def as_tags(given: Iterable[object] | str | None) -> list[str]:
+    """Tags as W&B takes them: none twice, none too long; a text has commas between them."""
+    listed = given.split(",") if isinstance(given, str) else given or []
+    stripped = (str(tag).strip()[:LONGEST_NAME] for tag in listed)
+    return [tag for tag in dict.fromkeys(stripped) if tag]
 
 
 def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Run:

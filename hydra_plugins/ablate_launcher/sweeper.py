@@ -10,8 +10,6 @@ from hydra._internal.core_plugins import basic_sweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from hydra_plugins.ablate_launcher import launcher
-
 
 @dataclass
 class AblateSweeperConf(basic_sweeper.BasicSweeperConf):
@@ -35,5 +33,3 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
         """Leave it to our launcher, which composes an arm once; Hydra composes every seed of it."""
-        if not isinstance(self.launcher, launcher.AblateLauncher):
-            super().validate_batch_is_legal(batch)

@@ -136,3 +136,49 @@ def test_a_command_is_one_file_in_the_folder(command, monkeypatch, tmp_path):
     assert command("greet", "name=world") == (0, "hello, world\n", "")
     assert "  greet      Greet." in command("--help")[1]
     sys.modules.pop("ablate.cli.commands.greet")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_sees_what_is_done_before_it_is_imported(command, monkeypatch, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    status, _, said = command("judge", "nowhere")
+    assert status == 2
+    first = "ablate judge: reading the evidence\n" if terminal else ""
+    assert said.startswith(f"{first}ablate judge: nowhere")
+
+
+def test_training_says_what_it_prepares_before_torch_is_there(tmp_path):
+    code = """
+import sys
+class Seen:
+    def find_spec(self, name, *rest):
+        if name == "torch":
+            sys.exit(7)
+sys.meta_path.insert(0, Seen())
+sys.argv = ["ablate", "data=toy", "model=tiny"]
+from ablate.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 7
+    assert done.stdout == "run: preparing data toy, model tiny, task translation, 600 steps\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("hydra.run.dir=there", r"hydra\.run\.dir=there: .* say paths\.results=FOLDER"),
+        ("hydra.job.chdir=true", r"hydra\.job\.chdir=true: .* paths\.results"),
+        ("hydra/launcher=joblib", r"hydra/launcher=joblib: .* say n_jobs=N"),
+        ("hydra/launcher=submitit_slurm", r"submitit_slurm: .* say engine=submitit"),
+        ("hydra/launcher=ray", r"say engine=ray"),
+    ],
+)
+def test_what_hydra_would_do_otherwise_is_refused(command, tmp_path, monkeypatch, word, sentence):
+    monkeypatch.chdir(tmp_path)
+    status, printed, said = command("-m", word)
+    assert (status, printed) == (2, "")
+    assert re.search(sentence, said)
+    assert not list(tmp_path.iterdir())

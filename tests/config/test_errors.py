@@ -89,9 +89,12 @@ def test_a_misspelt_key_in_an_experiment_file(tmp_path):
 
 
 def test_what_kwargs_would_swallow_is_refused():
+    told = complaint("logger=tensorboard", "+logger.tensorboard.log_dirr=x")
+    assert "logger.tensorboard.log_dirr" in told
+    assert "save_dir" in told
     told = complaint("logger=tensorboard", "+logger.log_dirr=x")
     assert "logger.log_dirr" in told
-    assert "save_dir" in told
+    assert "tensorboard" in told
 
 
 def test_the_default_config_is_accepted():

@@ -1,5 +1,6 @@
 import gzip
 
+import numpy as np
 import pytest
 
 from ablate.errors import UserError
@@ -25,7 +26,7 @@ def test_endings(tmp_path, parallel, ending):
     assert len(parallel(str(tmp_path / "all")).read("train").src) == 20
 
 
-@pytest.mark.parametrize("ending", [".tsv", ".tsv.gz"])
+@pytest.mark.parametrize("ending", [".tsv", ".tsv.gz", ".txt", ".txt.gz"])
 def test_tsv(tmp_path, parallel, ending):
     text = "".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS).encode()
     path = tmp_path / f"all{ending}"
@@ -119,3 +120,30 @@ def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, para
     (tmp_path / "te.groups").write_text("one\n")
     with pytest.raises(UserError, match="te.groups has 1 lines; it must have one per pair, 30"):
         corpus.groups("test")
+
+
+def test_equal_sentences_stand_on_one_side(tmp_path, write, parallel):
+    twice = [("line 1", "Zeile 1 "), ("line 2", "another"), ("a third", "another")]
+    pairs = [*PAIRS, *twice, *PAIRS[5:15]]
+    corpus = parallel(write(tmp_path / "all", pairs), validation_size=9, test_size=9)
+    splits = {split: list(zip(*corpus.read(split), strict=True)) for split in corpus.splits}
+    assert sorted(sum(splits.values(), [])) == sorted(pairs)
+    assert [len(splits[name]) for name in ("validation", "test")] == [9, 9]
+    for one, other in (("train", "test"), ("train", "validation"), ("validation", "test")):
+        for column in (0, 1):
+            seen = {pair[column].strip() for pair in splits[one]}
+            assert not seen & {pair[column].strip() for pair in splits[other]}
+
+
+def test_without_equal_sentences_lines_are_drawn_one_by_one(tmp_path, write, parallel):
+    corpus = parallel(write(tmp_path / "all", PAIRS), validation_size=4, test_size=7)
+    order = np.random.default_rng(0).permutation(len(PAIRS))
+    assert list(corpus.read("test").src) == [PAIRS[i][0] for i in sorted(order[:7])]
+    assert list(corpus.read("validation").src) == [PAIRS[i][0] for i in sorted(order[7:11])]
+
+
+def test_one_sentence_everywhere_cannot_be_split(tmp_path, write, parallel):
+    pairs = [(f"line {i}", "Ja") for i in range(30)]
+    corpus = parallel(write(tmp_path / "all", pairs))
+    with pytest.raises(UserError, match=r"share no sentence: nothing is left for test; give"):
+        corpus.read("train")

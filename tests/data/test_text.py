@@ -150,6 +150,35 @@ def test_tsv_with_an_empty_column(tmp_path):
         read_tsv(file(tmp_path, b"a\tb\nc\t \n", "x.tsv"))
 
 
+def test_tatoebas_third_column_is_read_over(tmp_path):
+    licence = "CC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)"
+    lines = f"Go.\tVa !\t{licence}\nHi.\tSalut !\t{licence}\n\n"
+    assert [*zip(*read_tsv(file(tmp_path, lines.encode(), "x.txt")), strict=True)] == [
+        ("Go.", "Va !"),
+        ("Hi.", "Salut !"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("1\tGo.\t2\tVa !", r"cut -f2,4 FILE"),
+        ("Go.\tVa !\tthird", r"cut -f1,2 FILE"),
+        ("Go.", r"data\.train=PREFIX for PREFIX\.en"),
+    ],
+)
+def test_other_columns_are_refused_with_what_helps(tmp_path, line, hint):
+    with pytest.raises(UserError, match=rf"line 1 has \d tab-separated columns.*{hint}"):
+        read_tsv(file(tmp_path, f"{line}\n".encode(), "x.tsv"))
+
+
+@pytest.mark.parametrize("end", ["\n", "\n\n", "\n \r\n", ""])
+def test_empty_lines_at_the_end_are_no_sentences(tmp_path, end):
+    src = file(tmp_path, f"a\r\nb{end}".encode(), "x.en")
+    pairs = read_pair(src, file(tmp_path, b"c\nd\n", "x.de"))
+    assert [list(side) for side in pairs] == [["a", "b"], ["c", "d"]]
+
+
 def test_a_gzip_bomb_is_refused_before_it_fills_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr("ablate.data.gzipped.ALWAYS", 1 << 20)
     bomb = tmp_path / "bomb.gz"

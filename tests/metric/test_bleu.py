@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from ablate.config.bleu import tokenizer
+from ablate.errors import UserError
 from ablate.metric.bleu import CorpusBleu, bleu_from_statistics, bleu_of_resamples
-from ablate.metric.scoring import Cased, Tokenised
+from ablate.metric.meaning import doubt
+from ablate.metric.scoring import Cased, Tokenised, as_in_papers
 
 
 def test_cased_equals_sacrebleu_whatever_the_batches(corpus):
@@ -41,7 +44,60 @@ def test_tokenised_takes_unknown_language_codes():
 
 def test_signatures_name_the_scoring():
     assert "case:mixed|eff:no|tok:13a|smooth:exp|version:" in CorpusBleu(Cased()).signature
-    assert "tok:none" in CorpusBleu(Tokenised("de")).signature
+    said = CorpusBleu(Tokenised("de")).signature
+    assert "case:lc|eff:no|tok:moses-de-normalised-" in said and "none" not in said
+    assert "case:lc|eff:no|tok:zh|" in CorpusBleu(as_in_papers("zh", "zh")).signature
+    assert "tok:moses-de" in CorpusBleu(as_in_papers("de", "intl")).signature
+
+
+@pytest.mark.parametrize(
+    ("language", "by"),
+    [
+        *(("de", "13a"), ("qso", "13a"), ("zh-TW", "zh"), ("cmn", "zh"), ("ja_JP", "ja-mecab")),
+        *(("ko", "ko-mecab"), ("th", "flores200"), ("", "13a")),
+    ],
+)
+def test_the_tokeniser_follows_the_language(language, by):
+    assert tokenizer("auto", language) == by
+    assert tokenizer("char", language) == "char"
+
+
+CHINESE = ["我们今天去学校看书。", "他在河边吃苹果。", "老师说这本书很好看。"]
+
+
+def test_chinese_is_counted_in_characters_and_no_clause_is_a_word():
+    worse = ["我们今天去学校睡觉。", "他在河边喝水。", "老师说那本书不好看。"]
+    scores = {}
+    for by in ("zh", "13a"):
+        metric = CorpusBleu(Cased(by))
+        metric.update(metric.statistics(worse, CHINESE))
+        scores[by] = metric.compute().item()
+    assert scores["13a"] == 0
+    assert 20 < scores["zh"] < 100
+    lowered = as_in_papers("zh", "zh")
+    assert lowered.prepare("我是Ann。") == "我是ann。"
+
+
+def test_a_score_that_means_nothing_is_doubted():
+    said = doubt(CorpusBleu(Cased()), CHINESE)
+    assert "13a" in said and "100% of the references" in said and "task.tokenize=zh" in said
+    assert doubt(CorpusBleu(Cased("zh")), CHINESE) == ""
+    assert doubt(CorpusBleu(Cased()), ["Der Hund läuft schnell ."] * 3) == ""
+    assert "task" not in doubt(CorpusBleu(Cased()), ["Ja", "Nein"])  # no tokeniser helps
+    assert "task.tokenize=ja-mecab" in doubt(CorpusBleu(Cased()), ["犬が走る。", "猫はねる。"])
+    assert "task.tokenize=flores200" in doubt(CorpusBleu(Cased()), ["ฉันกินข้าว"])
+    assert doubt(CorpusBleu(Cased()), []) == ""
+
+
+def test_a_tokeniser_that_is_not_installed_is_a_sentence(monkeypatch):
+    def missing(**given):
+        raise RuntimeError("\nno such package")
+
+    monkeypatch.setattr("ablate.metric.bleu.BLEU", missing)
+    with pytest.raises(UserError, match=r"ja-mecab .*pip install 'sacrebleu\[ja\]'.*tokenize=char"):
+        CorpusBleu(Cased("ja-mecab"))
+    with pytest.raises(UserError, match=r"BLEU by zh cannot be counted: no such package"):
+        CorpusBleu(Cased("zh"))
 
 
 def test_unequal_lengths_are_an_error():

@@ -19,6 +19,7 @@ PRIVATE = {
         "ablate_launcher: every combination of the swept values, composed by us"
     ),
     "hydra.core.utils:JobReturn._return_value": "sweep.hooks: the public one prints a line",
+    "omegaconf:DictConfig._get_node": "config.schema: a node that has no value yet",
     "omegaconf.base:Node._get_root": "config.construct: the node that an error names",
     "sacrebleu.metrics.chrf:CHRF._extract_corpus_statistics": "metric.chrf: counts per sentence",
     "torch._subclasses.fake_tensor:FakeTensorMode": "probe.counting: tensors of shapes alone",

@@ -52,6 +52,18 @@ def test_what_can_change_a_number_is_inside(identify, override):
     assert identify(override) != identify()
 
 
+def test_how_bleu_counts_words_is_inside_where_it_is_not_the_usual_way(compose):
+    def identity(*words):
+        own = ("data=parallel", "data.train=x", "data.source=en", *words)
+        return parts(compose("logger=none", *own), "text")
+
+    german = identity("data.target=de")
+    assert "bleu" not in german and "tokenize" not in german["config"]["task"]
+    assert german == identity("data.target=de", "task.tokenize=13a")
+    assert identity("data.target=zh")["bleu"] == "zh"
+    assert identity("data.target=zh") == identity("data.target=de", "task.tokenize=zh")
+
+
 def test_other_text_is_another_run(compose):
     config = compose("logger=none")
     assert digest(parts(config, "text")) != digest(parts(config, "other text"))

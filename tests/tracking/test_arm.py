@@ -5,7 +5,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
-from ablate.record.arm import arm, choices, levels
+from ablate.record.arm import arm, choices, levels, told
+from ablate.wandb.logger import title
 
 
 @pytest.fixture
@@ -56,6 +57,36 @@ def test_a_sweep_without_a_study_is_told_by_its_overrides(composed):
 
 def test_a_single_run_is_single(composed):
     assert arm(composed("model/position=learned", mode="RUN")) == "single"
+
+
+@pytest.mark.parametrize(
+    ("words", "mode", "name"),
+    [
+        (["model/position=learned", "optimizer.lr=0.005"], "RUN", "learned, lr 0.005, seed 1"),
+        (["model/position=learned", "seed=3"], "MULTIRUN", "learned, seed 3"),
+        (["seed=2", "replicate=1", "name=mine"], "RUN", "mine, seed 2 of set 1"),
+        (
+            ["+experiment=preln_vs_postln", "optimizer.lr=0.01", "threads=1"],
+            "MULTIRUN",
+            "post_ln, noam, lr 0.01, seed 1",
+        ),
+    ],
+)
+def test_the_name_of_a_run_tells_it_from_others(composed, words, mode, name):
+    config = composed(*words, mode=mode)
+    assert title(config, None) == name
+    assert title(config, "given") == ("given" if mode == "RUN" else f"given, {name}")
+
+
+def test_a_long_name_keeps_its_seed(composed):
+    config = composed(*(f"+model.{key * 20}=1" for key in "abcdefgh"))
+    assert len(title(config, None)) <= 128 and title(config, None).endswith(", seed 1")
+
+
+def test_the_nuisance_is_told_where_it_is_asked_for(composed):
+    config = composed("+experiment=preln_vs_postln", "optimizer.lr=0.01")
+    assert told(config, tuned=False, between="=") == ["post_ln", "noam"]
+    assert told(config, tuned=True, between="=") == ["post_ln", "noam", "lr=0.01"]
 
 
 def test_without_hydra_a_group_is_told_by_its_class(compose):

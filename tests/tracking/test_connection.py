@@ -123,6 +123,7 @@ def test_online_without_a_key_is_an_error_and_no_prompt(key):
 
 def test_only_what_names_another_run_is_forgotten(monkeypatch):
     kept = {"WANDB_API_KEY": "k" * 40, "WANDB_BASE_URL": "http://mine", "WANDB_ENTITY": "team"}
+    kept |= {"WANDB_TAGS": "a", "WANDB_NOTES": "why", "WANDB_PROJECT": "p", "WANDB_NAME": "n"}
     foreign = {"WANDB_RUN_ID": "x", "WANDB_SWEEP_ID": "y", "WANDB_SERVICE": "z"}
     for name, value in {**kept, **foreign}.items():
         monkeypatch.setenv(name, value)

@@ -47,7 +47,7 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
         "logger=wandb",
         "+experiment=preln_vs_postln",
     ]
-    foreign = {"WANDB_RUN_ID": "other", "WANDB_RUN_GROUP": "other", "WANDB_SWEEP_ID": "other"}
+    foreign = {"WANDB_RUN_ID": "other", "WANDB_JOB_TYPE": "other", "WANDB_SWEEP_ID": "other"}
     env = {**os.environ, **foreign, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     reading, writing = os.pipe()
     os.close(writing)
@@ -64,7 +64,7 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
     assert not (tmp_path / "wandb").exists()
     assert (stored["state"], stored["exit_code"]) == ("finished", 0)
     (tested,) = (folder / "tests").iterdir()
-    assert (stored["run_id"], stored["name"]) == (tested.name, "post_ln noam, seed 1")
+    assert (stored["run_id"], stored["name"]) == (tested.name, "post_ln, noam, seed 1")
     assert {"preln_solves_gradient_problem", "preln_vs_postln_quality"} <= set(stored["tags"])
     (started,) = recorded(folder)["run"]
     assert (started["run_group"], started["job_type"]) == ("preln_vs_postln", "post_ln noam")
@@ -77,7 +77,7 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
 
 
 def test_metrics_samples_and_pictures(go, summed_up, recorded):
-    found, folder = go("model/position=learned", "logger.samples=3")
+    found, folder = go("model/position=learned", "logger.samples=3", "trainer.log_every_n_steps=2")
     stored = summed_up(folder)
     history = [record["item"] for record in recorded(folder)["history"]]
     _metrics(found, stored["summary"], history)
@@ -95,7 +95,12 @@ def _metrics(found, summary, history):
     logged = [row["val/nll"] for row in history if "val/nll" in row]
     assert len(logged) == 3  # two while training, one of the tested weights
     assert summary["val/nll"]["min"] == pytest.approx(min(logged), rel=1e-6)
-    assert set(summary["val/bleu"]) == set(summary["test/bleu"]) == {"max"}
+    assert set(summary["val/bleu"]) == {"max"}
+    assert summary["test/bleu"] == pytest.approx(found["metrics"]["test/bleu"], rel=1e-6)
+    assert summary["training"] == found["training"]
+    rates = [row["train/lr"] for row in history if "train/lr" in row]
+    assert rates and max(rates) <= 0.005
+    assert all(row["train/tokens_per_second"] > 0 for row in history if "train/lr" in row)
 
 
 def _samples(files, history):
@@ -137,7 +142,8 @@ def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
         history = recorded(folder, found["identity"])
         assert _validations(history) == _validations_of_the_record(folder)
         note = json.loads((Path(found["evaluation"]) / "wandb.json").read_text())
-        assert note == {"id": found["identity"], "url": None}  # offline
+        own = {"identity": found["identity"], "training": folder.name}
+        assert note == {"id": found["identity"], "url": None, **own}  # offline
 
 
 def test_a_run_that_goes_on_is_one_run_with_all_of_its_history(go, recorded, monkeypatch, tmp_path):
@@ -223,6 +229,23 @@ def test_other_loggers(small, compose, logger, written):
     folder = folder_of(config, run(config))
     assert list(folder.glob(written))
     assert not (folder / "wandb").exists()
+
+
+def test_several_loggers_write_beside_each_other(go):
+    _, folder = go("logger=[wandb,csv,tensorboard]", "logger.mode=offline", "logger.samples=0")
+    for pattern in ("wandb/offline-run-*", "csv/**/metrics.csv", "**/events.*"):
+        assert list(folder.glob(pattern)), pattern
+
+
+def test_the_users_words_reach_wandb(go, summed_up, recorded, monkeypatch):
+    told = {"WANDB_PROJECT": "theirs", "WANDB_TAGS": "a, b", "WANDB_RUN_GROUP": "other"}
+    for name, value in {**told, "WANDB_NOTES": "why", "WANDB_ENTITY": "team"}.items():
+        monkeypatch.setenv(name, value)
+    _, folder = go("probe=parameter_count", "logger.name=mine", "logger.group=own")
+    (started,) = recorded(folder)["run"]
+    assert (started["project"], started["entity"], started["notes"]) == ("theirs", "team", "why")
+    assert (started["display_name"], started["run_group"]) == ("mine", "own")  # said last, wins
+    assert summed_up(folder)["tags"] == ["a", "b"]
 
 
 @pytest.mark.parametrize(("key", "value"), [("mode", "onlin"), ("samples", -1)])

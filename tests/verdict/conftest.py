@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = "team/ablate"
 # Small, but learning more than how frequent the words are: a collapsed run has no BLEU.
 TINY = (
-    *("scale=smoke", "data.n_train=400", "data.n_validation=20", "data.n_test=40"),
+    *("scale=cpu", "data.n_train=400", "data.n_validation=20", "data.n_test=40"),
     *("data.n_test_long=20", "budget.steps=60", "budget.warmup=10", "budget.validate_every=30"),
     *("model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"),
     *("optimizer.lr=0.02", "search=greedy", "logger=wandb", "logger.mode=offline"),

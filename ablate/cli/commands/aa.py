@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ablate.cli.parser import NUMBER, Parser
 
+FIRST = "reading the runs"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare the runs, and what is judged of them."""

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from ablate.cli.parser import PATH, Parser, several, whole
 
+FIRST = "drawing studies whose answer is known"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare how much is simulated, and where the tables go."""

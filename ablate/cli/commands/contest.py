@@ -11,6 +11,8 @@ from pathlib import Path
 
 from ablate.cli.parser import FOLDER, PATH, Parser
 
+FIRST = "reading the evidence"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare the experiment, and where evidence is kept and written."""

@@ -7,6 +7,8 @@ import argparse
 
 from ablate.cli.parser import PATH, Parser
 
+FIRST = "recomputing the examples"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare where the pages may go."""

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from ablate.cli.parser import Parser
 
+FIRST = "reading the verdicts"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare the folder."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 WANDB = "wandb"
 
+FIRST = "reading the evidence"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare the source of the evidence, and where the report goes."""
@@ -64,6 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     """The evidence, and the folder of its report, if there is to be one."""
+    from ablate.config.smoke import NO_VERDICT, SMOKE
+    from ablate.study.seal import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder, from_wandb
 
     source = arguments.source
@@ -73,6 +77,8 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     if source == WANDB:
         return from_wandb(arguments.project, arguments.group), arguments.to
     folder = Path(source).expanduser()
+    if (folder / ABOUT).exists() and read_parts(folder)["regime"].get("scale") == SMOKE:
+        raise UserError(f"{folder}: {NO_VERDICT}")
     evidence = from_folder(folder)
     if not (evidence.study or {}).get("claims"):
         raise UserError(f"{folder / 'study.json'} has no claims: there is nothing to judge")

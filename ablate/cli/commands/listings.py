@@ -4,6 +4,8 @@ import argparse
 
 from ablate.cli.parser import FOLDER, PATH, Parser
 
+FIRST = "running the listings"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare where the texts are and where the page goes."""

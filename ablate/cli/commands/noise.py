@@ -12,6 +12,8 @@ from pathlib import Path
 
 from ablate.cli.parser import Parser
 
+FIRST = "reading the runs"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare the runs and their sentences."""

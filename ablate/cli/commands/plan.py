@@ -10,6 +10,8 @@ import argparse
 
 from ablate.cli.parser import Kind, Parser, whole
 
+FIRST = "composing and checking the cells"
+
 
 def _said(text: str) -> bool:
     if text not in ("true", "false"):
@@ -36,6 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     from ablate.cli.train import explained
+    from ablate.config.smoke import with_own_seeds
     from ablate.plan.noise import regimes
     from ablate.plan.plan import claims, make, priced
     from ablate.plan.registry import rows
@@ -46,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     own = arguments.config_dir
     place = [f"hydra.searchpath=[file://{Path(own).absolute()}]"] if own else []
     with explained():
-        plan = make([*arguments.overrides, *place])
+        plan = make(with_own_seeds([*arguments.overrides, *place]))
     results = Path(plan.config.paths.results)
     known = rows(results, plan.tuned)
     plan = priced(plan, known)

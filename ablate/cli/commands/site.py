@@ -6,6 +6,8 @@ from pathlib import Path
 
 from ablate.cli.parser import FOLDER, PATH, Parser
 
+FIRST = "reading claims and verdicts"
+
 
 def add_arguments(parser: Parser) -> None:
     """Declare where verdicts are read and the pages are written."""

@@ -12,6 +12,8 @@ from typing import Any
 
 from ablate.cli.parser import PATH, TEXT, Kind, Parser, several, whole
 
+FIRST = "loading the model"
+
 
 def _plain(text: str) -> Any:
     """A value as an override would give it."""

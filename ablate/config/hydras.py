@@ -1,0 +1,44 @@
+"""What Hydra has and a run has in another way, with the words for it."""
+
+from collections.abc import Sequence
+
+from ablate.errors import UserError
+
+LAUNCHER = "hydra_plugins.ablate_launcher.launcher.AblateLauncher"
+# where the jobs of other launchers would run, and what runs cells there
+ENGINES = {
+    "basic": "n_jobs=1",
+    "joblib": "n_jobs=N",
+    "rq": "the same command on every machine",
+    "submitit": "engine=submitit",
+    "ray": "engine=ray",
+}
+FOLDERS = {"hydra.run.dir": ".", "hydra.job.chdir": "false", "hydra.output_subdir": "null"}
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Raise UserError for words of a command line by which Hydra would place or launch runs."""
+    for word in words:
+        key, _, value = word.lstrip("+").partition("=")
+        if key in FOLDERS and value.lower() != FOLDERS[key]:
+            raise UserError(
+                f"{word}: the folder of a run has the name of what it computes, so that it is "
+                "found again; say paths.results=FOLDER for another place"
+            )
+        if key == "hydra/launcher" and value != "ablate":
+            raise refusal(word, value)
+
+
+def check_launcher(target: str) -> None:
+    """Raise UserError for the class of another launcher than ours."""
+    if target != LAUNCHER:
+        raise refusal(f"hydra.launcher._target_={target}", target.lower())
+
+
+def refusal(given: str, kind: str) -> UserError:
+    """Why a launcher is refused, and what to say in place of it."""
+    instead = next((words for name, words in ENGINES.items() if name in kind), "engine=submitit")
+    return UserError(
+        f"{given}: cells of a sweep share data, stop at planned looks and go on after a crash, "
+        f"which other launchers know nothing of; say {instead}"
+    )

@@ -1,0 +1,35 @@
+"""Several components of a kind, each under a name of its own: `callbacks=[one,another]`."""
+
+from typing import Any, TypeVar
+
+from hydra.utils import get_object
+from omegaconf import DictConfig
+
+from ablate.config.construct import construct
+from ablate.errors import UserError
+
+Kind = TypeVar("Kind")
+
+
+def named(config: DictConfig, group: str, kind: type[Kind]) -> dict[str, Kind]:
+    """Return what the nodes below a group describe, by name.
+
+    What is no class of the kind is not even called.
+
+    Raises:
+        UserError: a node has no target, or one of another kind; a constructor refused its settings.
+    """
+    nodes: Any = config[group]
+    for name, node in nodes.items():
+        _check_kind(f"{group}.{name}", node, kind)
+    return {str(name): construct(node) for name, node in nodes.items()}
+
+
+def _check_kind(key: str, node: Any, kind: type) -> None:
+    if not isinstance(node, DictConfig) or "_target_" not in node:
+        raise UserError(f"{key}: it has no _target_, the class that it is built from")
+    found = get_object(str(node["_target_"]))
+    if not isinstance(found, type) or not issubclass(found, kind):
+        raise UserError(
+            f"{key}._target_={node['_target_']}: it must be a {kind.__module__}.{kind.__name__}"
+        )

@@ -1,0 +1,18 @@
+"""The seam of metrics of one's own: a number for the translations of a split."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+
+class SplitMetric(ABC):
+    """Scores what was translated, once per tested split; a level of `metric`.
+
+    The name of its node below `metric` is that of the metric: test/NAME of the split test. Claims
+    judge it as any other, with intervals over seeds.
+    """
+
+    @abstractmethod
+    def __call__(
+        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+    ) -> float:
+        """Return the score of a whole split; line i of all three belongs together."""

@@ -1,0 +1,44 @@
+"""A corpus of our own from English to Chinese, as one file of a folder: trained and scored."""
+
+import itertools
+
+import pytest
+
+from ablate.train.run import run
+
+WHO = {"I": "我", "you": "你", "the teacher": "老师", "my friend": "我的朋友", "the child": "孩子"}
+DO = {"see": "看见", "buy": "买", "want": "想要", "draw": "画", "find": "找到"}
+WHAT = {"an apple": "一个苹果", "a horse": "一匹马", "a red book": "一本红色的书", "water": "水"}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    lines = [
+        f"{' '.join(words)}.\t{''.join((WHO[words[0]], DO[words[1]], WHAT[words[2]]))}。"
+        for words in itertools.product(WHO, DO, WHAT)
+    ]
+    (tmp_path / "pairs.txt").write_text("\n".join([*lines, "", ""]), encoding="utf-8")
+    sizes = ("data.validation_size=10", "data.test_size=10", "tokenizer=char")
+    words = ("data.source=en", "data.target=zh", f"data.train={tmp_path / 'pairs.txt'}")
+    return ["data=parallel", *words, *sizes]
+
+
+@pytest.fixture
+def go(small, corpus, compose):
+    own = [word for word in small if not word.startswith(("data.", "scale=", "budget.short"))]
+    return lambda *more: run(compose("scale=smoke", *corpus, *own, "search=greedy", *more))
+
+
+def test_chinese_is_scored_by_characters(go, capsys):
+    found = go()
+    assert "tok:zh" in found["signatures"]["bleu"]
+    assert "case:lc" in found["signatures"]["bleu_tokenised"]
+    assert {"test/bleu", "test/chrf"} <= found["metrics"].keys()
+    assert "warning" not in capsys.readouterr().out
+
+
+def test_chinese_by_13a_is_a_warning(go, capsys):
+    found = go("task.tokenize=13a", "budget.steps=2")
+    assert "tok:13a" in found["signatures"]["bleu"]
+    said = capsys.readouterr().out
+    assert "warning, test: BLEU by 13a cannot mean much" in said and "task.tokenize=zh" in said

@@ -1,0 +1,99 @@
+"""Callbacks, metrics and settings of the trainer that the user brings."""
+
+from pathlib import Path
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.record.identity import digest, evaluation_parts, parts
+from ablate.sweep.metrics import metric_names
+from ablate.train.run import run
+
+
+@pytest.fixture
+def go(small, compose):
+    return lambda *overrides: run(compose(*small, "search=greedy", *overrides))
+
+
+def test_lightnings_callbacks_act(go):
+    stops = ("callbacks.early_stopping.min_delta=100", "callbacks.early_stopping.patience=1")
+    every = ("trainer.log_every_n_steps=1",)
+    found = go("callbacks=[early_stopping,lr_monitor]", *stops, "budget.steps=8", *every)
+    assert found["metrics"]["steps"] == 4  # the second validation is not 100 nats better
+    assert "lr-Adam" in Path(found["folder"], "metrics.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["+callbacks.mine._target_=os.getcwd"], r"callbacks\.mine\._target_=os\.getcwd: .*Callba"),
+        (["+callbacks.mine.patience=3"], r"callbacks\.mine: it has no _target_"),
+        (
+            ["callbacks=early_stopping", "callbacks.early_stopping.monitor=val/blue"],
+            r"monitor=val/blue is not measured in training; allowed is val/nll, val/bleu",
+        ),
+        (
+            ["callbacks=early_stopping", "+callbacks.early_stopping.patients=3"],
+            r"callbacks\.early_stopping\.patients: did you mean .*patience",
+        ),
+        (["+metric.mine._target_=os.getcwd"], r"metric\.mine\._target_=os\.getcwd: .*SplitMetric"),
+        (
+            ["+metric.chrf._target_=ablate.metric.exact_match.ExactMatch"],
+            r"metric\.chrf: the task has a metric of this name",
+        ),
+        (
+            ["metric=exact_match", "model=decoder_only", "task=language_model"],
+            r"metric\.exact_match scores translations, and task LanguageModel makes none",
+        ),
+        (["trainer.max_tim=3"], r"unknown key trainer\.max_tim: did you mean trainer\.max_time"),
+        (["trainer.callbacks=[]"], r"trainer\.callbacks is .* callbacks=\[early_stopping"),
+        (["trainer.max_epochs=3"], r"trainer\.max_epochs is .* say budget\.steps=N"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path, words, sentence):
+    with pytest.raises(UserError, match=sentence):
+        run(compose(*small, *words))
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_metric_of_ones_own_is_recorded_and_can_be_judged(go, compose, small):
+    found = go("metric=exact_match")
+    assert found["metrics"]["test/exact_match"] == 0
+    from ablate.train.run import build_model, prepare_data
+
+    config = compose(*small, "metric=exact_match")
+    model = build_model(config, prepare_data(config))
+    assert "test/exact_match" in metric_names(config, model)
+
+
+def test_lightnings_keys_need_no_plus(go):
+    found = go("trainer.limit_val_batches=1", "trainer.detect_anomaly=true")
+    assert found["metrics"]["steps"] == 4
+
+
+def test_only_what_is_used_is_in_the_identity(compose):
+    plain, own = compose("logger=none"), compose("logger=none", "metric=exact_match")
+    stopped = compose("logger=none", "callbacks=early_stopping")
+    assert not {"callbacks", "metric"} & set(parts(plain, "text")["config"])
+    assert "metric" not in evaluation_parts(plain, "")["config"]
+    assert digest(parts(own, "text")) == digest(parts(plain, "text"))  # it trains nothing
+    assert digest(evaluation_parts(own, "")) != digest(evaluation_parts(plain, ""))
+    assert digest(parts(stopped, "text")) != digest(parts(plain, "text"))
+
+
+def test_a_readable_name_leads_to_the_folder(go, tmp_path):
+    found = go("model.dropout.rate=0.5", "seed=3")
+    place = tmp_path / "results" / "by-name" / "run" / "3"
+    assert place.resolve() == Path(found["folder"]).resolve()
+    assert not place.readlink().is_absolute()
+    again = go("seed=3")  # the newest run of a name has it
+    assert place.resolve().name == again["training"] != found["training"]
+
+
+def test_a_name_that_is_taken_is_left(go, tmp_path):
+    taken = tmp_path / "results" / "by-name" / "run" / "1"
+    taken.mkdir(parents=True)
+    (taken / "note").touch()
+    assert go("probe=parameter_count")["status"] == "finished"
+    assert (taken / "note").exists()
+    assert [path.name for path in taken.parent.iterdir()] == ["1"]
