@@ -6,13 +6,16 @@ from pathlib import Path
 
 import hydra
 import pytest
+import yaml
 
+from ablate import __version__
 from ablate.cli.main import names
 from ablate.config.check import check
 from ablate.config.schema import CONF
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)
 INLINE = re.compile(r"`([^`\n]+)`")
 COMMAND = re.compile(r"^(?:python -m ablate|ablate)((?: [^#\n\\]*)?)")
@@ -67,4 +70,10 @@ def test_every_link_leads_somewhere(page):
 
 def test_every_page_is_in_the_contents():
     contents = (ROOT / "mkdocs.yml").read_text()
-    assert all(page.name in contents for page in PAGES[1:])
+    assert all(page.name in contents for page in DOCS)
+
+
+def test_what_to_cite_is_this_version():
+    known = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= known.keys()
+    assert known["version"] == __version__
