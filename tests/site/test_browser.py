@@ -65,6 +65,20 @@ def test_no_page_is_wider_than_its_window(visit, name, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_opened_fits_its_window_and_keeps_to_the_rules(visit, translated, width):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = visit("experiments/preln_vs_postln-made.html", width, site=translated)
+    page.locator("details.drill").nth(1).locator("summary").first.click()
+    page.locator(".seeds button", has_text="seed 3").click()
+    page.locator(".sentences summary").click()
+    page.locator("details.all summary").click()
+    page.wait_for_selector(".runs table")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    found = axe.Axe().run(page, options={"preload": False}).response["violations"]
+    assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in found]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_keep_to_the_rules_of_accessibility(visit, name, scheme):
@@ -158,6 +172,18 @@ def test_the_command_of_a_run_can_be_copied(visit):
     page.locator(".again .copy").first.click()
     page.wait_for_function("document.querySelector('.again .copy').textContent != 'Copy'")
     assert "seed=" in page.locator(".again code").first.text_content()
+
+
+def test_an_effect_is_opened_and_a_seed_is_chosen_by_keys_alone(visit):
+    page = visit("experiments/preln_vs_postln.html")
+    page.locator("details.drill summary").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".seeds button")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    pressed = page.locator(".seeds button[aria-pressed=true]")
+    assert pressed.text_content() == page.locator(".seeds button").nth(1).text_content()
 
 
 def test_the_first_key_offers_to_skip_the_navigation(visit):
