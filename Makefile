@@ -73,7 +73,7 @@ test-cluster: $(READY) ## workers that are killed, and the engines that are inst
 lint: $(READY) ## style, types, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell ablate bench conf docs experiments hydra_plugins README.md CHANGELOG.md
+	$(BIN)/codespell ablate bench conf docs experiments hydra_plugins README.md CHANGELOG.md CONTRIBUTING.md
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

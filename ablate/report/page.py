@@ -12,7 +12,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from ablate.report.marks import style_names
+from ablate.report.marks import MARKS, style_names
 from ablate.study.words import code, text
 
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
@@ -46,6 +46,7 @@ def page(title: str, report: str, pictures: dict[str, str]) -> str:
         body=body(report, lambda name, alt: inline(name, alt, pictures[name])),
         light=style_names(dark=False),
         dark=style_names(dark=True),
+        marks=MARKS,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ablate.report.page import body
+from ablate.site import sentences
 from ablate.site.address import names
 from ablate.site.forest import Forest, Row, forests, row
 from ablate.site.model import Site
@@ -12,6 +13,7 @@ from ablate.site.runs import by_seed, data
 from ablate.site.source import Source
 from ablate.site.wording import duration
 
+VERDICTS = re.compile(r"<h1>.*?</h1>\s*<ul>.*?</ul>", re.DOTALL)  # they begin a report
 MARKDOWN = re.compile(r'<a href="([^":]*)\.md">(.*?)</a>', re.DOTALL)
 
 
@@ -19,6 +21,7 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
     """Every page of an experiment and its runs, by name; `page` renders a template."""
     source = site.sources[folder]
     name = site.experiments[folder]
+    said = _sentences(source, site, name)
     others = names(f"{name}-{one}" for one in source.pages)
     siblings = {one: others[f"{name}-{one}"] for one in source.pages}
     yield (
@@ -29,8 +32,10 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
             source=source,
             page=name,
             report=_report(source, name) if source.report else "",
+            addresses=site.claims,
             further=siblings,
             drawn=_drawn(source),
+            sentences=bool(said),
             duration=duration(source.seconds),
             entries=[e for e in site.entries if any(f.report.parent == folder for f in e.findings)],
         ),
@@ -41,6 +46,8 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
         yield f"experiments/{siblings[one]}.html", page("further.html", "../", text=text, **shown)
     if source.evidence:
         yield f"data/{name}.js", data(source.evidence, source.answers, source.verdict, name)
+    if said:
+        yield f"data/{name}-sentences.js", said
 
 
 def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
@@ -52,15 +59,25 @@ def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
     return [(words, claim.statement, site.claims[claim.id]) for words, claim in found if words]
 
 
+def _sentences(source: Source, site: Site, page: str) -> str:
+    if source.evidence is None:
+        return ""
+    return sentences.data(source.evidence, source.answers, site.tests, page)
+
+
 def _report(source: Source, page: str) -> str:
-    """The report as a part of a page, its figures linked as files below experiments/<page>/."""
+    """The report as a part of a page, its figures linked as files below experiments/<page>/.
+
+    Its list of verdicts is left to the page where that has the evidence to write its own.
+    """
 
     def picture(name: str, alt: str) -> str:
         file = f"{page}/{name}.svg"
         shown = f'<a href="{file}"><img src="{file}" alt="{alt}" loading="lazy"></a>'
         return shown if name in source.pictures else alt
 
-    return _linked(body(source.report, picture), {})
+    html = _linked(body(source.report, picture), {})
+    return VERDICTS.sub("", html, count=1) if source.answers else html
 
 
 def _linked(html: str, pages: dict[str, str]) -> str:

@@ -7,10 +7,12 @@ from ablate.ledger.claims import KINDS
 from ablate.ledger.entries import FILTERS, STATES, Entry, count, titles
 from ablate.ledger.family import changes
 from ablate.site.model import Site
+from ablate.site.scaled import turns
 
 
-def whole(entries: list[Entry]) -> dict[str, Any]:
+def whole(site: Site) -> dict[str, Any]:
     """What the page shows."""
+    entries = site.entries
     return {
         "groups": [
             (name, list(found)) for name, found in groupby(entries, lambda e: e.claim.group)
@@ -22,7 +24,13 @@ def whole(entries: list[Entry]) -> dict[str, Any]:
         "filters": FILTERS,
         "choices": _choices(entries),
         "states": STATES,
+        "turns": {entry.claim.id: _turns(entry, site) for entry in entries},
     }
+
+
+def _turns(entry: Entry, site: Site) -> str:
+    """The states of a claim by a factor on all margins, for a script: "0:supported|2.1:depends"."""
+    return "|".join(f"{turn.factor:.6g}:{turn.state.word}" for turn in turns(entry, site))
 
 
 def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:

@@ -11,7 +11,7 @@ from ablate.study.types import Levels, Run, Told, Verdict
 
 
 def data(evidence: Evidence, answers: list[Told], verdict: Verdict, page: str) -> str:
-    """The runs as a script: opened from disk, a page may load that and nothing else."""
+    """The runs as a script."""
     metrics = shown(evidence, verdict)
     told = {
         "metrics": {metric: metric_of(metric).axis for metric in _measured(evidence, metrics)},
@@ -19,8 +19,13 @@ def data(evidence: Evidence, answers: list[Told], verdict: Verdict, page: str) -
         "runs": [_run(run, metrics) for run in evidence.runs],
         "claims": [_claim(answer, evidence) for answer in answers],
     }
-    found = json.dumps(told, separators=(",", ":"))
-    return f"(window.ablate = window.ablate || {{}})[{json.dumps(page)}] = {found};\n"
+    return script(page, told)
+
+
+def script(name: str, value: Any) -> str:
+    """A value under a name, as a file that a page opened from disk can load."""
+    found = json.dumps(value, separators=(",", ":"))
+    return f"(window.ablate = window.ablate || {{}})[{json.dumps(name)}] = {found};\n"
 
 
 def _measured(evidence: Evidence, metrics: list[str]) -> list[str]:
@@ -57,7 +62,7 @@ def _claim(told: Told, evidence: Evidence) -> dict[str, Any]:
                 "seed": seed,
                 "value": value,
                 "said": metric.say(value, sign=True),
-                "runs": [_numbers(told["where"] | side, seed, evidence) for side in sides],
+                "runs": [numbers(told["where"] | side, seed, evidence) for side in sides],
             }
             for seed, value in zip(told["seeds"], told["differences"], strict=True)
         ]
@@ -70,7 +75,8 @@ def by_seed(told: Told) -> bool:
     return told["kind"] != "exact" and len(told["seeds"]) == len(known) > 0
 
 
-def _numbers(levels: Levels, seed: int, evidence: Evidence) -> list[int]:
+def numbers(levels: Levels, seed: int, evidence: Evidence) -> list[int]:
+    """Which runs have these levels and this seed."""
     return [
         number
         for number, run in enumerate(evidence.runs)

@@ -19,14 +19,16 @@ from ablate.site.source import Source
 ASIS = ("ledger.js", "page.js", "drill.js")
 
 
-def write(entries: list[Entry], folder: Path) -> list[str]:
+def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
     """Write all pages, and return a warning for each thing that had to be left out.
+
+    `results` is where sweeps write: what runs have translated is there.
 
     Raises:
         UserError: the folder cannot be written.
     """
     warnings: list[str] = []
-    site = gather(entries, warnings)
+    site = gather(entries, warnings, results)
     for name, content in (*pages(site), *_pictures(site)):
         with writing(folder / name):  # not atomically: what is half can be written again
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +52,7 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
         return templates.get_template(template).render(site=site, root=root, here=here, **known)
 
     texts = [documents.whole(document, site) for document in site.documents]
-    yield "index.html", page("index.html", **ledger.whole(site.entries))
+    yield "index.html", page("index.html", **ledger.whole(site))
     yield "documents.html", page("documents.html", rows=texts)
     yield "contradictions.html", page("contradictions.html", pairs=_pairs(site))
     yield "experiments.html", page("experiments.html", rows=_experiments(site))

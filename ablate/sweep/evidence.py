@@ -34,7 +34,7 @@ def from_folder(folder: Path) -> Evidence:
     check_links(folder, folder)
     if (folder / "runs.jsonl").exists() or not (folder / "cells").is_dir():
         return Evidence.load(folder)
-    _check_cells(folder)
+    check_cells(folder)
     evidence = gather(folder)
     if "looks" not in evidence.registration:  # a look that nobody counts
         raise UserError(
@@ -44,7 +44,7 @@ def from_folder(folder: Path) -> Evidence:
     return evidence
 
 
-def _check_cells(sweep: Path) -> None:
+def check_cells(sweep: Path) -> None:
     """Refuse a sweep whose cells say that the records of their runs lie outside of its results."""
     from ablate.record.links import read_links
     from ablate.study.gather import SCREENING

@@ -5,7 +5,7 @@ Importing torch, Lightning and W&B takes seconds; a run that finds them imported
 
 import gc
 
-import pandas  # type: ignore[import-untyped]  # noqa: F401  # W&B's tables import it
+import pandas  # noqa: F401  # W&B's tables import it
 import wandb.sdk.launch  # noqa: F401  # wandb.init imports it: a second of a core
 
 import ablate.observe.pictures

@@ -1,7 +1,6 @@
 """Initial values belong to a seed and a name: arms share what they share."""
 
 import pytest
-import torch
 
 
 @pytest.fixture
@@ -13,30 +12,6 @@ def initialise():
 
 def values(model):
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-
-
-def test_same_seed_same_values_another_seed_others(variant, initialise):
-    initialise(variant.model, 7)
-    first = values(variant.model)
-    initialise(variant.model, 8)
-    other = values(variant.model)
-    initialise(variant.model, 7)
-    again = values(variant.model)
-    assert all(torch.equal(first[name], again[name]) for name in first)
-    matrices = [name for name in first if first[name].dim() > 1]
-    assert not any(torch.equal(first[name], other[name]) for name in matrices)
-
-
-def test_arms_share_initial_values(variant, base, initialise):
-    from ablate.model.laws import Law
-
-    initialise(base, 3)
-    initialise(variant.model, 3)
-    ours, theirs = values(base), values(variant.model)
-    shared = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
-    assert len(shared) > 30
-    equal = all(torch.equal(ours[name], theirs[name]) for name in shared)
-    assert equal == variant.keeps(Law.INITIAL_VALUES)
 
 
 def test_the_rule(base, initialise):

@@ -9,6 +9,10 @@ from urllib.parse import unquote
 import pytest
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+TOY = {
+    "_target_": "ablate.data.toy.corpus.Toy",
+    **{"seed": 1, "n_train": 9, "n_validation": 3, "n_test": 3, "n_test_long": 3, "max_words": 14},
+}
 VOID = {"meta", "input", "br", "link", "img", "hr"}
 ALONE = {"line", "circle", "path", "rect", "use", "text", "svg", "symbol"}  # may be <x/>
 
@@ -67,11 +71,20 @@ def build():
     from ablate.ledger.entries import read_entries
     from ablate.site.write import write
 
-    def built(experiments, to):
-        entries, warnings = read_entries(experiments, experiments / "none")
-        return warnings + write(entries, to)
+    def built(experiments, to, results=Path("none")):
+        entries, warnings = read_entries(experiments, results)
+        return warnings + write(entries, to, results)
 
     return built
+
+
+@pytest.fixture(scope="session")
+def site():
+    """All that the site of the committed experiments shows."""
+    from ablate.ledger.entries import read_entries
+    from ablate.site.model import gather
+
+    return gather(read_entries(EXPERIMENTS, Path("none"))[0], [], Path("none"))
 
 
 @pytest.fixture(scope="session")
@@ -100,3 +113,27 @@ def experiment(tmp_path):
         return to
 
     return make
+
+
+@pytest.fixture
+def translated(experiment, build, tmp_path):
+    """The site of an experiment of which the runs of seed 3 have their translations at hand."""
+    import numpy as np
+    import yaml
+
+    right = [9, 9, 9, 8, 7, 6, 9, 8, 7, 6]  # lengths, matches and n-grams of a sentence
+    wrong = [9, 9, 3, 1, 0, 0, 9, 8, 7, 6]
+    texts = {"pre_ln": "it is right", "post_ln": "it is wrong"}
+    folder = experiment("preln_vs_postln")
+    runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    for run in runs:
+        if run["seed"] == 3:
+            test = tmp_path / f"results/runs/{run['cell']}/tests/{run['identity']}"
+            test.mkdir(parents=True)
+            said = texts[run["levels"]["model/residual"]]
+            (test / "test.hyp").write_text(f"same\n{said}\nsame\n")
+            rows = [right, right if said.endswith("right") else wrong, right]
+            np.savez(test / "test.stats.npz", bleu=np.array(rows))
+            (test.parents[1] / "config.yaml").write_text(yaml.safe_dump({"data": TOY}))
+    assert build(tmp_path / "experiments", tmp_path / "site", tmp_path / "results") == []
+    return tmp_path / "site"

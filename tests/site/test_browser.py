@@ -5,6 +5,10 @@ import shutil
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
 WIDTHS = (390, 1280, 1600)
 PAGES = (
     "index.html",
@@ -29,7 +33,7 @@ def browser():
     if found is None:
         pytest.skip("no Chromium is installed")
     with playwright.sync_playwright() as tools:
-        started = tools.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        started = tools.chromium.launch(executable_path=found, args=FLAGS)
         yield started
         started.close()
 
@@ -39,12 +43,12 @@ def visit(browser, committed):
     """Open a page of the site; what goes wrong in it fails the test."""
     wrong, opened = [], []
 
-    def visited(name, width=1280, scheme="light"):
+    def visited(name, width=1280, scheme="light", site=committed):
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda asked: wrong.extend([asked.url][: asked.url[:5] != "file:"]))
-        page.goto((committed / name).as_uri())
+        page.goto((site / name).as_uri())
         opened.append(page)
         return page
 
@@ -61,11 +65,27 @@ def test_no_page_is_wider_than_its_window(visit, name, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_opened_fits_its_window_and_keeps_to_the_rules(visit, translated, width):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = visit("experiments/preln_vs_postln-made.html", width, site=translated)
+    page.locator("details.drill").nth(1).locator("summary").first.click()
+    page.locator(".seeds button", has_text="seed 3").click()
+    page.locator(".sentences summary").click()
+    page.locator("details.all summary").click()
+    page.wait_for_selector(".runs table")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    found = axe.Axe().run(page, options={"preload": False}).response["violations"]
+    assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in found]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_keep_to_the_rules_of_accessibility(visit, name, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(visit(name, scheme=scheme)).response["violations"]
+    page = visit(name, scheme=scheme)
+    # without its own copies of the styles: a page that is opened from disk cannot fetch them
+    found = axe.Axe().run(page, options={"preload": False}).response["violations"]
     assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in found]
 
 
@@ -73,8 +93,8 @@ def test_filters_and_order_are_kept_in_the_address(visit):
     page = visit("index.html")
     page.locator("input[value=refuted]").check(force=True)
     page.locator("select[name=sort]").select_option("name")
-    page.locator("input[name=text]").fill("softmax")
-    assert page.url.endswith("#verdict=refuted&text=softmax&sort=name")
+    page.locator("input[name=text]").fill("position")
+    assert page.url.endswith("#verdict=refuted&text=position&sort=name")
     rows = page.locator("tr.claim:visible")
     ids = rows.locator(".id").all_text_contents()
     assert ids == sorted(ids) and rows.count() > 0
@@ -110,6 +130,60 @@ def test_a_margin_can_be_moved_and_put_back(visit):
     moved.locator(".back").click()
     assert "the study's own" in moved.locator("output").text_content()
     assert abs(float(line.get_attribute("x1")[:-1]) - float(before[:-1])) < 0.5
+
+
+def test_every_margin_of_the_ledger_can_be_moved_at_once(visit):
+    page = visit("index.html")
+    slider, said = page.locator("input[name=margins]"), page.locator("#factor")
+    refuted = page.locator("output[data-count=refuted]")
+    before = refuted.text_content()
+    slider.fill("100")
+    moved = page.locator("tr.claim:not([data-outside]) .found small")
+    assert said.text_content() == f"times 10: {moved.count()} verdicts would be another"
+    assert moved.count() > 5 and moved.first.text_content().startswith("was ")
+    assert refuted.text_content() != before and page.url.endswith("#margins=100")
+    page.locator("input[value=refuted]").check(force=True)
+    assert page.locator("tr.claim:visible .found .verdict:not(.refuted)").count() == 0
+    page.reload()
+    assert said.text_content().startswith("times 10")
+    page.locator("#filters button[type=reset]").click()
+    page.wait_for_function("!location.hash")
+    assert refuted.text_content() == before and moved.count() == 0
+
+
+def test_from_a_seed_to_the_sentences_that_its_runs_translate_differently(visit, translated):
+    page = visit("experiments/preln_vs_postln-made.html", site=translated)
+    page.locator("details.drill").nth(1).locator("summary").first.click()
+    page.locator(".seeds button", has_text="seed 3").click()
+    page.locator(".sentences summary").click()
+    first = page.locator(".sentences dl").first
+    assert first.locator("dt").all_text_contents() == [
+        *("line 2", "reference", "pre_ln no_warmup, better", "post_ln no_warmup")
+    ]
+    assert first.locator("mark").all_text_contents() == ["right", "wrong"]
+    page.locator(".seeds button", has_text="seed 5").click()
+    page.wait_for_selector("svg.curve")
+    assert page.locator(".sentences").count() == 0
+
+
+def test_the_command_of_a_run_can_be_copied(visit):
+    page = visit("experiments/preln_vs_postln.html")
+    page.locator("details.drill").first.locator("summary").first.click()
+    page.locator(".again .copy").first.click()
+    page.wait_for_function("document.querySelector('.again .copy').textContent != 'Copy'")
+    assert "seed=" in page.locator(".again code").first.text_content()
+
+
+def test_an_effect_is_opened_and_a_seed_is_chosen_by_keys_alone(visit):
+    page = visit("experiments/preln_vs_postln.html")
+    page.locator("details.drill summary").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".seeds button")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    pressed = page.locator(".seeds button[aria-pressed=true]")
+    assert pressed.text_content() == page.locator(".seeds button").nth(1).text_content()
 
 
 def test_the_first_key_offers_to_skip_the_navigation(visit):

@@ -97,6 +97,47 @@ def test_runs_are_data_that_a_script_can_read(committed):
     assert len(treatment["curve"]["step"]) == len(treatment["curve"]["val/nll"]) > 2
 
 
+def test_margins_that_grow_move_verdicts_and_their_own_factor_moves_none(site):
+    from ablate.site.scaled import turns
+
+    found = [(entry, turns(entry, site)) for entry in site.entries]
+    moving = [(entry, turned) for entry, turned in found if turned]
+    assert 20 < len(moving) < len(found)
+    for entry, turned in moving:
+        assert [turn.state for turn in turned if turn.factor <= 1][-1] == entry.state
+        assert [turn.factor for turn in turned] == sorted({turn.factor for turn in turned})
+        assert all(0.1 < turn.factor < 10 for turn in turned[1:])
+
+
+def test_sentences_that_two_runs_translate_differently(translated):
+    text = (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
+    claims = json.loads(text.partition("] = ")[2].removesuffix(";\n"))["claims"]
+    found = claims[1]["3"]
+    assert found["arms"] == ["pre_ln no_warmup", "post_ln no_warmup"]
+    (row,) = found["rows"]
+    assert (row["line"], row["better"]) == (2, 0)
+    assert row["said"] == ["it is right", "it is wrong"]
+    assert row["source"] and row["reference"] != row["source"]
+    assert "data-sentences" in (translated / "experiments/preln_vs_postln-made.html").read_text()
+
+
+def test_without_translations_no_page_offers_them(committed):
+    assert not [*committed.glob("data/*-sentences.js")]
+    assert "data-sentences" not in (committed / "experiments/preln_vs_postln.html").read_text()
+
+
+def test_a_corpus_that_is_not_trusted_is_not_built(translated, tmp_path, build):
+    import yaml
+
+    harm = {"_target_": "os.mkdir", "path": str(tmp_path / "made")}
+    for path in tmp_path.glob("results/runs/*/config.yaml"):
+        path.write_text(yaml.safe_dump({"data": harm}))
+    build(tmp_path / "experiments", tmp_path / "site", tmp_path / "results")
+    text = (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
+    assert "it is right" in text and "reference" not in text
+    assert not (tmp_path / "made").exists()
+
+
 def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_path):
     def spoil(known):
         claim, verdict = known["study"]["claims"][1], known["verdict"]

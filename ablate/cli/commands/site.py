@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.site.write import write
 
     entries, warnings = read_entries(arguments.experiments, arguments.results)
-    warnings += write(entries, arguments.to)
+    warnings += write(entries, arguments.to, arguments.results)
     for warning in warnings:
         print(f"ablate site: {warning}", file=sys.stderr)
     print(f"site: {arguments.to / 'index.html'}")

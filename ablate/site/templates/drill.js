@@ -1,22 +1,23 @@
-// From an effect to its seeds, from a seed to its curves; the runs are loaded when they are asked for.
+// From an effect to its seeds, from a seed to its curves and to the sentences that its two runs translate
+// most differently; runs and sentences are loaded when they are asked for.
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const section = document.querySelector("[data-script]");
   if (!section) return;
-  const { script, name } = section.dataset;
-  let loading;
+  const { script, name, sentences } = section.dataset;
+  const loading = {};
 
   // A page that is opened from disk may load a script, and nothing else.
-  function load() {
-    loading ||= new Promise((done, failed) => {
+  function load(file = script, key = name) {
+    loading[file] ||= new Promise((done, failed) => {
       const tag = document.createElement("script");
-      tag.src = script;
-      tag.onload = () => done(window.ablate[name]);
+      tag.src = file;
+      tag.onload = () => done(window.ablate[key]);
       tag.onerror = failed;
       document.head.append(tag);
     });
-    return loading;
+    return loading[file];
   }
 
   function make(tag, text, given = {}) {
@@ -49,6 +50,7 @@
         button.addEventListener("click", () => {
           press(button, box);
           show(curves, one.runs.flat().map((number) => data.runs[number]), data);
+          if (sentences) offer(curves, drill.dataset.claim, one.seed);
         });
         return button;
       })
@@ -65,15 +67,45 @@
     const metrics = [...new Set(found.flatMap((run) => Object.keys(run.curve)))].filter((key) => key !== "step");
     const parts = metrics.map((metric) => chart(box, metric, found, data.metrics[metric] || metric));
     const commands = found.map((run) => {
+      const part = make("div", undefined, { className: "again" });
       const line = make("p");
-      line.append(make("b", `${run.arm}, seed ${run.seed}`), ` ${run.status}, ${run.seconds} s: `, make("code", run.command));
-      return line;
+      line.append(make("b", `${run.arm}, seed ${run.seed}`), ` ${run.status}, ${run.seconds} s`);
+      part.append(line, window.ablateCopy(run.command));
+      return part;
     });
     box.replaceChildren(...(parts.length ? parts : [make("p", "These runs have no curve: nothing was trained.", { className: "soft" })]), ...commands);
   }
 
+  async function offer(box, claim, seed) {
+    const found = (await load(sentences, `${name} sentences`)).claims[claim][seed];
+    if (!found) return;
+    const details = make("details", undefined, { className: "sentences" });
+    details.append(make("summary", "Sentences that they translate most differently"), ...found.rows.map((row) => sentence(row, found.arms)));
+    box.append(details);
+  }
+
+  // A sentence with both translations; words that the other one lacks are marked.
+  function sentence(row, arms) {
+    const list = make("dl");
+    const add = (term, value) => list.append(make("dt", term), value);
+    if (row.source !== undefined) {
+      add(`line ${row.line}`, make("dd", row.source));
+      add("reference", make("dd", row.reference));
+    } else add("line", make("dd", row.line));
+    row.said.forEach((said, i) => add(row.better === i ? `${arms[i]}, better` : arms[i], marked(said, row.said[1 - i])));
+    return list;
+  }
+
+  function marked(said, other) {
+    const there = new Set(other.split(" "));
+    const line = make("dd");
+    for (const word of said.split(" ")) line.append(there.has(word) ? word : make("mark", word), " ");
+    return line;
+  }
+
   function chart(box, metric, found, axis) {
-    const [width, height] = [Math.min(box.clientWidth - 20, 736) || 600, 256];
+    const room = box.clientWidth - 20;
+    const [width, height] = [(room > 900 ? room / 2 - 12 : Math.min(room, 736)) || 600, 256];
     const [left, right, top, bottom] = [48, 120, 26, 34];
     const points = found.map((run) => line(run, metric));
     const every = points.flat();

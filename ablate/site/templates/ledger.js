@@ -1,4 +1,5 @@
-// Filters and order of the rows of the table; their state lives in the URL, after the #.
+// Filters and order of the rows of the table, and a factor on every margin; their state lives in the
+// URL, after the #.
 "use strict";
 (() => {
   const form = document.getElementById("filters");
@@ -9,6 +10,7 @@
   const selects = [...form.querySelectorAll("select:not([name=sort])")];
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
   const values = new Map(rows.map((row) => [row, read(row)]));
+  const moving = rows.filter((row) => row.dataset.turns).map(turning);
   const known = rows.filter((row) => !("outside" in row.dataset));
   const orders = {
     tested: (row) => (values.get(row).verdict.includes("tested") ? 0 : 1),
@@ -23,13 +25,43 @@
   }
 
   function wanted() {
-    return Object.fromEntries([...new FormData(form)].filter(([, value]) => value));
+    const given = [...new FormData(form)].filter(([name, value]) => value && (name !== "margins" || value !== "0"));
+    return Object.fromEntries(given);
+  }
+
+  // A row whose verdict depends on the size of margins: from which factor on it has which.
+  function turning(row) {
+    const turns = row.dataset.turns.split("|").map((turn) => [Number(turn.split(":")[0]), turn.split(":")[1]]);
+    const own = turns.findLast(([from]) => from <= 1)[1];
+    const cell = row.querySelector(".found");
+    return { row, turns, own, cell, html: [...cell.childNodes] };
+  }
+
+  // Give every row the verdict that it has when all margins are multiplied by 10^(exponent / 100).
+  function move(exponent) {
+    const factor = 10 ** (exponent / 100);
+    let moved = 0;
+    for (const { row, turns, own, cell, html } of moving) {
+      const word = turns.findLast(([from]) => from <= factor)[1];
+      const other = word !== own;
+      if (other) cell.replaceChildren(verdict(word), Object.assign(document.createElement("small"), { textContent: `was ${own}` }));
+      else cell.replaceChildren(...html);
+      values.get(row).verdict = [word, "tested"];
+      moved += other && !("outside" in row.dataset);
+    }
+    const said = factor < 1 ? `divided by ${Number((1 / factor).toPrecision(2))}` : `times ${Number(factor.toPrecision(2))}`;
+    document.getElementById("factor").textContent =
+      factor === 1 ? "as it was named before the runs" : `${said}: ${moved} verdict${moved === 1 ? "" : "s"} would be another`;
+  }
+
+  function verdict(word) {
+    return form.querySelector(`input[value="${word}"] + span .verdict`).cloneNode(true);
   }
 
   // Does a row meet all filters, but for one that is left out?
   function meets(row, filters, except) {
     return Object.entries(filters).every(([name, value]) => {
-      if (name === except || name === "sort") return true;
+      if (name === except || name === "sort" || name === "margins") return true;
       if (name === "text") return texts.get(row).includes(value.toLowerCase());
       return values.get(row)[name].includes(value);
     });
@@ -59,6 +91,7 @@
   function show() {
     const filters = wanted();
     sort(filters.sort || "");
+    move(Number(filters.margins || 0));
     for (const row of rows) row.hidden = !meets(row, filters);
     for (const body of table.querySelectorAll("tbody")) {
       const left = body.querySelectorAll("tr.claim:not([hidden])").length;
@@ -72,7 +105,7 @@
         option.text = `${option.value || "all"} (${counts.get(option.value) || 0})`;
     }
     const verdicts = tally(known, filters, "verdict");
-    for (const output of form.querySelectorAll("output"))
+    for (const output of form.querySelectorAll("output[data-count]"))
       output.value = verdicts.get(output.dataset.count) || 0;
     summarise();
   }

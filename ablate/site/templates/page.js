@@ -1,10 +1,27 @@
 // Copy buttons, and the slider that moves a margin.
 "use strict";
 (() => {
-  for (const button of document.querySelectorAll(".copy")) {
+  for (const button of document.querySelectorAll(".copy")) offer(button);
+
+  function offer(button) {
     button.hidden = false;
     button.addEventListener("click", () => copy(button));
   }
+
+  // A command with its button, for other scripts.
+  window.ablateCopy = (command) => {
+    const box = document.createElement("div");
+    const [pre, code, button] = ["pre", "code", "button"].map((tag) => document.createElement(tag));
+    box.className = "command";
+    code.textContent = command;
+    pre.tabIndex = 0;
+    pre.append(code);
+    Object.assign(button, { type: "button", className: "copy", textContent: "Copy" });
+    offer(button);
+    box.append(pre, button);
+    return box;
+  };
+
   for (const margins of document.querySelectorAll(".margins")) slide(margins);
 
   // Opened from disk a page may lack the clipboard: then the text is selected, to be copied by hand.

@@ -1,0 +1,97 @@
+"""A level of a factor of the model, or a loss, as its YAML describes it, built small."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from torch import Tensor
+
+from ablate.config.schema import CONF
+from ablate.errors import UserError
+from ablate.initial.seeded import initialise
+from ablate.model.base import Model, Seq2Seq
+from ablate.model.build import build
+
+VOCAB = 20
+SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level, all else as in the base.
+
+    `folder` is the root of the configs that it lies in, `places` the words that choose it where
+    its factor as a whole would be refused.
+    """
+
+    group: str
+    name: str
+    folder: Path
+    places: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.group}={self.name}"
+
+    @cached_property
+    def config(self) -> DictConfig:
+        """What its YAML says."""
+        found = OmegaConf.load(self.folder / self.group / f"{self.name}.yaml")
+        assert isinstance(found, DictConfig)
+        return found
+
+    @cached_property
+    def kind(self) -> Any:
+        """The class that its YAML names."""
+        from hydra.utils import get_class
+
+        return get_class(self.config._target_)
+
+    @property
+    def breaks(self) -> frozenset[Enum]:
+        """The laws that its class declares not to keep."""
+        return frozenset(self.kind.breaks)
+
+    @cached_property
+    def model(self) -> Model:
+        """A small Transformer with this level, its initial values drawn, ready to be tested."""
+        return built(model_config(*(self.places or (str(self),)), folder=self.folder))
+
+    def logits(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """Return what the model makes of token ids, "B T V"."""
+        logits: Tensor = self.model.head(self.model(Seq2Seq(src, tgt_in)))
+        return logits
+
+
+def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
+    """Every level of a factor of the model and every loss whose YAML lies in a config folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    paths = [*sorted(folder.glob("model/*/*.yaml")), *sorted(folder.glob("loss/*.yaml"))]
+    if not paths:
+        raise UserError(f"{folder} has no model/FACTOR/LEVEL.yaml and no loss/LEVEL.yaml")
+    for path in paths:
+        group = path.parent.relative_to(folder).as_posix()
+        yield Level(group, path.stem, folder, places.get(f"{group}={path.stem}", ()))
+
+
+def model_config(*words: str, size: str = "micro", small: bool = True, folder: Path = CONF) -> Any:
+    """Return the node `model` of overrides, whose levels may lie in another folder."""
+    import hydra
+
+    sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []
+    path = f"hydra.searchpath=[file://{folder.resolve()}]"
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return hydra.compose("config", [path, f"model={size}", *words, *sizes]).model
+
+
+def built(config: DictConfig) -> Model:
+    """Return the model of a node `model`, its initial values drawn."""
+    model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
+    initialise(model, 1)
+    return model.eval()

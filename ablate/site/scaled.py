@@ -1,0 +1,51 @@
+"""What the ledger would say if every margin were larger or smaller by one factor."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from ablate.ledger.entries import Entry
+from ablate.ledger.state import State, state
+from ablate.ledger.verdicts import Finding
+from ablate.report.selection import bound
+from ablate.site.model import Site
+from ablate.study.types import Band
+
+LARGEST = 10.0  # factor, and its inverse the least
+Turns = list[tuple[float, Finding]]
+
+
+class Turn(NamedTuple):
+    """From a factor on, a claim has this state."""
+
+    factor: float
+    state: State
+
+
+def turns(entry: Entry, site: Site) -> list[Turn]:
+    """The states of a claim by the factor, from the least; empty where no factor changes it."""
+    known = [_verdicts(finding, site) for finding in entry.findings]
+    starts = sorted({start for found in known for start, _ in found})
+    states = [Turn(start, state(_at(start, found) for found in known)) for start in starts]
+    kept = [turn for i, turn in enumerate(states) if not i or turn.state != states[i - 1].state]
+    return kept if len(kept) > 1 else []
+
+
+def _at(factor: float, found: Turns) -> Finding:
+    return [finding for start, finding in found if start <= factor][-1]
+
+
+def _verdicts(finding: Finding, site: Site) -> Turns:
+    """A verdict by the factor; that of the study's own margin is the one that was given."""
+    told = site.told(finding)
+    which, own = bound(told) if told else ("", 0.0)
+    if told is None or which != "margin" or own <= 0:
+        return [(0.0, finding)]
+    bands: list[Band] = [band for band in told["sensitivity"] if band["from"] < LARGEST * own]
+    here = [band for band in bands if band["from"] <= own][-1]["verdict"]
+    found = [
+        finding if band["verdict"] == here else replace(finding, verdict=band["verdict"])
+        for band in bands
+    ]
+    least = [i for i, band in enumerate(bands) if band["from"] * LARGEST <= own][-1]
+    starts = [0.0, *(band["from"] / own for band in bands[least + 1 :])]
+    return list(zip(starts, found[least:], strict=True))

@@ -1,0 +1,109 @@
+"""The sentences that two runs translate most differently, where their translations are at hand.
+
+Committed evidence has statistics of sentences and no text; the folder of results has both.
+"""
+
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ablate.errors import UserError
+from ablate.site.runs import by_seed, numbers, script
+from ablate.study.evidence import Evidence
+from ablate.study.gather import STATISTICS, read_rows
+from ablate.study.sentences import contributions
+from ablate.study.types import Run, Told
+
+SHOWN = 8  # sentences of two runs
+Tests = dict[str, Path]  # the folder of each test of a run, by its identity
+
+
+def tests(results: Path) -> Tests:
+    """Every test that a folder of results has."""
+    return {path.name: path for path in results.glob("runs/*/tests/*/")}
+
+
+def data(evidence: Evidence, answers: list[Told], known: Tests, page: str) -> str:
+    """Sentences of every claim and seed as a script; "" where there are none."""
+    claims = [dict(_claim(told, evidence, known)) for told in answers]
+    if not any(claims):
+        return ""
+    return script(f"{page} sentences", {"claims": claims})
+
+
+def _claim(told: Told, evidence: Evidence, known: Tests) -> Iterator[tuple[str, Any]]:
+    """The sentences of each seed whose two runs have their translations."""
+    split = told["metric"].partition("/")[0]
+    if not (by_seed(told) and told["treatment"]):
+        return
+    for seed in told["seeds"]:
+        sides = [told["where"] | told[side] for side in ("treatment", "baseline")]
+        pair = [numbers(levels, seed, evidence) for levels in sides]
+        if all(len(found) == 1 for found in pair):
+            runs = [evidence.runs[found[0]] for found in pair]
+            if rows := _differing(runs, split, known):
+                yield str(seed), {"arms": [run["arm"] for run in runs], "rows": rows}
+
+
+def _differing(runs: list[Run], split: str, known: Tests) -> list[dict[str, Any]]:
+    """Those that add most to the difference in BLEU, whichever of the two is the better."""
+    folders = [known[run["identity"]] for run in runs if run["identity"] in known]
+    read = [_read(folder, split) for folder in folders]
+    if len(read) != 2 or any(one is None for one in read):
+        return []
+    (first, one), (second, other) = (found for found in read if found)
+    if len(first) != len(second):
+        return []
+    gains = one - other
+    text = _text(folders[0], split)
+    return [
+        {
+            "line": int(i) + 1,
+            "better": int(gains[i] < 0),
+            "said": [first[i], second[i]],
+            **({"source": text[0][i], "reference": text[1][i]} if text else {}),
+        }
+        for i in np.argsort(-np.abs(gains), kind="stable")[:SHOWN]
+        if first[i] != second[i]
+    ]
+
+
+@functools.lru_cache(maxsize=64)
+def _read(folder: Path, split: str) -> tuple[list[str], np.ndarray] | None:
+    """Translations, and what each contributes to BLEU; None where they are not there."""
+    path, statistics = folder / f"{split}.hyp", folder / f"{split}{STATISTICS}"
+    if not (path.exists() and statistics.exists()):
+        return None
+    lines, rows = path.read_text(encoding="utf-8").split("\n")[:-1], read_rows(statistics)
+    if rows is None or len(rows) != len(lines):
+        return None
+    return lines, contributions(rows)
+
+
+def _text(folder: Path, split: str) -> tuple[list[str], list[str]] | None:
+    """Sources and references of a split; None where the corpus is not to be had."""
+    config = yaml.safe_load((folder.parents[1] / "config.yaml").read_text(encoding="utf-8"))
+    return _corpus(json.dumps(config["data"]), split)
+
+
+@functools.lru_cache(maxsize=8)
+def _corpus(described: str, split: str) -> tuple[list[str], list[str]] | None:
+    from omegaconf import OmegaConf
+
+    from ablate.config.construct import construct
+    from ablate.config.trust import check_targets
+    from ablate.data.pairs import Corpus
+
+    config = json.loads(described)
+    try:
+        check_targets({"data": config}, [])
+        corpus: Corpus = construct(OmegaConf.create(config))
+        pairs = corpus.read(split)
+    except UserError:
+        return None
+    return list(pairs.src), list(pairs.tgt)

@@ -1,0 +1,1 @@
+"""Positions whose size is learned."""

@@ -1,0 +1,107 @@
+"""Every law that applies to a level, for every level of the factors of the model and every loss."""
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+from ablate.laws import checks
+from ablate.laws.level import CONF
+
+# levels that are refused where the factor has them act: where they can
+PLACES = {
+    f"model/attention={level}": (
+        f"model/attention@model.encoder.attention={level}",
+        f"model/attention@model.cross.attention={level}",
+    )
+    for level in ("linformer", "linformer_narrow")
+}
+CHECKS = checks(CONF, PLACES)
+LEVELS = {str(check.level): check.level for check in CHECKS}
+
+
+# the checks of a level go to one worker, which composes and builds it once
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=str(check), marks=pytest.mark.xdist_group(str(check.level)))
+        for check in CHECKS
+    ],
+)
+def test_law(check):
+    check()
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_the_folder_mirrors_the_class(name):
+    group = LEVELS[name].group.replace("/", ".")
+    assert LEVELS[name].config._target_.startswith(f"ablate.{group}.")
+
+
+LOOKS_AHEAD = '''
+"""A position that breaks a law."""
+
+from ablate.model.laws import Law
+from ablate.model.position.base import Position
+
+
+class Ahead(Position):
+    def __init__(self, *, d_model):
+        super().__init__()
+
+    def embed(self, x, positions):
+        return x + x.sum(1, keepdim=True)
+
+
+class Said(Ahead):
+    breaks = frozenset({Law.NO_FUTURE, Law.INITIAL_VALUES})
+'''
+
+
+@pytest.fixture
+def ahead(tmp_path, monkeypatch):
+    """The checks of a level that looks ahead; its class, by name, says so or not."""
+    (tmp_path / "looks_ahead.py").write_text(LOOKS_AHEAD)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = tmp_path / "model" / "position" / "ahead.yaml"
+    path.parent.mkdir(parents=True)
+
+    def found(name):
+        path.write_text(f"_target_: looks_ahead.{name}\n_partial_: true\n")
+        return {check.law.__name__: check for check in checks(tmp_path)}
+
+    return found
+
+
+def test_a_broken_law_is_named_with_what_broke_it(ahead):
+    with pytest.raises(AssertionError) as broken:
+        ahead("Ahead")["no_future"]()
+    assert str(broken.value) == (
+        "model/position=ahead breaks a law: A changed target token changes nothing before it "
+        "(a change after token 0 is seen before it, a change after token 7 is seen before it, "
+        "a change after token 16 is seen before it)"
+    )
+    with pytest.raises(AssertionError, match="no Equation:, no Source:, .* no arXiv"):
+        ahead("Ahead")["documented"]()
+
+
+def test_a_class_is_held_to_what_it_declares(ahead):
+    ahead("Said")["no_future"]()
+    with pytest.raises(AssertionError, match="keeps a law that it declares to break: Parameters"):
+        ahead("Said")["initial_values"]()
+
+
+def test_a_folder_without_levels_is_refused(tmp_path):
+    with pytest.raises(UserError, match="has no model/FACTOR/LEVEL.yaml"):
+        checks(tmp_path)
+
+
+@pytest.mark.parametrize("size", ["base", "big", "micro", "small", "tiny"])
+def test_every_size_builds_on_the_meta_device(size):
+    from ablate.laws.level import model_config
+    from ablate.model.build import build
+
+    config = model_config(size=size, small=False)
+    with torch.device("meta"):
+        model = build(config, src_vocab=1000, tgt_vocab=1000, joint_vocab=True)
+    assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
+    assert len(model.encoder.layers) == len(model.decoder.layers) == config.n_layers

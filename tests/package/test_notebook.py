@@ -1,0 +1,41 @@
+"""The notebook of the docs runs from top to bottom, as small as runs can be."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "docs" / "notebook.py"
+SIZE = 'SIZE = ["budget.seeds=3"]'
+
+
+def test_every_cell_is_python_and_the_size_is_chosen_once():
+    text = NOTEBOOK.read_text()
+    assert text.startswith("# %% [markdown]")
+    for cell in text.split("# %%"):
+        ast.parse("\n".join(cell.splitlines()[1:]))
+    assert text.count(SIZE) == 1
+    assert '--8<-- "docs/notebook.py"' in (ROOT / "docs" / "notebook.md").read_text()
+
+
+@pytest.mark.slow
+def test_it_goes_from_a_question_to_a_verdict(tmp_path, small):
+    code = NOTEBOOK.read_text().replace(SIZE, f"SIZE = {[*small[:-2], 'budget.seeds=2']}")
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        "MPLBACKEND": "agg",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "positions_matter" in done.stdout and "inconclusive" in done.stdout
+    assert done.stdout.rstrip().endswith("(exploratory)")
+    assert (tmp_path / "difference.svg").exists()

@@ -1,0 +1,99 @@
+"""The package that docs/template shows: copied, tested by its own tests, run to a verdict."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = ROOT / "docs" / "template"
+NAME = "scaled_positions"
+
+
+@pytest.fixture
+def template(tmp_path, monkeypatch):
+    """A copy of it, as the folder in which somebody works."""
+    folder = tmp_path / "template"
+    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    yield folder
+    for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
+        del sys.modules[name]
+
+
+def typed(folder):
+    """The commands of its page."""
+    block = re.search(r"^```sh\n(.*?)^```", (folder / "README.md").read_text(), re.M | re.S)[1]
+    return [shlex.split(line) for line in block.splitlines()]
+
+
+def test_its_level_keeps_the_laws(template):
+    from ablate.laws import checks
+
+    found = checks("conf")
+    assert {str(check.level) for check in found} == {"model/position=scaled"}
+    assert len(found) == 11
+    for check in found:
+        check()
+
+
+def test_its_question_can_be_asked(template, small, command):
+    *_, plan, _ = typed(template)
+    status, told, error = command(*plan[1:], *small, "-m")
+    assert status == 0, error
+    assert "scaled_beats_sinusoidal" in told
+    assert not (template.parent / "results" / "runs").exists()
+
+
+@pytest.mark.slow
+def test_its_question_is_trained_to_a_verdict(template, small, command, here):
+    *_, sweep = typed(template)
+    status, _, error = command(*sweep[3:], *small, "budget.seeds=2")
+    assert status == 0, error
+    (verdict,) = template.parent.glob(f"results/sweeps/{NAME}/*/verdict.json")
+    (claim,) = json.loads(verdict.read_text())["claims"]
+    assert claim["id"] == "scaled_beats_sinusoidal"
+    runs = [json.loads(line) for line in (verdict.parent / "runs.jsonl").read_text().splitlines()]
+    assert {run["levels"]["model/position"] for run in runs} == {"scaled", "sinusoidal"}
+    assert len({run["metrics"]["val/nll"] for run in runs}) == 4
+
+
+def test_every_file_is_on_its_page_and_it_names_what_is_there(template):
+    page = (template / "README.md").read_text()
+    named = {name for name in re.findall(r"^\| `([^`]+)`", page, re.M)}
+    there = {
+        path.relative_to(template).as_posix()
+        for path in template.rglob("*.*")
+        if path.suffix in (".py", ".yaml") and path.name != "__init__.py"
+    }
+    assert named == there
+    project = tomllib.loads((template / "pyproject.toml").read_text())
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [NAME]
+    assert project["project"]["dependencies"] == ["ablate"]
+
+
+@pytest.mark.slow
+def test_its_commands_run_as_they_are_typed(template, small):
+    """But for the installation, and as small as runs can be."""
+    install, *commands = typed(template)
+    assert install[:2] == ["pip", "install"]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{ROOT}:{template}",
+        "OMP_NUM_THREADS": "1",
+    }
+    for words in commands:
+        smaller = small if "--config-dir" in words else []
+        done = subprocess.run(
+            [*words, *smaller], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)

@@ -1,0 +1,67 @@
+"""Runs as a data frame: `ablate.load`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ablate
+from ablate.errors import UserError
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+def test_a_row_per_run_gives_the_effect_of_the_verdict():
+    runs = ablate.load(EXPERIMENTS / "preln_vs_postln")
+    assert list(runs.columns[:6]) == [
+        *("experiment", "model/residual", "schedule", "arm", "seed", "status")
+    ]
+    assert len(runs) == 48 and set(runs.status) == {"finished"}
+    bleu = runs.pivot(index=["schedule", "seed"], columns="model/residual", values="test/bleu")
+    difference = (bleu.pre_ln - bleu.post_ln).groupby("schedule").mean()
+    verdict = json.loads((EXPERIMENTS / "preln_vs_postln" / "verdict.json").read_text())
+    effects = {claim["id"]: claim["effect"] for claim in verdict["claims"]}
+    assert difference.noam == pytest.approx(effects["preln_vs_postln_quality"])
+    assert difference.no_warmup == pytest.approx(effects["preln_solves_gradient_problem"])
+
+
+def test_a_folder_of_experiments_is_read_whole_and_a_short_budget_has_rows_of_its_own(tmp_path):
+    for name in ("preln_vs_postln", "heads_param_count", "causal_mask"):
+        shutil.copytree(EXPERIMENTS / name, tmp_path / name)
+    runs = ablate.load(tmp_path).set_index("experiment")
+    assert set(runs.index) == {"preln_vs_postln", "heads_param_count", "causal_mask"}
+    assert runs.loc["heads_param_count", "test/bleu"].isna().all()
+    twice = runs.loc["causal_mask"]
+    lines = (tmp_path / "causal_mask" / "runs.jsonl").read_text().splitlines()
+    short = sum("short" in json.loads(line) for line in lines)
+    assert len(twice) == len(lines) + short
+    assert twice.steps.nunique() == 1 + bool(short)
+
+
+def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, here):
+    words = ["probe=parameter_count", "model.d_ff=32,48", "hydra.sweeper.params=null", "-m"]
+    status, _, error = command(*small, *words)
+    assert status == 0, error
+    (sweep,) = tmp_path.glob("results/sweeps/*/*/")
+    runs = ablate.load(str(sweep))
+    assert list(runs["model.d_ff"]) == [32, 48] and list(runs.arm) == ["d_ff=32", "d_ff=48"]
+    every = ablate.load(tmp_path / "results")  # without the sweep: by what their configs say
+    assert list(every.columns[:4]) == ["model.d_ff", "seed", "status", "probe/attention_block"]
+    assert sorted(every["model.d_ff"]) == [32, 48]
+    assert set(every.identity) == set(runs.identity)
+
+
+def test_runs_that_were_changed_are_refused(tmp_path):
+    folder = tmp_path / "edited"
+    shutil.copytree(EXPERIMENTS / "preln_vs_postln", folder)
+    text = (folder / "runs.jsonl").read_text()
+    (folder / "runs.jsonl").write_text(text.replace('"test/bleu": 5', '"test/bleu": 6', 1))
+    with pytest.raises(UserError, match="the run of cell 0 .* is not as it was sealed"):
+        ablate.load(folder)
+
+
+@pytest.mark.parametrize("name", ["", "no/such"])
+def test_a_folder_without_runs_is_refused(tmp_path, name):
+    with pytest.raises(UserError, match="has no runs: load takes the folder of a sweep"):
+        ablate.load(tmp_path / name)
