@@ -181,8 +181,8 @@ def write_link(sweep: Path, config: DictConfig, found: dict[str, Any]) -> None:
         about["study"] = study_hash(plain_study(config))
     match = config.study.match if config.study is not None else None
     if match:
-        found = {key: OmegaConf.select(config, key) for key in keys(match)}
-        about["matched"] = {key: value for key, value in found.items() if value is not None}
+        made = {key: OmegaConf.select(config, key) for key in keys(match)}
+        about["matched"] = {key: value for key, value in made.items() if value is not None}
     tune = config.study.tune if config.study is not None else None
     if tune:
         about["tuned"] = {"key": tune.key, "value": OmegaConf.select(config, tune.key)}
