@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import gc
 import sys
 
 # Libraries come before the package: what is imported while the hook loads one of its modules is
@@ -32,6 +33,11 @@ SMALL = (
     "search.max_ratio=0.5",  # an untrained model writes as much as it may
     "search.max_extra=1",
 )
+
+
+def pytest_collection_finish():
+    """Keep what is imported out of later searches for garbage; Lightning asks for many."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

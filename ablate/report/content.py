@@ -106,7 +106,10 @@ def _better(claim: Told) -> str:
     if claim["kind"] != "exact":
         return f"{claim['better']} is better"
     away = "at least the margin away from 0"
-    return away if claim["margin"] else f"tolerance {claim['tolerance']:g}"
+    if claim["margin"]:
+        return away
+    below = ", and lower is near enough" if claim["better"] == "lower" else ""
+    return f"tolerance {claim['tolerance']:g}{below}"
 
 
 def analysis(claim: Entry) -> list[str]:

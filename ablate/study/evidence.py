@@ -36,6 +36,7 @@ from ablate.study.types import Regime, Registration, Run, Study
 Rows = Int[np.ndarray, "sentences 10"]
 Groups = Int[np.ndarray, " sentences"]
 RUNS_OF = " of runs"  # of the arrays that say whose rows they are
+SIZED = " of size "  # of the arrays of arms whose corpus has another size
 GROUPS_OF = " of groups"  # of the arrays that say which sentences belong together
 WIDTH = 10  # statistics of a sentence
 
@@ -138,16 +139,20 @@ def _write_lines(path: Path, lines: list[Run]) -> None:
 def _write_statistics(
     path: Path, statistics: dict[str, dict[str, Rows]], groups: dict[str, Groups]
 ) -> None:
-    """One array per split, sentences x runs x statistics, as narrow as it can be.
+    """One array per split and its size, sentences x runs x statistics, as narrow as it can be.
 
-    All runs of a sentence lie together, and LZMA sees that they are alike.
+    All runs of a sentence lie together, and LZMA sees that they are alike. Arms of corpora that
+    differ in size have arrays of their own, beside that of the first one.
     """
     arrays = {f"{split}{GROUPS_OF}": groups[split] for split in groups}
     for split in sorted({split for splits in statistics.values() for split in splits}):
         runs = {one: splits[split] for one, splits in sorted(statistics.items()) if split in splits}
-        stacked = np.stack(list(runs.values()), 1)
-        narrow = stacked.astype(np.min_scalar_type(stacked.max(initial=0)))
-        arrays |= {split: narrow, f"{split}{RUNS_OF}": np.array(list(runs))}
+        for rank, size in enumerate(dict.fromkeys(map(len, runs.values()))):
+            alike = {one: rows for one, rows in runs.items() if len(rows) == size}
+            stacked = np.stack(list(alike.values()), 1)
+            narrow = stacked.astype(np.min_scalar_type(stacked.max(initial=0)))
+            name = f"{split}{SIZED}{size}" if rank else split
+            arrays |= {name: narrow, f"{name}{RUNS_OF}": np.array(list(alike))}
     write_arrays(path, arrays)
 
 
@@ -155,12 +160,12 @@ def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
     found: dict[str, dict[str, Rows]] = {}
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            for split in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
-                rows = arrays[split].swapaxes(0, 1).astype(np.int64, casting="safe")
+            for name in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
+                rows = arrays[name].swapaxes(0, 1).astype(np.int64, casting="safe")
                 if rows.shape[2:] != (WIDTH,):
-                    raise ValueError(f"{split} has the shape {arrays[split].shape}")
-                for identity, one in zip(arrays[f"{split}{RUNS_OF}"], rows, strict=True):
-                    found.setdefault(str(identity), {})[split] = one
+                    raise ValueError(f"{name} has the shape {arrays[name].shape}")
+                for identity, one in zip(arrays[f"{name}{RUNS_OF}"], rows, strict=True):
+                    found.setdefault(str(identity), {})[name.partition(SIZED)[0]] = one
     except FileNotFoundError:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
     except Exception as error:  # whatever zipfile, lzma, zlib and numpy raise for damaged bytes

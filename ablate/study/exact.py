@@ -1,9 +1,9 @@
 """Claims that must hold in every case: a probe's value, or the difference of two runs.
 
-Rule: supported when no value is further from 0 than the tolerance, refuted when one is. With a
-margin it is the other way round: no value may be closer to 0 than that, for a claim that something
-is there. A case counts only where the negative control moved, else it could not have failed; with
-no case that counts, inconclusive.
+Rule: supported when no value is further from 0 than the tolerance, refuted when one is; where lower
+is better, a value below 0 is near enough. With a margin it is the other way round: no value may be
+closer to 0 than that, for a claim that something is there. A case counts only where the negative
+control moved, else it could not have failed; with no case that counts, inconclusive.
 """
 
 import math
@@ -40,6 +40,7 @@ class Exact:
     runs: list[Run]  # every run at its levels, failed ones too
     tolerance: float
     margin: float  # 0: none
+    one_sided: bool = False  # a value below 0 is at no distance
 
     @property
     def counted(self) -> list[Case]:
@@ -49,7 +50,12 @@ class Exact:
     @property
     def broken(self) -> int:
         """Cases that violate the claim; a value that is not finite does."""
-        return sum(not self._holds(abs(case.value or 0.0)) for case in self.counted)
+        return sum(not self._holds(self._distance(case)) for case in self.counted)
+
+    def _distance(self, case: Case) -> float:
+        """How far a value is from 0, on the side that can break the claim."""
+        value = case.value or 0.0
+        return max(value, 0.0) if self.one_sided and not math.isnan(value) else abs(value)
 
     def _holds(self, distance: float) -> bool:
         if self.margin:
@@ -60,7 +66,7 @@ class Exact:
     def worst(self) -> float | None:
         """Largest deviation from 0; with a margin the smallest."""
         pick = min if self.margin else max
-        return pick((abs(case.value or 0.0) for case in self.counted), default=None)
+        return pick(map(self._distance, self.counted), default=None)
 
     @property
     def control(self) -> float | None:
@@ -85,7 +91,7 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
             Case(run["seed"], _measured(run, claim["metric"]), _moved(claim, [run]))
             for run in ended
         ]
-        return Exact(cases, runs, claim["tolerance"], claim["margin"])
+        return _exact(claim, cases, runs)
     first, second = sides(claim, evidence)
     cases = [
         Case(seed, _difference(claim, pair, evidence), _moved(claim, pair))
@@ -94,7 +100,12 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
         if all(run["status"] != "failed" for run in pair)
     ]
     runs = [run for side in (first, second) for found in side.runs.values() for run in found]
-    return Exact(cases, runs, claim["tolerance"], claim["margin"])
+    return _exact(claim, cases, runs)
+
+
+def _exact(claim: Claim, cases: list[Case], runs: list[Run]) -> Exact:
+    below = claim["better"] == "lower" and not claim["margin"]
+    return Exact(cases, runs, claim["tolerance"], claim["margin"], one_sided=below)
 
 
 def _measured(run: Run, metric: str) -> float | None:

@@ -38,7 +38,9 @@ def gather(sweep: Path) -> Evidence:
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
     ends = [end for link in links for end in (link, link.get("short", {}))]
     statistics = {end["identity"]: found for end in ends if (found := _statistics(end))}
-    sentences = {split: len(rows) for found in statistics.values() for split, rows in found.items()}
+    splits = {split for found in statistics.values() for split in found}
+    sizes = {one: [len(x[one]) for x in statistics.values() if one in x] for one in splits}
+    sentences = {split: max(sizes[split]) for split in sorted(splits)}
     runs = [_run(link, study["factors"], about["name"]) for link in links]
     if about["study"]:
         check_runs(str(sweep / "cells"), runs, study["factors"])

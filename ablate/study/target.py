@@ -31,9 +31,12 @@ WITHOUT = ("exact", "stability", "trend")  # kinds that set no model's loss agai
 def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | None:
     """As verdict.json has it, `null` standing for more updates than the long budget has.
 
-    None where a claim does not compare two arms, or no run was validated.
+    None where a claim does not compare two arms, where both test one training, or where no run was
+    validated.
     """
     if entry["kind"] in WITHOUT or entry["minus"] or not entry["baseline"]:
+        return None
+    if _curves(entry, long, 0) == _curves(entry, long, 1):
         return None
     treatment, baseline = sides(entry, short)[0], sides(entry, long)[1]
     needed = {
@@ -52,6 +55,11 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
         "seeds": [*needed],
         "of_seeds": [_reached(one) for one in updates],
     }
+
+
+def _curves(entry: Entry, evidence: Evidence, side: int) -> list[object]:
+    """Every validation of the runs of one side."""
+    return [run["curve"] for runs in sides(entry, evidence)[side].runs.values() for run in runs]
 
 
 def _needed(early: list[Run], late: list[Run]) -> list[float]:

@@ -44,6 +44,8 @@ def _place(claim: Claim) -> str:
     """Where every value of an exact claim must lie."""
     if claim["margin"]:
         return f"at least {claim['margin']:g} from 0"
+    if claim["better"] == "lower":
+        return f"at most {claim['tolerance']:g}"
     return f"within {claim['tolerance']:g} of 0" if claim["tolerance"] else "0"
 
 

@@ -15,13 +15,18 @@ from ablate.train.run import make_model, prepare_data
 # those of aa_null differ in their random numbers alone.
 OTHERS = re.compile(r"override /(probe|data|model|tokenizer):")
 OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt")
-EXPERIMENTS = sorted(
-    path.stem
-    for path in (CONF / "experiment").glob("*.yaml")
-    if not OTHERS.search(path.read_text()) and path.stem != "aa_null"
-    for keys in [OmegaConf.load(path).hydra.sweeper.params]
-    if not any(key == "model" or key.startswith(OTHERWISE) for key in keys)
-)
+
+
+def experiments():
+    """Those whose arms share what they can; one that sweeps no key of its own is a slow test."""
+    known = set()
+    for path in sorted((CONF / "experiment").glob("*.yaml")):
+        keys = set(OmegaConf.load(path).hydra.sweeper.params)
+        if OTHERS.search(path.read_text()) or path.stem == "aa_null":
+            continue
+        if not any(key == "model" or key.startswith(OTHERWISE) for key in keys):
+            yield pytest.param(path.stem, marks=[pytest.mark.slow] if keys <= known else [])
+            known |= keys
 
 
 @pytest.fixture
@@ -53,7 +58,7 @@ def batches(data):
     return [(batch.inputs.src, batch.targets) for batch in data.train_dataloader()]
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", [*experiments()])
 def test_arms_begin_with_equal_values_and_see_the_same_batches(built, name):
     (_, first, data), *others = built(name)
     first, seen = dict(first.named_parameters()), batches(data)

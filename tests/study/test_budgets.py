@@ -125,6 +125,12 @@ def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
     )
 
 
+def test_arms_that_test_one_training_have_no_time_to_target(at_both):
+    found = only(at_both({"pre_ln": 0.1, "post_ln": 0.1}))["short"]
+    assert found["time_to_target"] is None
+    assert "To the validation nll" not in found["sentence"]
+
+
 def test_five_seeds_have_no_interval_of_a_median_and_ten_leave_out_the_ends():
     assert _interval([1.0] * 5, 0.05) is None
     assert _interval([*range(10)], 0.05) == (1, 8)  # 98 %; the next pair of ranks has 89 %

@@ -9,6 +9,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
+from ablate.study.sentences import bleu
 
 
 @pytest.fixture
@@ -51,6 +52,18 @@ def test_what_is_written_is_read(folder, tmp_path):
     assert found.statistics.keys() == first.statistics.keys()
     for identity, splits in first.statistics.items():
         np.testing.assert_array_equal(found.statistics[identity]["test"], splits["test"])
+
+
+def test_arms_of_corpora_of_other_sizes_are_kept_too(translated, saved):
+    runs, statistics = translated(3)
+    for run in runs[3:]:
+        rows = statistics[run["identity"]]
+        rows["test"] = rows["test"][:7]
+        run["metrics"]["test/bleu"] = bleu(rows["test"])
+    found = Evidence.load(saved(runs, statistics=statistics)).statistics
+    assert [len(found[run["identity"]]["test"]) for run in runs] == [200] * 3 + [7] * 3
+    for identity, splits in statistics.items():
+        np.testing.assert_array_equal(found[identity]["test"], splits["test"])
 
 
 def test_twice_the_same_bytes(folder, tmp_path):

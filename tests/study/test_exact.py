@@ -42,6 +42,21 @@ def test_all_cases_or_not_at_all(claim, probed, evidence, values, tolerance, ver
 @pytest.mark.parametrize(
     ("values", "verdict", "worst"),
     [
+        ((0.05, -3.0), "supported", 0.05),  # below chance is no better than chance
+        ((0.15, -3.0), "refuted", 0.15),
+        ((None,), "refuted", pytest.approx(math.nan, nan_ok=True)),
+    ],
+)
+def test_where_lower_is_better_a_value_below_the_tolerance_holds(
+    claim, probed, evidence, values, verdict, worst
+):
+    found = examine(claim(**ALONE, tolerance=0.1, better="lower"), evidence(probed(*values)))
+    assert (found.verdict, found.worst) == (verdict, worst)
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "worst"),
+    [
         ((0.5, -3.0), "supported", 0.5),
         ((0.5, 0.1), "refuted", 0.1),
         ((0.5, 0.0), "refuted", 0.0),

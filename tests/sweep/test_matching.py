@@ -4,7 +4,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.sweep.cell import Cell
+from ablate.record.sealed import read_sealed
+from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.matching import matched_jobs, solve
 from ablate.train.run import build_model, parameters, prepare_data
 
@@ -18,13 +19,13 @@ def cells(small, compose):
     """Cells with these factors, each by its overrides."""
     from ablate.config.schema import Study
 
-    def made(factors, *arms):
+    def made(factors, *arms, match=None):
         found = []
         for number, overrides in enumerate(arms):
             config = compose(*small, *overrides, hydra_node=True)
             OmegaConf.set_readonly(config, False)
             config.study = OmegaConf.merge(
-                OmegaConf.structured(Study), {"factors": factors, "claims": []}
+                OmegaConf.structured(Study), {"factors": factors, "claims": [], "match": match}
             )
             found.append(Cell(number, " ".join(overrides), tuple(overrides), config))
         return found
@@ -62,6 +63,16 @@ def test_the_nearest_number_is_found_or_the_arm_is_named():
         solve(lambda n: 400 + 100 * n, 200, "d_ff of rnn")
     with pytest.raises(UserError, match="no number comes nearer to the 200"):
         solve(lambda n: 100, 200, "")
+
+
+def test_a_link_says_what_was_matched_beside_what_became_of_the_cell(cells, tmp_path):
+    (cell,) = cells(["model/position"], ("model/position=learned", "seed=1"), match=BY_SIZE)
+    cell.config.hydra.job.num = 0
+    write_link(tmp_path, cell.config, {"status": "finished", "identity": "abc"})
+    (path,) = (tmp_path / "cells").iterdir()
+    link = read_sealed(path)
+    assert (link["status"], link["identity"]) == ("finished", "abc")
+    assert link["matched"] == {"model.d_ff": cell.config.model.d_ff}
 
 
 def test_what_is_matched_to_must_run(cells):
