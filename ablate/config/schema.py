@@ -130,6 +130,16 @@ class Match:
 
 
 @dataclass
+class Shown:
+    """A figure that is made for a study: a metric against the levels of a factor."""
+
+    metric: str = MISSING
+    over: str = MISSING  # the factor; its levels stand side by side, a line for each of the others
+    caption: str = MISSING  # the question that the figure answers, as a sentence
+    where: dict[str, Any] = field(default_factory=dict)  # of which runs
+
+
+@dataclass
 class Study:
     """What an experiment compares and what would count as an answer."""
 
@@ -145,6 +155,7 @@ class Study:
     fixed: list[str] = field(default_factory=list)  # = the caveats of the verdict
     literature: str = ""  # what others found, and in which regime
     published: list[Published] = field(default_factory=list)
+    figures: list[Shown] = field(default_factory=list)  # before those that every study has
 
 
 @dataclass

@@ -48,7 +48,8 @@ class Figure:
 
 
 def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield every figure that the evidence has something for."""
+    """Yield every figure that the evidence has something for, first those made for the study."""
+    yield from _levels(evidence)
     yield from _effects(evidence, verdict)
     yield from _trends(evidence, verdict)
     yield from _runs(evidence, verdict)
@@ -56,6 +57,23 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     yield from _curves(evidence)
     yield from _layers(evidence)
     yield from _tuning(evidence)
+
+
+def _levels(evidence: Evidence) -> Iterator[Figure]:
+    from ablate.report.draw.levels import Points, draw_levels, line_of
+
+    for number, one in enumerate(evidence.study.get("figures", []), start=1):
+        points: Points = {}
+        for run in evidence.runs:
+            value = measured(run, one["metric"])
+            if value is None or not one["where"].items() <= run["levels"].items():
+                continue
+            line = points.setdefault(line_of(run["levels"], one["over"], one["where"]), {})
+            line.setdefault(run["levels"][one["over"]], []).append(value)
+        if points:
+            caption = f"{one['caption']} One mark per seed; lines join the means."
+            draw = partial(draw_levels, one["metric"], one["over"], points)
+            yield Figure(f"levels-{number}", "effects", caption, draw)
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:

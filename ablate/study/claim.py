@@ -60,6 +60,7 @@ def check_study(study: Study) -> None:
         if not rule.holds(given[rule.key]):
             raise UserError(f"study.{rule.key}={given[rule.key]}: allowed is {rule.allowed}")
     _check_tune(study)
+    _check_figures(study)
     check_match(study)
     ids = [(claim["id"], claim.get("reading", "")) for claim in study["claims"]]
     for claim in study["claims"]:
@@ -129,6 +130,14 @@ def _check_together(name: str, claim: Claim) -> None:
                 )
     if claim["minus"] and claim["minus"].items() <= claim["where"].items():
         raise UserError(f"{name}: minus={claim['minus']} is where again; allowed is other levels")
+
+
+def _check_figures(study: Study) -> None:
+    for number, one in enumerate(study.get("figures", []), start=1):
+        name = f"study.figures, number {number}"
+        _check_levels(name, {one["over"]: None, **one["where"]}, study["factors"])
+        if not one["caption"].endswith((".", "?")):
+            raise UserError(f"{name}: caption={one['caption']}; allowed is a sentence")
 
 
 def _check_tune(study: Study) -> None:

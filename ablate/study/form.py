@@ -18,6 +18,7 @@ from ablate.study.types import (
     Regime,
     Registration,
     Run,
+    Shown,
     Study,
     Tune,
     Tuned,
@@ -41,8 +42,8 @@ def check_about(path: Path, about: dict[str, Any]) -> None:
     check_form(f"{path}: study", study, Study)
     check_form(f"{path}: regime", about["regime"], Regime)
     check_form(f"{path}: registration", about["registration"], Registration)
-    for part, form in (("claims", Claim), ("published", Published)):
-        for number, item in enumerate(study[part], 1):
+    for part, form in (("claims", Claim), ("published", Published), ("figures", Shown)):
+        for number, item in enumerate(study.get(part, []), 1):
             check_form(f"{path}: study.{part}, number {number}", item, form)
     for part, one in (("tune", Tune), ("match", Match)):
         if study.get(part) is not None:

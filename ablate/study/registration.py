@@ -13,7 +13,7 @@ from ablate.study.types import Registration, Study
 from ablate.study.words import listed
 
 # What a reader is told, and what no verdict depends on: of a study, and of a claim.
-TOLD = ("literature", "published", "fixed")
+TOLD = ("literature", "published", "fixed", "figures")
 # Alpha is spent rightly however often a study is looked at.
 FREE = ("looks",)
 TOLD_OF_CLAIM = ("measures", "control_measures")

@@ -70,6 +70,15 @@ class Match(TypedDict):
     key: str
 
 
+class Shown(TypedDict):
+    """A figure that is made for a study."""
+
+    metric: str
+    over: str
+    caption: str
+    where: Levels
+
+
 class Study(TypedDict):
     """A study as it is registered (ablate.config.schema.Study)."""
 
@@ -84,6 +93,7 @@ class Study(TypedDict):
     tune: NotRequired[Tune | None]
     match: NotRequired[Match | None]
     looks: NotRequired[int | None]
+    figures: NotRequired[list[Shown]]
 
 
 class Regime(TypedDict):

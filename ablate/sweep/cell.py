@@ -163,7 +163,7 @@ def used(study: dict[str, Any]) -> Study:
         for claim in study["claims"]
         if isinstance(claim, dict)
     ]
-    known = {key: value for key, value in study.items() if key != "match" or value}
+    known = {key: v for key, v in study.items() if v or key not in ("match", "figures")}
     claims = claims if len(claims) == len(study["claims"]) else study["claims"]
     return cast(Study, {**known, "claims": claims})
 

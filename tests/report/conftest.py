@@ -123,6 +123,7 @@ def _heads(metric=None):
 TREND = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}
 EXACT = {"kind": "exact", "treatment": {}, "baseline": {}, "margin": 0.0, "margin_reason": ""}
 UNSTABLE = {"id": "stable", "kind": "stability", "metric": "unstable", "better": "lower"}
+SHOWN = {"metric": "test/bleu", "over": "model.n_heads", "where": {}, "caption": "How many heads?"}
 LONG = [f"rows_and_columns fill=very_large_negative_number variant={i}" for i in range(8)]
 TUNE = {"key": "optimizer.lr", "values": [1e-3, 3e-3], "seeds": [100], "metric": "val/nll"}
 
@@ -148,7 +149,8 @@ KINDS = {
     "equivalence": {"claims": [{"kind": "equivalence"}, {"id": "lower", "metric": "test/nll",
                     "better": "lower"}, {"id": "same_size", "kind": "exact",
                     "metric": "parameters", "tolerance": 300.0, "margin": 0.0}]},
-    "trend": {"runs": _heads(), "claims": [TREND], "factors": ["model.n_heads"]},
+    "trend": {"runs": _heads(), "claims": [TREND], "factors": ["model.n_heads"],
+              "figures": [SHOWN]},
     "exact": {"runs": _heads("probe/block_excess"), "factors": ["model.n_heads"],
               "claims": [{**EXACT, "metric": "probe/block_excess"}]},
     "stability": {"runs": _gone_wrong(), "claims": [{}, {**UNSTABLE, "margin": 0.0}]},
@@ -157,7 +159,10 @@ KINDS = {
     "tuned": {"runs": _tuned(_two_arms()), "screening": list(_screened()),
               "tune": {**TUNE, "better": "lower"}},
     "long names": {
-        "runs": [make_run(arm, s, "model/padding") for arm in LONG for s in range(2)],
+        "figures": [{**SHOWN, "over": "model/padding", "metric": "test/skill"}],
+        "runs": [
+            make_run(arm, s, "model/padding", **{"test/skill": 0.5}) for arm in LONG for s in (0, 1)
+        ],
         "factors": ["model/padding"],
         "claims": [{"treatment": {"model/padding": LONG[0]},
                     "baseline": {"model/padding": LONG[1]}}],

@@ -14,6 +14,8 @@ from ablate.report.figures import figures
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
 
+from .conftest import make_run
+
 
 def drawn(evidence):
     with style():
@@ -52,6 +54,38 @@ def test_labels_of_an_axis_do_not_overlap(every_figure):
             for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
                 boxes = [t.get_window_extent() for t in labels if t.get_text() and t.get_visible()]
                 assert not any(one.overlaps(b) for i, one in enumerate(boxes) for b in boxes[:i])
+
+
+def test_a_study_may_ask_for_a_figure_of_a_factor(evidence):
+    shown = {"metric": "test/bleu", "over": "model.n_heads", "caption": "Do heads help?"}
+    figure, *_ = drawn(evidence("trend", figures=[{**shown, "where": {}}])).values()
+    assert (figure.name, figure.alt) == (
+        "levels-1",
+        "Do heads help? One mark per seed; lines join the means",
+    )
+    (axes,) = all_axes(figure)
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "4", "8", "16"]
+    *seeds, means = axes.get_lines()
+    by_level = [np.mean(line.get_ydata()) for line in seeds]
+    np.testing.assert_allclose(means.get_ydata(), by_level)
+    assert by_level[-1] > by_level[0] + 5  # two points for every doubling
+
+
+def test_lines_of_a_figure_carry_their_names_apart_and_chance_and_bound_are_drawn(evidence):
+    shown = {"metric": "test/skill", "over": "schedule", "caption": "Which?", "where": {}}
+    runs = [
+        make_run(arm, seed, **{"test/skill": 0.5})
+        | {"levels": {"model/residual": arm, "schedule": s}}
+        for arm in ("pre_ln", "post_ln")
+        for s in ("noam", "constant")
+        for seed in range(2)
+    ]
+    found = evidence(runs=runs, figures=[shown], factors=["model/residual", "schedule"])
+    (axes,) = all_axes(next(figures(found, finite(conclude(found)))))
+    names = {t.get_text(): t.get_position()[1] for t in axes.texts}
+    assert {"pre_ln", "post_ln", "chance", "bound"} == set(names)
+    assert abs(names["pre_ln"] - names["post_ln"]) > 0
+    assert (names["chance"], names["bound"]) == (0.0, 1.0)
 
 
 def test_at_most_six_arms_in_a_panel_and_each_looks_different():

@@ -142,6 +142,21 @@ def test_a_study_of_nothing_is_refused(key, value, words):
         check_study({**study(), key: value})
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"over": "depth"}, "number 1 names depth, which is not a factor of the study"),
+        ({"where": {"depth": 2}}, "number 1 names depth, which is not a factor of the study"),
+        ({"caption": "BLEU"}, "caption=BLEU; allowed is a sentence"),
+    ],
+)
+def test_a_figure_of_something_else_is_refused(changes, words):
+    shown = {"metric": "test/bleu", "over": "n", "where": {}, "caption": "Does it grow with n?"}
+    assert check_study({**study(), "figures": [shown]}) is None
+    with pytest.raises(UserError, match=words):
+        check_study({**study(), "figures": [{**shown, **changes}]})
+
+
 def test_two_claims_with_one_id_are_refused():
     twice = study()
     twice["claims"] *= 2

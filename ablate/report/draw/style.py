@@ -18,6 +18,7 @@ from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
+DECIMALS = re.compile(r"(?<=\d\.\d\d)\d+")  # of points, beyond the second
 WIDTH = 6.0  # inches
 INK = "#222222"  # of text and axes; a page may put its own colour in its place
 GRID = "#bbbbbb"
@@ -29,6 +30,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # every text of a file names all that are listed
     "text.parse_math": False,  # names of arms and metrics are no formulas
     "font.size": 9,
     "axes.titlesize": 9.5,
@@ -149,4 +151,4 @@ def svg(figure: Figure) -> str:
     # clip paths are named by a hash of sizes whose last digits differ from run to run
     for number, name in enumerate(dict.fromkeys(CLIP_PATH.findall(text))):
         text = text.replace(name, f"clip{number}")
-    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    return "".join(f"{line.strip()}\n" for line in DECIMALS.sub("", text).splitlines())

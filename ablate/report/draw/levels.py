@@ -1,0 +1,88 @@
+"""A metric against the levels of one factor, a line for each combination of the others."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ablate.metric.table import metric_of
+from ablate.record.arm import say
+from ablate.report.draw.style import ARMS, INK, folded, legend_height, looks, share_legend, stack
+from ablate.study.types import Levels
+
+HEIGHT = 3.0  # inches
+ASIDE = 0.16  # of the distance of two levels: how far the seeds of all lines lie apart
+APART = 0.065  # of the height of the axis: how far two names of lines lie apart at least
+TICK = 14  # letters of a line below the axis
+SKILL = {0.0: "chance", 1.0: "bound"}  # of the metrics that say where both are
+
+Points = dict[str, dict[object, list[float]]]  # by line and by level the values of all seeds
+
+
+def draw_levels(metric: str, factor: str, points: Points) -> Figure:
+    """Lines join means over seeds; each carries its name, or a legend does where they are many."""
+    many = len(points) > ARMS
+    below = legend_height(list(points)) if many else 0.0
+    figure, (axes,) = stack([HEIGHT + below])
+    levels = list(dict.fromkeys(level for line in points.values() for level in line))
+    places = dict(zip(levels, _places(axes, levels, factor), strict=True))
+    ends = _draw_lines(axes, points, places)
+    if many:
+        share_legend(figure, [axes], list(points))
+    elif len(points) > 1:
+        _name_lines(axes, ends)
+    known = metric_of(metric)
+    for value, name in SKILL.items() if "chance" in known.unit else ():
+        axes.axhline(value, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.annotate(name, (0.01, value), xycoords=("axes fraction", "data"), va="bottom")
+    axes.set_ylabel(folded(known.axis))
+    return figure
+
+
+def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
+    """Levels stand at equal distances, in the order of the study."""
+    at = list(range(len(levels)))
+    axes.set_xticks(at, [_tick(say({"": level}).removeprefix("=")) for level in levels])
+    axes.set_xlim(-0.5, len(levels) - 0.5)
+    axes.set_xlabel(factor)
+    axes.grid(axis="x", visible=False)
+    return at
+
+
+def _tick(level: str) -> str:
+    """The name of a level on lines of its own words."""
+    return folded(level.replace("_", "_ "), TICK).replace("_ ", "_")
+
+
+def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
+    """Draw all lines and return where each ends."""
+    ends = {}
+    for number, (name, look) in enumerate(looks(list(points)).items()):
+        aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
+        line = {places[level] + aside: values for level, values in points[name].items()}
+        for x, values in line.items():
+            axes.plot([x] * len(values), values, look.marker, color=look.colour, alpha=0.45, ms=4)
+        means = [fmean(values) for values in line.values()]
+        axes.plot([*line], means, color=look.colour, linestyle=look.line, label=name)
+        ends[name] = means[-1]
+    return ends
+
+
+def _name_lines(axes: Axes, ends: dict[str, float]) -> None:
+    """Write the name of each line beside its end, no two over one another."""
+    low, high = axes.get_ylim()
+    gap, floor = APART * (high - low), low
+    colours = {name: look.colour for name, look in looks(list(ends)).items()}
+    for name, y in sorted(ends.items(), key=lambda end: end[1]):
+        floor = max(y, floor)
+        at = (1.01, floor)
+        axes.annotate(
+            name, at, xycoords=("axes fraction", "data"), va="center", color=colours[name]
+        )
+        floor += gap
+
+
+def line_of(levels: Levels, factor: str, where: Levels) -> str:
+    """The name of the line that a run belongs to: its levels of all other factors."""
+    return say({k: v for k, v in levels.items() if k != factor and k not in where})
