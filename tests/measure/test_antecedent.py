@@ -1,0 +1,65 @@
+"""What "it" looks at, in models that were made so."""
+
+import pytest
+import torch
+
+from ablate.data.synthetic.pronouns import PRONOUN, antecedent, gender, turned
+from ablate.measure.antecedent import Antecedent, cut, flipping, inside, rightly, twins
+from ablate.train.run import make_model, prepare_data
+
+SENTENCE = ["thing3", "verb1", "living2", "because", "it", "was", "tired0"]
+
+
+@pytest.fixture
+def parts(small, compose):
+    own = [word for word in small if not word.startswith("data.n_test_long")]
+    config = compose(*own, "data=pronouns", "data.n_train=200", "model.n_layers=2")
+    data = prepare_data(config)
+    return make_model(config, data).double().eval(), data
+
+
+def test_the_last_word_says_what_is_meant():
+    assert antecedent(SENTENCE) == (2, 0)
+    assert (gender("living2"), gender("thing3")) == ("he", "she")
+    assert antecedent(turned(SENTENCE)) == (0, 2)
+    assert turned(turned(SENTENCE)) == SENTENCE
+
+
+def test_twins_differ_in_what_is_meant_and_in_its_pronoun(parts):
+    text, meant, rival = twins(parts[1].sources("test")[:40], parts[1])
+    n = len(meant) // 2
+    assert 5 < n < 35  # where both nouns have one gender, nothing is to be told
+    assert torch.equal(meant[:n], rival[n:]) and torch.equal(meant[n:], rival[:n])
+    assert not (text.targets[:n, 3] == text.targets[n:, 3]).any()
+    assert (text.inputs.src[:n] == text.inputs.src[n:]).sum(1).tolist() == [7] * n
+
+
+def test_a_head_flips_where_it_looks_at_what_is_meant_both_times():
+    meant = torch.tensor([0, 2, 0, 0, 2, 0, 2, 2])  # four sentences, then their twins
+    rows = torch.arange(8)
+    finds, always_first = torch.zeros(2, 8, 7, 7)
+    finds[rows, PRONOUN, meant] = 1.0
+    always_first[:, PRONOUN, 0] = 1.0
+    assert flipping([torch.stack([always_first, finds], 1)], meant) == 1.0
+    assert flipping([always_first[:, None]], meant) == 0.0
+
+
+def test_what_is_cut_is_read_no_more_and_nothing_else_changes(parts):
+    model, data = parts
+    text, meant, _ = twins(data.sources("test")[:20], data)
+    with torch.no_grad():
+        before = model.head(model(text.inputs))
+        with cut(model, inside, PRONOUN, meant):
+            during = model.head(model(text.inputs))
+        after = model.head(model(text.inputs))
+    assert torch.equal(before, after)
+    assert not torch.allclose(before, during)
+
+
+def test_an_untrained_model_guesses(parts):
+    model, data = parts
+    found = Antecedent(sentences=60)(model, data)
+    assert set(found) == set(Antecedent.measures)
+    text, *_ = twins(data.sources("test")[:60], data)
+    assert found["right"] == float(rightly(model, text, data).double().mean())
+    assert 0.3 < found["right"] < 0.7
