@@ -48,7 +48,7 @@ def test_a_run_leaves_a_whole_record(go, tmp_path, small, compose):
     assert json.loads((folder / "result.json").read_text())["status"] == found["status"]
     assert found["status"] in ("finished", "collapsed")
     assert found["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
-    assert "tok:none" in found["signatures"]["bleu_tokenised"]
+    assert "tok:moses-" in found["signatures"]["bleu_tokenised"]
     assert OmegaConf.load(folder / "config.yaml").model.d_model == 16
     assert OmegaConf.load(tests / "config.yaml").search.size == 5
     config = compose(*small)
