@@ -171,7 +171,9 @@ def conclude(config: DictConfig, end: Callable[[DictConfig], int]) -> int:
     folder = Path(config.hydra.sweep.dir)
     with alone(config):
         state = state_of(folder)
-        assert state is not None and state["cells"] is not None  # all its cells have run
+        assert state is not None  # nobody removes it
+        if state["cells"] is None:  # Hydra 1.4 calls this after an error too, which goes on
+            return 0
         if state["failed"] is not None:
             _say_that_it_has_ended(folder)
             return int(state["failed"])
