@@ -11,7 +11,8 @@ from ablate.study.evidence import Evidence
 from ablate.wandb import analysis as logged
 from ablate.wandb.analysis import log_analysis, runs_table
 
-LOGGER = {"project": "ablate", "entity": None, "mode": "offline", "_target_": logged.LOGGER}
+UNSAID = dict.fromkeys(("entity", "name", "group", "notes"))
+LOGGER = {"project": "ablate", **UNSAID, "tags": [], "mode": "offline", "_target_": logged.LOGGER}
 
 
 @pytest.fixture
