@@ -31,13 +31,15 @@ def draw_layers(when: str, stacks: dict[str, Norms]) -> Figure:
 
 def _draw_panel(axes: Axes, arms: Sequence[str], norms: Norms) -> None:
     for arm, look in looks(arms).items():
-        layers = norms.get(arm, {})
+        if arm not in norms:
+            continue
+        layers = norms[arm]
         medians = [float(np.median(seeds)) for seeds in layers.values()]
         axes.plot(list(layers), medians, color=look.colour, linestyle=look.line)
-        for number, (layer, seeds) in enumerate(layers.items()):
-            axes.plot(
-                [layer] * len(seeds), seeds, look.marker, color=look.colour, markersize=4,
-                alpha=0.7, label=arm if number == 0 else None,
-            )  # fmt: skip
+        points = [(layer, norm) for layer, seeds in layers.items() for norm in seeds]
+        axes.plot(
+            *zip(*points, strict=True), look.marker, color=look.colour, markersize=4,
+            alpha=0.7, label=arm,
+        )  # fmt: skip
     log_y(axes)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

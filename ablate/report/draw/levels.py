@@ -63,8 +63,8 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
     for number, (name, look) in enumerate(looks(list(points)).items()):
         aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
         line = {places[level] + aside: values for level, values in points[name].items()}
-        for x, values in line.items():
-            axes.plot([x] * len(values), values, look.marker, color=look.colour, alpha=0.45, ms=4)
+        seeds = [(x, value) for x, values in line.items() for value in values]
+        axes.plot(*zip(*seeds, strict=True), look.marker, color=look.colour, alpha=0.45, ms=4)
         means = [fmean(values) for values in line.values()]
         how = {**alone, "linestyle": ""} if names else {"linestyle": look.line}
         axes.plot([*line], means, color=look.colour, label=name, **how)

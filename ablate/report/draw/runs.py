@@ -42,9 +42,9 @@ def _draw_panel(
     if len(seeds) == 1:
         places = {seeds[0]: 0.0}
     for row, (arm, look) in enumerate(looks(arms).items()):
-        for seed, value, status in points[arm]:
-            marker = WRONG.get(status, look.marker)
-            axes.plot([value], [places[seed] - row], marker, color=look.colour, alpha=0.9)
+        for marker, own in _by_marker(points[arm], look.marker).items():
+            heights = [places[seed] - row for seed, *_ in own]
+            axes.plot([x for _, x, _ in own], heights, marker, color=look.colour, alpha=0.9)
         mean = means.get(arm)
         if mean is not None and len(points[arm]) > 1:
             axes.plot([mean, mean], [-row - 0.4, -row + 0.4], color=INK, linewidth=1.4)
@@ -53,3 +53,11 @@ def _draw_panel(
     axes.set_ylabel("arm")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
+
+
+def _by_marker(points: list[Point], usual: str) -> dict[str, list[Point]]:
+    """The points that are drawn alike, which the file holds together."""
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        found.setdefault(WRONG.get(point[2], usual), []).append(point)
+    return found
