@@ -66,11 +66,11 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
             if shorter := shortened(config):
                 check_parts(shorter)
             text = corpus(config)
-            if text not in data:
+            if new := text not in data:
                 data[text] = prepare_data(config)
-                for doubt in doubts(config, data[text]):
-                    print(doubt, flush=True)
             check_splits(list(config.test_splits), data[text])
+            for doubt in doubts(config, data[text]) if new else ():
+                print(doubt, flush=True)
             key = text + _key(config, "model", *PARTS)
             if key not in built:
                 built[key] = _build(config, data[text])
