@@ -62,7 +62,7 @@ def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
 def _sentences(source: Source, site: Site, page: str) -> str:
     if source.evidence is None:
         return ""
-    return sentences.data(source.evidence, source.answers, site.tests, page)
+    return sentences.data(source.evidence, source.answers, site.tests, site.attention, page)
 
 
 def _report(source: Source, page: str) -> str:

@@ -9,6 +9,7 @@ from ablate.ledger.entries import Entry
 from ablate.ledger.pairs import Pair, read_pairs
 from ablate.ledger.verdicts import Finding
 from ablate.site.address import anchors, names
+from ablate.site.attention import Kept, kept
 from ablate.site.sentences import Tests, tests
 from ablate.site.source import Source, read
 from ablate.study.types import Told
@@ -21,6 +22,7 @@ class Site:
     entries: list[Entry]
     sources: dict[Path, Source]  # by folder
     tests: Tests  # whose translations are at hand
+    attention: Kept  # of runs that logged some
 
     @cached_property
     def documents(self) -> list[Document]:
@@ -74,4 +76,4 @@ def gather(entries: list[Entry], warnings: list[str], results: Path) -> Site:
     """Read the folders of all verdicts; what is damaged is left out, with a warning."""
     folders = {finding.report.parent for entry in entries for finding in entry.findings}
     sources = {folder: read(folder, warnings) for folder in sorted(folders)}
-    return Site(entries, sources, tests(results))
+    return Site(entries, sources, tests(results), kept(results))

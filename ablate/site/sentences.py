@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 
 from ablate.errors import UserError
+from ablate.site.attention import Kept, of_pair
 from ablate.site.runs import by_seed, numbers, script
 from ablate.study.evidence import Evidence
 from ablate.study.gather import STATISTICS, read_rows
@@ -28,16 +29,18 @@ def tests(results: Path) -> Tests:
     return {path.name: path for path in results.glob("runs/*/tests/*/")}
 
 
-def data(evidence: Evidence, answers: list[Told], known: Tests, page: str) -> str:
-    """Sentences of every claim and seed as a script; "" where there are none."""
-    claims = [dict(_claim(told, evidence, known)) for told in answers]
+def data(evidence: Evidence, answers: list[Told], known: Tests, attention: Kept, page: str) -> str:
+    """Sentences and attention of every claim and seed as a script; "" where there are none."""
+    claims = [dict(_claim(told, evidence, known, attention)) for told in answers]
     if not any(claims):
         return ""
     return script(f"{page} sentences", {"claims": claims})
 
 
-def _claim(told: Told, evidence: Evidence, known: Tests) -> Iterator[tuple[str, Any]]:
-    """The sentences of each seed whose two runs have their translations."""
+def _claim(
+    told: Told, evidence: Evidence, known: Tests, attention: Kept
+) -> Iterator[tuple[str, Any]]:
+    """The sentences of each seed whose two runs have their translations, or their attention."""
     split = told["metric"].partition("/")[0]
     if not (by_seed(told) and told["treatment"]):
         return
@@ -46,8 +49,10 @@ def _claim(told: Told, evidence: Evidence, known: Tests) -> Iterator[tuple[str, 
         pair = [numbers(levels, seed, evidence) for levels in sides]
         if all(len(found) == 1 for found in pair):
             runs = [evidence.runs[found[0]] for found in pair]
-            if rows := _differing(runs, split, known):
-                yield str(seed), {"arms": [run["arm"] for run in runs], "rows": rows}
+            rows, looks = _differing(runs, split, known), of_pair(runs, attention)
+            if rows or looks:
+                arms = [run["arm"] for run in runs]
+                yield str(seed), {"arms": arms, "rows": rows, "attention": looks}
 
 
 def _differing(runs: list[Run], split: str, known: Tests) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from ablate.ledger.entries import Entry
 from ablate.record.files import writing
 from ablate.report.marks import style_names
-from ablate.site import claim, documents, example, ledger
+from ablate.site import attention, claim, documents, example, ledger
 from ablate.site.experiment import answered, files_of
 from ablate.site.model import Site, gather
 from ablate.site.source import Source
@@ -29,18 +29,22 @@ def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
     """
     warnings: list[str] = []
     site = gather(entries, warnings, results)
-    for name, content in (*pages(site), *_pictures(site)):
+    texts = ((name, text.encode()) for name, text in pages(site))
+    for name, content in (*texts, *_pictures(site)):
         with writing(folder / name):  # not atomically: what is half can be written again
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(content, encoding="utf-8")
+            (folder / name).write_bytes(content)
     return warnings
 
 
-def _pictures(site: Site) -> Iterator[tuple[str, str]]:
-    """Every figure as a file, by its name in the folder."""
+def _pictures(site: Site) -> Iterator[tuple[str, bytes]]:
+    """Every figure and every attention as a file, by its name in the folder."""
     for folder, source in site.sources.items():
         for name, path in source.pictures.items():
-            yield f"experiments/{site.experiments[folder]}/{name}.svg", path.read_text("utf-8")
+            yield f"experiments/{site.experiments[folder]}/{name}.svg", path.read_bytes()
+        runs = source.evidence.runs if source.evidence else []
+        for name, path in attention.files(runs, site.attention).items():
+            yield f"data/{name}", path.read_bytes()
 
 
 def pages(site: Site) -> Iterator[tuple[str, str]]:

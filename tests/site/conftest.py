@@ -135,5 +135,10 @@ def translated(experiment, build, tmp_path):
             rows = [right, right if said.endswith("right") else wrong, right]
             np.savez(test / "test.stats.npz", bleu=np.array(rows))
             (test.parents[1] / "config.yaml").write_text(yaml.safe_dump({"data": TOY}))
+            media = test.parents[1] / f"wandb/offline-run-20260101_000000-{run['identity']}"
+            media /= "files/media/images/attention"
+            media.mkdir(parents=True)
+            for name in ("encoder_self_4_ab12", "encoder_self_12_cd34"):
+                (media / f"{name}.png").write_bytes(f"{name} of {run['identity']}".encode())
     assert build(tmp_path / "experiments", tmp_path / "site", tmp_path / "results") == []
     return tmp_path / "site"

@@ -121,6 +121,18 @@ def test_sentences_that_two_runs_translate_differently(translated):
     assert "data-sentences" in (translated / "experiments/preln_vs_postln-made.html").read_text()
 
 
+def test_attention_that_two_runs_have_kept_lies_beside_their_sentences(translated):
+    text = (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
+    found = json.loads(text.partition("] = ")[2].removesuffix(";\n"))["claims"][1]["3"]
+    (one,) = found["attention"]
+    assert one["kind"] == "encoder self"
+    for file in one["files"]:  # the latest of each run
+        identity = file.removeprefix("attention/").partition("-")[0]
+        kept = (translated / "data" / file).read_text()
+        assert kept == f"encoder_self_12_cd34 of {identity}"
+    assert len({*one["files"]}) == 2
+
+
 def test_without_translations_no_page_offers_them(committed):
     assert not [*committed.glob("data/*-sentences.js")]
     assert "data-sentences" not in (committed / "experiments/preln_vs_postln.html").read_text()

@@ -79,9 +79,25 @@
   async function offer(box, claim, seed) {
     const found = (await load(sentences, `${name} sentences`)).claims[claim][seed];
     if (!found) return;
-    const details = make("details", undefined, { className: "sentences" });
-    details.append(make("summary", "Sentences that they translate most differently"), ...found.rows.map((row) => sentence(row, found.arms)));
-    box.append(details);
+    const open = (title, parts) => {
+      const details = make("details", undefined, { className: "sentences" });
+      details.append(make("summary", title), ...parts);
+      if (parts.length) box.append(details);
+    };
+    open("Sentences that they translate most differently", found.rows.map((row) => sentence(row, found.arms)));
+    open("What they attend to, in a sentence of validation", found.attention.map((one) => looks(one, found.arms)));
+  }
+
+  // One kind of attention of both runs, side by side.
+  function looks(one, arms) {
+    const pair = make("div", undefined, { className: "looks" });
+    one.files.forEach((file, i) => {
+      const figure = make("figure");
+      const alt = `${one.kind} attention of ${arms[i]}, last layer, a picture per head`;
+      figure.append(make("img", undefined, { src: `../data/${file}`, alt, loading: "lazy" }), make("figcaption", `${arms[i]}, ${one.kind}`));
+      pair.append(figure);
+    });
+    return pair;
   }
 
   // A sentence with both translations; words that the other one lacks are marked.
