@@ -15,8 +15,9 @@ class ExactKind(Kind):
     """Every case lies within the tolerance, or with a margin outside of that."""
 
     rule = (
-        "supported when every case is within the tolerance (where the claim has a margin: at least "
-        "that far from 0), refuted by a single other one"
+        "supported when every case is within the tolerance (below it is enough where lower is "
+        "better; where the claim has a margin: at least that far from 0), refuted by a single "
+        "other one"
     )
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
