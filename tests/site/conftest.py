@@ -120,6 +120,8 @@ def translated(experiment, build, tmp_path):
     """The site of an experiment of which the runs of seed 3 have their translations at hand."""
     import numpy as np
     import yaml
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
 
     right = [9, 9, 9, 8, 7, 6, 9, 8, 7, 6]  # lengths, matches and n-grams of a sentence
     wrong = [9, 9, 3, 1, 0, 0, 9, 8, 7, 6]
@@ -139,6 +141,8 @@ def translated(experiment, build, tmp_path):
             media /= "files/media/images/attention"
             media.mkdir(parents=True)
             for name in ("encoder_self_4_ab12", "encoder_self_12_cd34"):
-                (media / f"{name}.png").write_bytes(f"{name} of {run['identity']}".encode())
+                about = PngInfo()
+                about.add_text("of", f"{name} {run['identity']}")
+                Image.new("L", (40, 20)).save(media / f"{name}.png", pnginfo=about)
     assert build(tmp_path / "experiments", tmp_path / "site", tmp_path / "results") == []
     return tmp_path / "site"

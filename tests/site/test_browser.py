@@ -71,7 +71,8 @@ def test_what_is_opened_fits_its_window_and_keeps_to_the_rules(visit, translated
     page = visit("experiments/preln_vs_postln-made.html", width, site=translated)
     page.locator("details.drill").nth(1).locator("summary").first.click()
     page.locator(".seeds button", has_text="seed 3").click()
-    page.locator(".sentences summary").click()
+    for title in ("Sentences that they", "What they attend to"):
+        page.locator(".sentences summary", has_text=title).click()
     page.locator("details.all summary").click()
     page.wait_for_selector(".runs table")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -155,7 +156,7 @@ def test_from_a_seed_to_the_sentences_that_its_runs_translate_differently(visit,
     page = visit("experiments/preln_vs_postln-made.html", site=translated)
     page.locator("details.drill").nth(1).locator("summary").first.click()
     page.locator(".seeds button", has_text="seed 3").click()
-    page.locator(".sentences summary").click()
+    page.locator(".sentences summary", has_text="Sentences").click()
     first = page.locator(".sentences dl").first
     assert first.locator("dt").all_text_contents() == [
         *("line 2", "reference", "pre_ln no_warmup, better", "post_ln no_warmup")
@@ -164,6 +165,17 @@ def test_from_a_seed_to_the_sentences_that_its_runs_translate_differently(visit,
     page.locator(".seeds button", has_text="seed 5").click()
     page.wait_for_selector("svg.curve")
     assert page.locator(".sentences").count() == 0
+
+
+def test_from_a_seed_to_what_its_runs_attend_to(visit, translated):
+    page = visit("experiments/preln_vs_postln-made.html", site=translated)
+    page.locator("details.drill").nth(1).locator("summary").first.click()
+    page.locator(".seeds button", has_text="seed 3").click()
+    page.locator(".sentences summary", has_text="attend to").click()
+    assert page.locator(".looks figcaption").all_text_contents() == [
+        *("pre_ln no_warmup, encoder self", "post_ln no_warmup, encoder self")
+    ]
+    page.wait_for_function("[...document.images].filter(i => i.naturalWidth === 40).length === 2")
 
 
 def test_the_command_of_a_run_can_be_copied(visit):
