@@ -109,8 +109,10 @@ def shrunk(words, small):
     """A command with sizes as small as they can be, where it trains."""
     if words and words[0] != "plan" and "=" not in words[0]:
         return words
-    other = any(word.startswith("model=") for word in words)
+    given = {word.partition("=")[0] for word in words}
+    other = "model" in given
     sizes = [word for word in small if not (other and word.startswith("model."))]
+    sizes = [word for word in sizes if word.partition("=")[0] not in given]
     quick = QUICK if any("preln_vs_postln" in word for word in words) else []
     return [*words, *sizes, *(word for word in quick if word not in words)]
 
