@@ -5,17 +5,27 @@ import re
 import traceback
 from typing import Any
 
-import hydra.errors
+import hydra
 from hydra._internal import config_loader_impl
+from hydra.core.global_hydra import GlobalHydra
 from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config.hints import groups, keys, nearest, some, unknown
+from ablate.config.schema import CONF
 
 NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages
 
 
 def explain(error: Exception) -> str:
     """Turn an exception of Hydra's composition into one sentence for the user."""
+    if GlobalHydra.instance().is_initialized():
+        return _explain(error)
+    # a command's own Hydra is gone by now, and only Hydra knows which groups there are
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return _explain(error)
+
+
+def _explain(error: Exception) -> str:
     if isinstance(error, hydra.errors.MissingConfigException):
         return _explain_level(error)
     if isinstance(error, hydra.errors.OverrideParseException):

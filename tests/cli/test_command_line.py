@@ -182,3 +182,19 @@ def test_what_hydra_would_do_otherwise_is_refused(command, tmp_path, monkeypatch
     assert (status, printed) == (2, "")
     assert re.search(sentence, said)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("experiment=preln_vs_postln", "needs a plus, +experiment="),
+        ("n_heads=8", "did you mean model.n_heads?"),
+        ("model/positions=learned", "did you mean model/position?"),
+        ("norm=rms_norm", "did you mean model/norm?"),
+    ],
+)
+@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
+def test_a_command_that_hydra_has_left_still_knows_what_was_meant(command, word, said, sweep):
+    status, _, error = command(*sweep, word)
+    assert (status, error.count("\n")) == (2, 1)
+    assert said in error
