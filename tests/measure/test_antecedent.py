@@ -56,6 +56,26 @@ def test_what_is_cut_is_read_no_more_and_nothing_else_changes(parts):
     assert not torch.allclose(before, during)
 
 
+def test_the_edge_that_is_cut_is_the_one_that_is_named(parts, small, compose):
+    own = [word for word in small if not word.startswith("data.n_test_long")]
+    config = compose(*own, "data=pronouns", "data.n_train=200", "model.n_layers=1")
+    model, data = make_model(config, parts[1]).double().eval(), parts[1]
+    text, meant, rival = twins(data.sources("test")[:20], data)
+    rows, found = torch.arange(len(meant)), []
+    model.encoder.register_forward_hook(lambda module, inputs, output: found.append(output))
+
+    def read(place):  # what "it" has become, with another noun at this place
+        src = text.inputs.src.clone()
+        src[rows, place] = src[rows, place].roll(1)
+        with torch.no_grad(), cut(model, inside, PRONOUN, meant):
+            model(text.inputs._replace(src=src))
+        return found.pop()[:, PRONOUN]
+
+    before = read(torch.full_like(meant, PRONOUN))  # the same word in all sentences
+    assert torch.allclose(read(meant), before)
+    assert not torch.allclose(read(rival), before)
+
+
 def test_an_untrained_model_guesses(parts):
     model, data = parts
     found = Antecedent(sentences=60)(model, data)
