@@ -126,7 +126,11 @@ def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
 
 
 def test_arms_that_test_one_training_have_no_time_to_target(at_both):
-    found = only(at_both({"pre_ln": 0.1, "post_ln": 0.1}))["short"]
+    one, two = at_both({"pre_ln": 0.1, "post_ln": 0.1}), at_both()
+    for run in (*one.runs, *two.runs):
+        run["short"]["metrics"]["val/nll"] = 3.0
+    assert only(two)["short"]["time_to_target"]["updates"] == pytest.approx(1200)
+    found = only(one)["short"]
     assert found["time_to_target"] is None
     assert "To the validation nll" not in found["sentence"]
 
