@@ -140,7 +140,7 @@ def translated(experiment, build, tmp_path):
             media = test.parents[1] / f"wandb/offline-run-20260101_000000-{run['identity']}"
             media /= "files/media/images/attention"
             media.mkdir(parents=True)
-            for name in ("encoder_self_4_ab12", "encoder_self_12_cd34"):
+            for name in ("encoder_self_4_ab12", "encoder_self_12_cd34", "encoder_self_10_ef56"):
                 about = PngInfo()
                 about.add_text("of", f"{name} {run['identity']}")
                 Image.new("L", (40, 20)).save(media / f"{name}.png", pnginfo=about)
