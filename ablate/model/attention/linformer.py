@@ -4,7 +4,7 @@ Equation: softmax(scale * q (E k)^T) F v, with learned matrices E and F of rank 
     columns, of which n keys use the first n.
 Source: arXiv:2006.04768, section 4, equation 7.
 What differs: heads share E and F, each layer has its own; padding is 0 before it is projected.
-    Initial values are normal with variance 1 / rank, as in the proof of its theorem 1.
+    Initial values are Xavier uniform; the proof of its theorem 1 draws them with variance 1 / rank.
 What to expect: memory and time linear in the number of keys. Mixtures belong to absolute positions
     and see the whole sequence at once, so there is no causal form.
 """
@@ -48,7 +48,7 @@ class Linformer(Kernel):
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
         """Fill E or F in place."""
-        nn.init.normal_(parameter, std=parameter.size(0) ** -0.5, generator=generator)
+        nn.init.xavier_uniform_(parameter, generator=generator)
 
     def check(self, *, causal: bool, biased: bool) -> None:
         """Raise UserError for a causal mask, and for positions that are biases."""
