@@ -96,14 +96,14 @@ def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
         ]
         log = subprocess.run(command, cwd=checkout, capture_output=True, text=True)
         work.mkdir(parents=True, exist_ok=True)
-        done.write_text(json.dumps(_read(results)))
+        done.write_text(json.dumps(read_cells(results)))
         if log.returncode:
             print(f"{sweep}: exit status {log.returncode}: {log.stdout[-500:]}{log.stderr[-500:]}")
     found: dict[str, dict[str, Any]] = json.loads(done.read_text())
     return found
 
 
-def _read(results: Path) -> dict[str, dict[str, Any]]:
+def read_cells(results: Path) -> dict[str, dict[str, Any]]:
     """Return the numbers of every cell of the one sweep in a folder."""
     found = {}
     for path in sorted(results.glob("sweeps/*/*/cells/*.json")):
@@ -113,6 +113,7 @@ def _read(results: Path) -> dict[str, dict[str, Any]]:
         found[" ".join(sorted(cell["overrides"]))] = {
             "status": cell["status"],
             "metrics": cell["metrics"],
+            "seconds": cell["seconds"],
             "translations": [text.read_text() for text in hypotheses],
         }
     return {_short(key, found): value for key, value in found.items()}

@@ -1,0 +1,111 @@
+"""What every level learns: a run of each at scale=cpu, on the corpus that suits it, as a table.
+
+    python -m bench.learning WORK [--only TEXT]
+
+Chance is what is reached without reading the source, bound what is possible: 0 and 100 for BLEU on
+the built-in corpus, what a synthetic corpus states, the unigram model for the nll of a language
+model.
+Sweeps that are done are not run again as long as WORK is kept.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ablate.config.schema import CONF
+from bench.same_numbers import read_cells
+
+GROUPS = (
+    *("model/position", "model/residual", "model/norm", "model/attention", "model/padding"),
+    *(
+        "model/feed_forward",
+        "model/embedding",
+        "model/projections",
+        "loss",
+        "optimizer",
+        "schedule",
+    ),
+    *("search", "initial", "adapt"),
+)
+LEFT_OUT = {
+    "model/attention": ("linformer", "linformer_narrow"),  # in the encoder alone, below
+    "initial": ("checkpoint", "vectors"),  # need a file
+}
+SYNTHETIC = sorted(p.stem for p in CONF.glob("data/*.yaml") if "synthetic" in p.read_text())
+
+
+class Sweep(NamedTuple):
+    """Levels that are read in one metric."""
+
+    metric: str
+    overrides: str
+
+
+OTHERS = (
+    Sweep("test/bleu", "model/attention@model.encoder.attention=linformer,linformer_narrow"),
+    Sweep("test/bleu", "model=micro,prefix_lm,rnn,rnn_additive,rnn_patient,rnn_plain"),
+    Sweep("test/nll", "task=language_model model=decoder_only"),
+    Sweep("test/nll", "task=masked_language_model model=encoder_only"),
+    Sweep("test/nll", "task=denoising model=micro,rnn"),
+    Sweep("test/skill", f"data={','.join(SYNTHETIC)} loss=cross_entropy budget.steps=2400"),
+)
+
+
+def sweeps() -> Iterator[Sweep]:
+    """Yield every level of the config tree, but for those that need a file."""
+    for group in GROUPS:
+        names = {path.stem for path in CONF.glob(f"{group}/*.yaml")}
+        fit = sorted(names.difference(LEFT_OUT.get(group, ())))
+        yield Sweep("test/bleu", f"{group}={','.join(fit)}")
+    yield from OTHERS
+
+
+def cells(sweep: Sweep, work: Path) -> dict[str, dict[str, Any]]:
+    """Run a sweep, unless it is done, and return what each of its cells gave."""
+    results = work / "".join(c if c.isalnum() else "_" for c in sweep.overrides)[:80]
+    done = results / "done"
+    if not done.exists():
+        command = [
+            *("-m", "ablate", "-m", "logger=none", "name=learning"),
+            *sweep.overrides.split(),
+        ]
+        places = [f"paths.results={results}", f"paths.cache={work / 'cache'}"]
+        ended = subprocess.run([sys.executable, *command, *places], stdout=sys.stderr)
+        done.write_text(f"{ended.returncode}\n")
+    return read_cells(results)
+
+
+def row(sweep: Sweep, level: str, cell: dict[str, Any]) -> str:
+    """Return a line of the table."""
+    found, metric = cell["metrics"], sweep.metric
+    chance, bound = {
+        "test/bleu": (0, 100),
+        "test/skill": (0, 1),
+        "test/nll": (found.get("unigram_nll"), None),
+    }[metric]
+    numbers = (found.get(metric), chance, bound, found.get("test/nll"), cell["seconds"]["training"])
+    shown = ("-" if number is None else f"{number:.4g}" for number in numbers)
+    return f"| {level} | {metric} | {' | '.join(shown)} | {cell['status']} |"
+
+
+def main() -> None:
+    """Print the table, a line as soon as its sweep is done."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path, help="folder for the runs")
+    parser.add_argument("--only", default="", help="sweeps whose overrides contain this text")
+    given = parser.parse_args()
+    print("| level | metric | reached | chance | bound | test nll | seconds | status |")
+    print("|---|---|---:|---:|---:|---:|---:|---|")
+    for sweep in sweeps():
+        if given.only not in sweep.overrides:
+            continue
+        for level, cell in sorted(cells(sweep, given.work).items()):
+            shared = level == "the only one"
+            print(row(sweep, sweep.overrides if shared else level, cell), flush=True)
+
+
+if __name__ == "__main__":
+    main()
