@@ -134,7 +134,9 @@ class Shown:
     """A figure that is made for a study: a metric against the levels of a factor."""
 
     metric: str = MISSING
-    over: str = MISSING  # the factor; its levels stand side by side, a line for each of the others
+    # the factor; its levels stand side by side, a line for each of the others. layer: the gradient
+    # of every layer, metric gradient/first or gradient/last
+    over: str = MISSING
     caption: str = MISSING  # the question that the figure answers, as a sentence
     where: dict[str, Any] = field(default_factory=dict)  # of which runs
 

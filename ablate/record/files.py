@@ -29,6 +29,7 @@ FILE_NAME = re.compile(r"\w[\w .+=,-]*")
 WANDB = "wandb"  # W&B's own folder: its logs are links to elsewhere, and only W&B reads them
 UNFINISHED = re.compile(r"\..+\.(?P<process>\d+)@(?P<place>.+)")  # names that `unfinished` gives
 SEAL = "seal"
+COLUMNS = 100  # of a line of JSON
 ZIP_COMMENT = 64 + 2  # bytes that end a file of `write_tensors`: a digest, and its length before it
 
 
@@ -210,8 +211,26 @@ def append_line(path: Path, line: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain data as indented JSON, atomically; NaN and infinities become null."""
-    write_text(path, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
+    """Write plain data as JSON, atomically; NaN and infinities become null.
+
+    What fits on a line stands on one.
+    """
+    write_text(path, _indented(finite(value), "") + "\n")
+
+
+def _indented(value: Any, margin: str, key: str = "") -> str:
+    line = key + json.dumps(value, allow_nan=False)
+    if len(margin) + len(line) < COLUMNS or not isinstance(value, dict | list):
+        return line
+    inner = margin + "  "
+    if isinstance(value, dict):
+        items = [_indented(item, inner, f"{json.dumps(name)}: ") for name, item in value.items()]
+        opening, closing = "{}"
+    else:
+        items = [_indented(item, inner) for item in value]
+        opening, closing = "[]"
+    body = f",\n{inner}".join(items)
+    return f"{key}{opening}\n{inner}{body}\n{margin}{closing}"
 
 
 def finite(value: Any) -> Any:

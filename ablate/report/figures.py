@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.metric.table import metric_of
 from ablate.report.selection import bound, claims, has_effect, measured, shown
+from ablate.study.claim import LAYER
 from ablate.study.evidence import Evidence
 from ablate.study.table import by_arm
 from ablate.study.tuned import ordered
-from ablate.study.types import Run, Verdict
+from ablate.study.types import Run, Shown, Verdict
 from ablate.study.verdict import at_each_budget
 from ablate.study.words import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-SECTIONS = ("effects", "runs", "outcomes", "curves", "layers", "tuning")
+SECTIONS = ("effects", "runs", "outcomes", "curves", "tuning")
 STACKS = ("encoder", "decoder")
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # what the name of a file does not have
-WHEN = ("first", "last")  # at which optimiser step gradients are measured
+Dots = dict[str, list[tuple[int, float, str]]]  # seed, value and status of the runs of an arm
 
 
 @dataclass(frozen=True)
@@ -49,31 +50,47 @@ class Figure:
 
 def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """Yield every figure that the evidence has something for, first those made for the study."""
-    yield from _levels(evidence)
-    yield from _effects(evidence, verdict)
-    yield from _trends(evidence, verdict)
-    yield from _runs(evidence, verdict)
+    answers = [*_asked(evidence), *_effects(evidence, verdict), *_trends(evidence, verdict)]
+    yield from answers
+    runs = list(_runs(evidence, verdict))
+    yield from [made for made, spread in runs if spread] or [
+        made for made, _ in runs[: not answers]
+    ]
     yield from _outcomes(evidence)
     yield from _curves(evidence)
-    yield from _layers(evidence)
     yield from _tuning(evidence)
 
 
-def _levels(evidence: Evidence) -> Iterator[Figure]:
+def _asked(evidence: Evidence) -> Iterator[Figure]:
+    for number, one in enumerate(evidence.study.get("figures", []), start=1):
+        runs = [run for run in evidence.runs if one["where"].items() <= run["levels"].items()]
+        if one["over"] == LAYER:
+            draw, marks = _over_layers(one["metric"], runs), "lines join the medians"
+        else:
+            draw, marks = _over_levels(one, runs), "lines join the means"
+        if draw is not None:
+            caption = f"{one['caption']} One mark per seed; {marks}."
+            yield Figure(f"levels-{number}", "effects", caption, draw)
+
+
+def _over_levels(one: Shown, runs: list[Run]) -> Callable[[], "Picture"] | None:
     from ablate.report.draw.levels import Points, draw_levels, line_of
 
-    for number, one in enumerate(evidence.study.get("figures", []), start=1):
-        points: Points = {}
-        for run in evidence.runs:
-            value = measured(run, one["metric"])
-            if value is None or not one["where"].items() <= run["levels"].items():
-                continue
+    points: Points = {}
+    for run in runs:
+        if (value := measured(run, one["metric"])) is not None:
             line = points.setdefault(line_of(run["levels"], one["over"], one["where"]), {})
             line.setdefault(run["levels"][one["over"]], []).append(value)
-        if points:
-            caption = f"{one['caption']} One mark per seed; lines join the means."
-            draw = partial(draw_levels, one["metric"], one["over"], points)
-            yield Figure(f"levels-{number}", "effects", caption, draw)
+    return partial(draw_levels, one["metric"], one["over"], points) if points else None
+
+
+def _over_layers(metric: str, runs: list[Run]) -> Callable[[], "Picture"] | None:
+    from ablate.report.draw.layers import draw_layers
+
+    arms = by_arm(runs)
+    stacks = {stack: _norms(arms, f"{metric}/{stack}.") for stack in STACKS}
+    stacks = {stack: norms for stack, norms in stacks.items() if norms}
+    return partial(draw_layers, metric.rpartition("/")[2], stacks) if stacks else None
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -117,7 +134,8 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         yield Figure(f"trend-{number}", "effects", caption, partial(draw_trend, claim, points))
 
 
-def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
+def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]:
+    """Yield a figure of every metric, and whether it has more than the table of arms."""
     from ablate.report.draw.runs import draw_runs
 
     for metric in shown(evidence, verdict):
@@ -136,10 +154,12 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         }
         caption = f"{metric_of(metric).named} of every run.{_how(points)}"
         draw = partial(draw_runs, metric, points, means)
-        yield Figure(f"runs-{FOREIGN.sub('-', metric)}", "runs", caption, draw)
+        name = f"runs-{FOREIGN.sub('-', metric)}"
+        spread = any(len({value for _, value, _ in arm}) > 1 for arm in points.values())
+        yield Figure(name, "runs", caption, draw), spread
 
 
-def _how(points: dict[str, list[tuple[int, float, str]]]) -> str:
+def _how(points: Dots) -> str:
     """How to read the dots of all runs."""
     wrong = {status for arm in points.values() for _, _, status in arm} - {"finished"}
     several = any(len(arm) > 1 for arm in points.values())
@@ -173,22 +193,6 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
         f"got so far; band: from the lowest to the highest of them.{_once(arms, evidence)}"
     )
     yield Figure("curves", "curves", caption, partial(draw_curves, curves))
-
-
-def _layers(evidence: Evidence) -> Iterator[Figure]:
-    from ablate.report.draw.layers import draw_layers
-
-    arms = _trainings(evidence)
-    for when in WHEN:
-        stacks = {stack: _norms(arms, f"gradient/{when}/{stack}.") for stack in STACKS}
-        stacks = {stack: norms for stack, norms in stacks.items() if norms}
-        if stacks:
-            caption = (
-                f"Norm of the gradient in every layer at the {when} optimiser step. One mark per "
-                f"seed; line: their median.{_once(arms, evidence)}"
-            )
-            draw = partial(draw_layers, when, stacks)
-            yield Figure(f"layers-{when}", "layers", caption, draw)
 
 
 def _tuning(evidence: Evidence) -> Iterator[Figure]:

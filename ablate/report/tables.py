@@ -62,9 +62,7 @@ def _metrics(verdict: Verdict) -> list[str]:
 def _spread(found: Spread | None, metric: str) -> str:
     if found is None:
         return NOTHING
-    return metric_of(metric).spread(
-        found["mean"], found["sd"] if len(found["values"]) > 1 else None
-    )
+    return metric_of(metric).spread(found["mean"], found["sd"])
 
 
 def _sizes(runs: list[Run]) -> str:

@@ -15,6 +15,7 @@ ALLOWED = {
     "better": ("higher", "lower"),
     "scale": ("linear", "log", "log_log"),
 }
+LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")  # of a figure over layers
 # Levels that one and the same run would need to have, so that they must not contradict.
 TOGETHER = (
     *(("where", "treatment"), ("where", "baseline")),
@@ -135,7 +136,12 @@ def _check_together(name: str, claim: Claim) -> None:
 def _check_figures(study: Study) -> None:
     for number, one in enumerate(study.get("figures", []), start=1):
         name = f"study.figures, number {number}"
-        _check_levels(name, {one["over"]: None, **one["where"]}, study["factors"])
+        if one["over"] == LAYER and one["metric"] not in GRADIENTS:
+            raise UserError(
+                f"{name}: metric={one['metric']} over={LAYER}; allowed is {' or '.join(GRADIENTS)}"
+            )
+        over = {} if one["over"] == LAYER else {one["over"]: None}
+        _check_levels(name, over | one["where"], study["factors"])
         if not one["caption"].endswith((".", "?")):
             raise UserError(f"{name}: caption={one['caption']}; allowed is a sentence")
 

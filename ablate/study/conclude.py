@@ -129,4 +129,4 @@ def _spread(runs: list[Run], metric: str) -> Spread | None:
     if not found:
         return None
     sd = statistics.stdev(found) if len(found) > 1 else None
-    return {"mean": statistics.fmean(found), "sd": sd, "values": found}
+    return {"mean": statistics.fmean(found), "sd": sd}

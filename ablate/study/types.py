@@ -293,11 +293,10 @@ class Told(Entry):
 
 
 class Spread(TypedDict):
-    """A metric over the seeds of an arm."""
+    """A metric over the seeds of an arm; a single one has no standard deviation."""
 
     mean: float
     sd: float | None
-    values: list[float]
 
 
 class Arm(TypedDict):

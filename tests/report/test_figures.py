@@ -103,7 +103,15 @@ def test_which_figures_a_study_has(evidence):
     assert list(drawn(evidence("exact"))) == ["runs-probe-block_excess"]
     assert "trend-1" in drawn(evidence("trend"))
     assert "tuning" in drawn(evidence("tuned"))
-    assert {"outcomes", "layers-first"} < drawn(evidence("stability")).keys()
+    assert "outcomes" in drawn(evidence("stability"))
+
+
+def test_one_number_for_each_arm_is_drawn_where_nothing_else_is(evidence):
+    made = evidence("exact")
+    over = made.study["factors"][0]
+    asked = {"metric": "probe/block_excess", "over": over, "caption": "How large?", "where": {}}
+    made.study["figures"] = [asked]
+    assert list(drawn(made)) == ["levels-1"]
 
 
 def test_effects_show_interval_margin_and_every_seed(evidence):
@@ -216,6 +224,9 @@ def test_arms_without_a_curve_are_not_taken_for_one(evidence):
     for run in made.runs:
         run["curve"] = {}
         run["metrics"] |= {"gradient/first/encoder.0": 1.0, "gradient/first/encoder.1": 2.0}
-    figure = drawn(made)["layers-first"]
-    assert "shown once" not in figure.caption
+    asked = {"metric": "gradient/first", "over": "layer", "caption": "How large?", "where": {}}
+    made.study["figures"] = [asked, asked | {"metric": "gradient/last"}]
+    assert "levels-2" not in drawn(made)  # no run has it
+    figure = drawn(made)["levels-1"]
+    assert figure.caption == "How large? One mark per seed; lines join the medians."
     assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"pre_ln", "post_ln"}

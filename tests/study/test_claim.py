@@ -148,6 +148,7 @@ def test_a_study_of_nothing_is_refused(key, value, words):
         ({"over": "depth"}, "number 1 names depth, which is not a factor of the study"),
         ({"where": {"depth": 2}}, "number 1 names depth, which is not a factor of the study"),
         ({"caption": "BLEU"}, "caption=BLEU; allowed is a sentence"),
+        ({"over": "layer"}, "metric=test/bleu over=layer; allowed is gradient/first or"),
     ],
 )
 def test_a_figure_of_something_else_is_refused(changes, words):
