@@ -30,4 +30,5 @@ class LayerNorm(Norm):
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
-        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
+        normal = F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
+        return normal.to(x.dtype)  # autocast on a GPU makes it float32

@@ -28,4 +28,4 @@ class LayerNormPlain(Norm):
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
-        return F.layer_norm(x, x.shape[-1:], eps=self.eps)
+        return F.layer_norm(x, x.shape[-1:], eps=self.eps).to(x.dtype)

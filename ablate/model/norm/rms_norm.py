@@ -29,4 +29,5 @@ class RMSNorm(Norm):
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
-        return F.rms_norm(x, self.gain.shape, self.gain.to(x.dtype), self.eps)
+        normal = F.rms_norm(x, self.gain.shape, self.gain.to(x.dtype), self.eps)
+        return normal.to(x.dtype)  # autocast on a GPU makes it float32

@@ -35,4 +35,4 @@ class StdEps(Norm):
         # a norm has a gradient where the deviation is 0, a square root has none
         norm = torch.linalg.vector_norm(centred, dim=-1, keepdim=True)
         std = norm / (x.size(-1) - 1) ** 0.5
-        return self.gain * centred / (std + self.eps) + self.bias
+        return (self.gain * centred / (std + self.eps) + self.bias).to(x.dtype)
