@@ -14,7 +14,7 @@ EXPERIMENTS ?= $(filter-out %_multi30k, $(notdir $(patsubst %/, %, $(wildcard ex
 ALL = $(filter-out %_multi30k, $(notdir $(basename $(wildcard conf/experiment/*.yaml))))
 
 .PHONY: help docs setup ablate multi30k experiments ledger ledger-all site calibrate test test-slow \
-  test-cluster lint type format bench bench-peers bench-growth clean
+  test-cluster test-gpu lint type format bench bench-peers bench-growth clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ test-slow: $(READY) ## the long tests
 
 test-cluster: $(READY) ## workers that are killed, and the engines that are installed (half an hour)
 	$(BIN)/pytest -m slow --timeout 1800 -rs tests/cluster
+
+test-gpu: $(READY) ## a GPU's numbers beside the processor's (ten minutes); without one: ABLATE_DEVICE=cpu
+	$(BIN)/pytest -m gpu --timeout 600 -rs tests/gpu
 
 lint: $(READY) ## style, types, spelling
 	$(BIN)/ruff check .

@@ -2,11 +2,11 @@
 
     python -m bench.corpus [pairs=5000000] [small=10000] [seed=1] [folder=FOLDER] [out=FILE]
 
-Generates a small and a large corpus, builds the cache of each and goes through its training
-batches once, each in a process of its own. `own` is the peak of the memory that such a process
-has for itself (RssAnon, read every 10 ms), `resident` the peak of all that it has mapped.
-Bytes per pair are those above the small corpus. One JSON line, and a copy of it in `out`.
-The files lie in a temporary folder in `folder`.
+Generates a small and a large corpus, builds the cache of each, goes through its training batches
+once and takes 20 steps of training a small model, each in a process of its own. `own` is the peak
+of the memory that such a process has for itself (RssAnon, read every 10 ms), `resident` the peak
+of all that it has mapped. Bytes per pair are those above the small corpus. One JSON line, and a
+copy of it in `out`. The files lie in a temporary folder in `folder`.
 """
 
 import json
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytorch_lightning as pl
 from omegaconf import OmegaConf
 
 from ablate.config.schema import Batching
@@ -25,7 +26,10 @@ from ablate.data.module import TextData
 from ablate.data.parallel import Parallel
 from ablate.data.scheme.bpe import Bpe
 from ablate.errors import UserError
+from ablate.task.translation import Translation
+from ablate.train.run import make_model, prepare_data
 from bench.command import environment, finish, start, told
+from bench.ours import compose, fit
 
 DEFAULTS = {"pairs": 5_000_000, "small": 10_000, "seed": 1, "folder": None, "out": None}
 SMALLEST = 4_000  # pairs that give a vocabulary of VOCAB_SIZE
@@ -33,6 +37,7 @@ VOCAB_SIZE = 8_000
 WORDS = 10_000  # of each language
 LENGTHS = range(4, 17)  # words of a source; a target has up to two more or fewer
 CHUNK = 100_000  # pairs generated at a time
+STEPS = 20  # of training
 LANGUAGES = ("aa", "bb")
 
 
@@ -72,7 +77,7 @@ def given(arguments: list[str]) -> dict[str, Any]:
 
 
 def measure(found: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the figures of both phases, for the large corpus and above the small one."""
+    """Return the figures of all phases, for the large corpus and above the small one."""
     sizes = {"small": found["small"], "large": found["pairs"]}
     measured = {}
     for name, pairs in sizes.items():
@@ -147,27 +152,61 @@ def build(folder: Path) -> dict[str, float]:
 def one_pass(folder: Path) -> dict[str, float]:
     """Form the batches of an epoch and go through them."""
     data = TextData(
-        corpus=corpus(folder), scheme=scheme(), batch=Batching(), cache_dir=str(folder), seed=1
+        corpus=corpus(folder),
+        scheme=scheme(),
+        collate=Translation().batch,
+        batch=Batching(),
+        cache_dir=str(folder),
+        seed=1,
     )
     data.prepare()
     begin = time.perf_counter()
-    pairs = sum(len(batch) for batch in data.train_dataloader())
+    pairs = sum(len(batch.lines) for batch in data.train_dataloader())
     seconds = time.perf_counter() - begin
     return {"pairs": pairs, "seconds": seconds, "resident": memory("self", "VmHWM")}
 
 
+class Pairs(pl.Callback):
+    """Counts the pairs that were trained on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, i: int
+    ) -> None:
+        """Count those of a step."""
+        self.count += len(batch.lines)
+
+
+def train(folder: Path) -> dict[str, float]:
+    """Take the first steps of training."""
+    text = (f"data.{key}={value}" for key, value in text_of(folder).items() if value is not None)
+    config = compose(
+        [
+            *("scale=cpu", "model=tiny", "data=parallel", f"paths.cache={folder}", *text),
+            *(f"tokenizer.vocab_size={VOCAB_SIZE}", f"budget.steps={STEPS}"),
+        ]
+    )
+    data, counted = prepare_data(config), Pairs()
+    model = make_model(config, data)
+    begin = time.perf_counter()
+    fit(config, model, data, counted)
+    seconds = time.perf_counter() - begin
+    return {"pairs": counted.count, "seconds": seconds, "resident": memory("self", "VmHWM")}
+
+
+def text_of(folder: Path) -> dict[str, Any]:
+    """Return the settings of the generated text: validation and test are sampled from it."""
+    source, target = LANGUAGES
+    sampled: dict[str, Any] = {"validation": None, "test": None, "split_seed": 0}
+    sizes = {"validation_size": 1000, "test_size": 1000}
+    return {"source": source, "target": target, "train": f"{folder}/train", **sampled, **sizes}
+
+
 def corpus(folder: Path) -> Parallel:
     """Return the generated text, with validation and test sampled from it."""
-    return Parallel(
-        source=LANGUAGES[0],
-        target=LANGUAGES[1],
-        train=str(folder / "train"),
-        validation=None,
-        test=None,
-        validation_size=1000,
-        test_size=1000,
-        split_seed=0,
-    )
+    return Parallel(**text_of(folder))
 
 
 def scheme() -> Bpe:
@@ -175,7 +214,7 @@ def scheme() -> Bpe:
     return Bpe(vocab_size=VOCAB_SIZE, joint=True)
 
 
-PHASES = {"build": build, "pass": one_pass}
+PHASES = {"build": build, "pass": one_pass, "train": train}
 
 if __name__ == "__main__":
     main()

@@ -20,6 +20,7 @@ def check_words(words: Sequence[str]) -> None:
     """Raise UserError for words of a command line by which Hydra would place or launch runs."""
     for word in words:
         key, _, value = word.lstrip("+").partition("=")
+        value = value.strip("'\"")  # Lightning quotes the folder of the processes that it starts
         if key in FOLDERS and value.lower() != FOLDERS[key]:
             raise UserError(
                 f"{word}: the folder of a run has the name of what it computes, so that it is "

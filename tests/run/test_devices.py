@@ -1,0 +1,62 @@
+"""Two processes find what one finds: every model with every task that it takes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ablate.train.run import run
+
+ROOT = Path(__file__).resolve().parents[2]
+SYSTEMS = [
+    ("decoder_only", "language_model"),
+    ("decoder_only", "translation"),
+    ("prefix_lm", "translation"),
+    ("encoder_only", "masked_language_model"),
+    ("rnn", "translation"),
+    ("rnn", "denoising"),
+    ("micro", "translation"),
+    ("micro", "denoising"),
+]
+
+
+@pytest.fixture
+def words(small, tmp_path):
+    """The words of a small system that is tested as it begins: devices have batches of their own.
+
+    Weights that no step has moved are those of the seed, whatever trains them.
+    """
+
+    def made(model, task, results):
+        lacks = ("model.n_heads", "model.d_ff") if model == "rnn" else ()
+        still = ("optimizer.lr=0.0", "batch.eval_tokens=64", "search=greedy")
+        folder = f"paths.results={tmp_path / results}"
+        sizes = [word for word in small if not word.startswith(lacks or "-")]
+        return [*sizes, f"model={model}", f"task={task}", *still, folder]
+
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "task"), SYSTEMS)
+def test_scores_of_two_processes_are_those_of_one(words, compose, tmp_path, model, task):
+    devices = ("trainer=ddp", "trainer.devices=2", "trainer.accelerator=cpu")
+    done = subprocess.run(
+        [sys.executable, "-m", "ablate", *words(model, task, "two"), *devices],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    one = run(compose(*words(model, task, "one")))["metrics"]
+    (test,) = (tmp_path / "two").glob("runs/*/tests/*/result.json")
+    two = json.loads(test.read_text())["metrics"]
+    print(model, task, {name: (one[name], two[name]) for name in two if name.startswith("test/")})
+    tested = {name for name in one if name.startswith("test/")}
+    assert tested
+    assert {name: two[name] for name in tested} == pytest.approx({n: one[n] for n in tested})
