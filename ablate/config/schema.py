@@ -223,5 +223,13 @@ def _schema() -> DictConfig:
     return schema
 
 
+def _run_seed(*, _root_: DictConfig) -> int:
+    from ablate.seeding import seed_of  # torch
+
+    return seed_of(_root_)
+
+
+# what a probe draws by: `seed`, and in another set of seeds another number
+OmegaConf.register_new_resolver("run_seed", _run_seed)
 # under the name that config.yaml lists first
 ConfigStore.instance().store(name="schema", node=_schema())

@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 
+from ablate.config.schema import CONF
 from ablate.errors import UserError
 from ablate.probe.sentences import each_replaced
 
@@ -85,3 +87,19 @@ def test_the_same_numbers_again_and_others_for_another_seed(probed, probe):
 def test_bad_arguments(probed, probe, keys, message):
     with pytest.raises(UserError, match=message):
         probed(probe, **keys)
+
+
+def test_another_set_of_seeds_draws_anew(measure):
+    first, same = measure("dot_products"), measure("dot_products", "replicate=0")
+    fresh = measure("dot_products", "replicate=1")
+    assert first == same
+    assert first["trace"] != fresh["trace"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((CONF / "probe").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_no_probe_draws_by_the_seed_alone(path):
+    assert (
+        OmegaConf.to_container(OmegaConf.load(path)).get("seed", "${run_seed:}") == "${run_seed:}"
+    )

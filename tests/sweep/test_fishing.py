@@ -1,0 +1,102 @@
+"""Nine ways to try until a claim holds, as a user types them: the second try is not free."""
+
+import json
+import shutil
+
+import pytest
+
+OWN = """
+# @package _global_
+defaults:
+  - override /probe: dot_products
+name: fished
+budget: {seeds: 2}
+study:
+  factors: [model.d_head]
+  claims:
+    - id: fished
+      statement: Wide heads have a smaller gradient of the softmax.
+      source: none
+      kind: superiority
+      metric: probe/trace
+      margin: 0.05
+      margin_reason: none
+      treatment: {model.d_head: 8}
+      baseline: {model.d_head: 4}
+hydra: {sweeper: {params: {model.d_head: "4,8", seed: "range(${budget.seeds})"}}}
+"""
+PLAN = "budget.seeds=4"
+SPENT = "all of alpha was spent by a look at the 2 planned seeds"
+
+
+@pytest.fixture
+def swept(small, command, here, tmp_path):
+    """Start the sweep with these overrides, and return its folder."""
+    place = tmp_path / "own" / "experiment"
+    place.mkdir(parents=True)
+    (place / "fished.yaml").write_text(OWN)
+    sweeps = tmp_path / "results" / "sweeps"
+
+    def started(*overrides):
+        known = {*sweeps.glob("*/*")}
+        place = f"--config-dir={tmp_path / 'own'}"
+        status, _, said = command("+experiment=fished", *small, *overrides, "-m", place)
+        assert status == 0, said
+        (folder,) = {*sweeps.glob("*/*")} - known
+        return folder
+
+    return started
+
+
+def judged(sweep):
+    return json.loads((sweep / "verdict.json").read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        pytest.param(["seed=0,1"], ["seed=0,1,2"], SPENT, id="more seeds than planned"),
+        pytest.param([], ["replicate=1"], SPENT, id="another replicate"),
+        pytest.param([], ["replicate=1", "name=renamed"], SPENT, id="a renamed study"),
+        pytest.param(
+            [],
+            ["replicate=1", "optimizer.lr=0.02"],
+            "optimizer.lr was 0.005 and is 0.02",
+            id="another learning rate",
+        ),
+        pytest.param(
+            [],
+            ["replicate=1", "study.claims.0.margin=0.1"],
+            "margin was 0.05 and is 0.1",
+            id="another margin",
+        ),
+    ],
+)
+def test_another_try_is_exploratory_and_says_what_was_tried(swept, first, second, said):
+    assert not judged(swept(*first))["exploratory"]
+    found = judged(swept(*second))
+    assert found["exploratory"]
+    assert said in json.dumps(found)
+
+
+@pytest.mark.slow
+def test_a_seed_stopped_by_hand_is_missed(swept):
+    shutil.rmtree(swept())
+    assert "1 seed begun or seen before are not in" in json.dumps(judged(swept("seed=0")))
+
+
+@pytest.mark.slow
+def test_a_look_within_the_plan_is_charged(swept):
+    swept(PLAN, "seed=0,1")
+    found = judged(swept(PLAN))
+    assert not found["exploratory"]
+    assert found["looks"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", ["0,1,2", "0,1"])
+def test_seeds_that_are_dropped_come_back(swept, kept):
+    swept(PLAN)
+    (claim,) = judged(swept(PLAN, f"seed={kept}"))["claims"]
+    assert claim["seeds"] == [0, 1, 2, 3]
