@@ -37,7 +37,7 @@ def main() -> None:
 
             train()
         else:
-            raise UserError(f"{unknown('command', first, names())}; an override is key=value")
+            raise UserError(_no_command(first))
     except UserError as error:
         print(f"{prog}: {error}", file=sys.stderr)
         sys.exit(2)
@@ -62,6 +62,15 @@ def _run(name: str, words: list[str]) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _no_command(word: str) -> str:
+    """One sentence about a first word that is neither command nor override."""
+    from ablate.config.schema import CONF  # imports Hydra
+
+    if (CONF / "experiment" / f"{word}.yaml").is_file():
+        return f"{word} is an experiment: say +experiment={word} -m"
+    return f"{unknown('command', word, names())}; training takes key=value alone, without spaces"
 
 
 def names() -> list[str]:

@@ -106,9 +106,11 @@ class Parser(argparse.ArgumentParser):
         """
         own, overrides = self._split(words)
         pairs = [word for word in own if KEY.match(word)]
+        for pair in pairs:
+            self._check(pair.partition("=")[0])
         found, extra = self.parse_known_args([word for word in own if word not in pairs])
         if extra := [*getattr(found, "rest", []), *extra]:
-            raise UserError(unknown("argument", extra[0], map(_shown, self.keys)))
+            raise UserError(self._unknown(extra[0]))
         for name, key in self.keys.items():
             setattr(found, name.rstrip("."), {} if name.endswith(".") else key.default)
         found.overrides = overrides
@@ -127,11 +129,18 @@ class Parser(argparse.ArgumentParser):
         overrides = [w for w in overrides if w.partition("=")[0] not in self.keys]
         return [w for w in words if w not in overrides], overrides
 
+    def _check(self, name: str) -> None:
+        group, dot, rest = name.partition(".")
+        if f"{group}{dot}" not in self.keys or (dot and not rest):
+            raise UserError(self._unknown(f"{name}="))
+
+    def _unknown(self, given: str) -> str:
+        more = "; an override is key=value, or +key=value" if self.takes_overrides else ""
+        return unknown("argument", given, map(_shown, self.keys)) + more
+
     def _set(self, found: argparse.Namespace, name: str, text: str) -> None:
         group, dot, rest = name.partition(".")
-        key = self.keys.get(f"{group}{dot}")
-        if key is None or (dot and not rest):
-            raise UserError(unknown("argument", f"{name}=", map(_shown, self.keys)))
+        key = self.keys[f"{group}{dot}"]
         if not text:
             raise UserError(f"{name}= has no value: it must be {key.kind.allowed}")
         try:
@@ -167,4 +176,5 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> str:
     names = list(allowed)
     near = difflib.get_close_matches(given.lstrip("-"), names, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]}? " if near else ""
-    return f"unknown {kind} {given}: {hint}allowed here is {', '.join(names) or 'nothing'}"
+    here = f"{hint}allowed here is {', '.join(names)}" if names else "no argument is taken here"
+    return f"unknown {kind} {given}: {here}"

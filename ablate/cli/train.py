@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -46,13 +47,14 @@ def train() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
     # argparse refuses overrides on both sides of a flag, which is how people type -m
     sys.argv[1:] = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
-    with explained():
+    folder = get_args_parser().parse_known_args(sys.argv[1:])[0].config_dir
+    with explained([folder] if folder else []):
         job()
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Turn what Hydra says of a config into sentences.
+def explained(folders: Sequence[str] = ()) -> Iterator[None]:
+    """Turn what Hydra says of a config into sentences; `folders` have configs of the user.
 
     Raises:
         UserError: the config cannot be composed.
@@ -60,7 +62,7 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (hydra.errors.HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain(error)) from None
+        raise UserError(explain(error, folders)) from None
     except UserError:
         raise
     except Exception as error:

@@ -14,7 +14,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError
 
-from ablate.config.hints import chosen_by, groups, levels_of, plain, unknown
+from ablate.config.hints import ALIASES, chosen_by, groups, levels_of, nearest, plain, unknown
 from ablate.config.limits import FOREIGN, Limit
 from ablate.errors import UserError
 
@@ -56,7 +56,8 @@ def check(config: DictConfig) -> None:
     """
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
-        raise UserError(f"{missing[0]} has no value; give one, for instance {missing[0]}=...")
+        verb = "has" if len(missing) == 1 else "have"
+        raise UserError(f"{', '.join(missing)} {verb} no value; say {missing[0]}=VALUE")
     _resolvable(config)
     for key, instead in OURS.items():
         if key in config.trainer:
@@ -146,7 +147,7 @@ def _check_choice(key: str, value: Any) -> None:
     choice = chosen_by(key) if isinstance(value, str | int) else ""
     if choice:
         levels = levels_of(choice.partition("@")[0])
-        level = value if value in levels else levels[0]
+        level = value if value in levels else nearest(str(value), levels) or levels[0]
         raise UserError(
             f"{key}={value}: a component is chosen with a slash, {choice}={level}; allowed is "
             f"{', '.join(levels)}"
@@ -159,7 +160,9 @@ def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
         return
     unsaid = {Any, inspect.Parameter.empty}
     if all(isinstance(kind, type) for kind in kinds) and not {*kinds} & {*PLAIN, *unsaid}:
-        raise UserError(f"{key}={value}: it has keys of its own, which are set by {key}.KEY=")
+        alias = ALIASES.get(key.rpartition(".")[2], "")
+        said = f"{alias}={value}" if alias.startswith(f"{key}.") else f"{key}.KEY="
+        raise UserError(f"{key}={value}: it has keys of its own, which are set by {said}")
 
 
 def _check_limits(key: str, value: Any, annotation: Any) -> None:

@@ -3,26 +3,47 @@
 import dataclasses
 import re
 import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra._internal import config_loader_impl
+from hydra._internal.hydra import Hydra
+from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config.hints import groups, keys, nearest, some, unknown
+from ablate.config.hints import groups, keys, unknown, unknown_level
 from ablate.config.schema import CONF
 
+KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
 NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages
 
 
-def explain(error: Exception) -> str:
-    """Turn an exception of Hydra's composition into one sentence for the user."""
+def explain(error: Exception, folders: Sequence[str] = ()) -> str:
+    """Turn an exception of Hydra's composition into one sentence for the user.
+
+    `folders` are those of --config-dir, where levels of the user's own are.
+    """
     if GlobalHydra.instance().is_initialized():
         return _explain(error)
     # a command's own Hydra is gone by now, and only Hydra knows which groups there are
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+    with _searching(folders):
         return _explain(error)
+
+
+@contextmanager
+def _searching(folders: Sequence[str]) -> Iterator[None]:
+    """Hydra for a while, that searches our configs and these folders."""
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        path = GlobalHydra.instance().config_loader().get_search_path()
+        for folder in filter(Path.is_dir, map(Path, folders)):
+            path.prepend("command-line", f"file://{folder.resolve()}", SearchPathQuery("schema"))
+        GlobalHydra.instance().clear()  # which has read the path already
+        Hydra.create_main_hydra2("hints", path)
+        yield
 
 
 def _explain(error: Exception) -> str:
@@ -54,6 +75,9 @@ def _explain_value(text: str, cause: Any) -> str:
         return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
     lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
+    wrong = re.search(r"^Value .* could not be converted to (\w+)$", str(cause), re.MULTILINE)
+    if wrong and wrong[1] in KINDS:
+        return f"{given.partition(' : ')[0]}: it must be {KINDS[wrong[1]]}"
     return ": ".join(dict.fromkeys(said))
 
 
@@ -82,9 +106,7 @@ def _explain_level(error: hydra.errors.MissingConfigException) -> str:
     group, _, level = missing.rpartition("/")
     if not options:
         return unknown(missing, [*groups(group), *keys(group.replace("/", "."))])
-    near = nearest(level, options)
-    hint = f"did you mean {near}? " if near else ""
-    return f"{group}={level} does not exist: {hint}{some(options, 'allowed is')}"
+    return unknown_level(group, level, options)
 
 
 def _explain_key(key: str, cause: Any) -> str:

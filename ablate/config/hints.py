@@ -16,6 +16,7 @@ from ablate.config.schema import Config
 
 MANY = 20  # names that a sentence can hold
 MOST = 3  # hints at once
+NAMES = ("name", "type", "kind")  # keys that choose a level elsewhere
 SLIP = 0.9  # likeness of two words that differ by a slip of the finger
 # What others call it.
 ALIASES = {
@@ -30,12 +31,27 @@ ALIASES = {
     **dict.fromkeys(("beam_size", "num_beams", "beams"), "search.size"),
     **dict.fromkeys(("smoothing", "label_smoothing"), "loss.epsilon"),
     **dict.fromkeys(("gpus", "num_gpus"), "trainer.devices"),
-    **dict.fromkeys(("fp16", "bf16", "amp"), "trainer.precision"),
+    **dict.fromkeys(("fp16", "bf16", "amp", "precision"), "trainer.precision"),
     **dict.fromkeys(("output_dir", "results_dir", "out"), "paths.results"),
     **dict.fromkeys(("eval_steps", "val_check"), "budget.validate_every"),
     **dict.fromkeys(("eval_sentences", "n_test"), "budget.test_sentences"),
     **dict.fromkeys(("vocab", "vocabulary"), "tokenizer.vocab_size"),
     **{"dropout": "model.dropout.rate", "seeds": "budget.seeds", "dataset": "data"},
+    **dict.fromkeys(("data.train", "data.path", "data.file"), "data=parallel with data.train"),
+    **dict.fromkeys(("cuda", "device"), "trainer=gpu"),
+    "weight_decay": "optimizer=adamw with optimizer.weight_decay",
+    **{"batch.size": "batch.tokens", "search.width": "search.size"},
+    "clip": "trainer.gradient_clip_val",
+}
+LEVEL_ALIASES = {
+    **dict.fromkeys(("flash", "flash_attention", "sdpa"), "fused"),
+    **dict.fromkeys(("rope", "relative"), "rotary"),
+    **dict.fromkeys(("prenorm", "pre_norm"), "pre_ln"),
+    **dict.fromkeys(("postnorm", "post_norm"), "post_ln"),
+    **dict.fromkeys(("sentencepiece", "spm"), "unigram"),
+    **dict.fromkeys(("wmt14", "wmt", "iwslt14", "iwslt", "opus", "own"), "parallel"),
+    **dict.fromkeys(("xent", "ce", "nll"), "cross_entropy"),
+    **{"wordpiece": "bpe", "large": "big", "sgd": "adam", "cuda": "gpu", "tb": "tensorboard"},
 }
 
 
@@ -47,14 +63,27 @@ def unknown(key: str, allowed: Iterable[str]) -> str:
     if not parent and leaf in names:  # a group that no default names
         return f"{key}= needs a plus, +{key}=LEVEL: no level of it is chosen by default"
     slip = difflib.get_close_matches(leaf, names, n=1, cutoff=SLIP)
-    found = [*(parent + name for name in slip), *elsewhere(leaf, anywhere=not parent)]
-    if not found and (near := nearest(leaf, names)):
+    slip = [] if leaf in slip else slip  # then what is unknown is its parent
+    found = [*(parent + name for name in slip)]
+    found += elsewhere(key, anywhere=not parent or leaf in names)
+    if not found and leaf in NAMES and levels_of(parent[:-1]):
+        found = [f"{parent[:-1]}=LEVEL"]
+    if not found and (near := nearest(leaf, names)) != leaf and near:
         found = [f"{parent}{near}"]
     hint = f"did you mean {' or '.join(found[:MOST])}? " if found else ""
     if found and len(names) > MANY:
         return f"unknown key {key}: {hint}".rstrip()
     here = some(names, "allowed here is") if names else f"{parent[:-1]} has no keys of its own"
     return f"unknown key {key}: {hint}{here}"
+
+
+def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
+    """One sentence about a level that a group does not have."""
+    near = nearest(level, levels)
+    hint = f"did you mean {near}? " if near else ""
+    if len(levels) > MANY:
+        return f"{group}={level} does not exist: {hint}`ablate levels` lists all {len(levels)}"
+    return f"{group}={level} does not exist: {hint}allowed is {', '.join(levels)}"
 
 
 def some(names: Sequence[str], lead: str) -> str:
@@ -65,20 +94,26 @@ def some(names: Sequence[str], lead: str) -> str:
 
 
 def nearest(word: str, names: Sequence[str]) -> str:
-    """The name most like a word; one that has the word in it comes first; "" without any."""
+    """The name most like a word; what others call so, or has it in it, comes first; "" if none."""
+    alias = LEVEL_ALIASES.get(word.lower().replace("-", "_"), "")
+    if alias in names:
+        return alias
     holding = [name for name in names if len(word) > 2 and word in name]
     close = difflib.get_close_matches(word, holding or names, n=1, cutoff=0.0 if holding else 0.6)
     return close[0] if close else ""
 
 
-def elsewhere(leaf: str, *, anywhere: bool) -> list[str]:
+def elsewhere(key: str, *, anywhere: bool) -> list[str]:
     """What others call so; and `anywhere` in the tree the groups, levels, or keys of this name."""
-    alias = [ALIASES[leaf]] if leaf in ALIASES else []
+    leaf = re.split(r"[./]", key)[-1]
+    alias = [ALIASES[name] for name in (key, leaf) if name in ALIASES][:1]
     if not anywhere:
         return alias
-    tree = [key for key in _tree() if re.split(r"[./=]", key)[-1] == leaf]
+    tree = [key for key in _tree(_search_path()) if re.split(r"[./=]", key)[-1] == leaf]
+    parts = [key for key in tree if "/" in key]
     keys = sorted((key for key in tree if "/" not in key), key=lambda key: (key.count("."), key))
-    return list(dict.fromkeys([*alias, *([key for key in tree if "/" in key] or keys)]))
+    groups_ = [key for key in parts if "=" not in key]
+    return list(dict.fromkeys([*alias, *(groups_ or keys or parts)]))
 
 
 def groups(parent: str) -> list[str]:
@@ -126,16 +161,26 @@ def _options(parent: str, kind: ObjectType) -> list[str]:
     return list(GlobalHydra.instance().config_loader().get_group_options(parent, kind))
 
 
-@cache
-def _tree() -> list[str]:
-    """Every group, level (group=level) and key of the default config."""
+def _search_path() -> tuple[str, ...]:
+    """Where Hydra looks for configs; nowhere without one."""
     if not GlobalHydra.instance().is_initialized():
+        return ()
+    path = GlobalHydra.instance().config_loader().get_search_path()
+    return tuple(str(element.path) for element in path.get_path())
+
+
+@cache
+def _tree(search_path: tuple[str, ...]) -> list[str]:
+    """Every group, level (group=level) and key of the default config on the path searched."""
+    if not search_path:
         return []
     loader = GlobalHydra.instance().config_loader()
     config = loader.load_configuration("config", overrides=[], run_mode=RunMode.RUN)
     tree: Any = OmegaConf.to_container(config, resolve=False)
     found = [*_groups_below("")]
-    levels = [f"{group}={level}" for group in groups("") for level in levels_of(group)]
+    chosen = config.hydra.runtime.choices  # other groups need a plus
+    named = [(group if group in chosen else f"+{group}", levels_of(group)) for group in found]
+    levels = [f"{group}={level}" for group, each in named for level in each]
     return [*dict.fromkeys([*found, *levels, *_leaves(tree)])]
 
 

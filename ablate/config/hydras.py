@@ -1,6 +1,9 @@
 """What Hydra has and a run has in another way, with the words for it."""
 
+import difflib
 from collections.abc import Sequence
+
+from hydra._internal.utils import get_args_parser
 
 from ablate.errors import UserError
 
@@ -17,8 +20,9 @@ FOLDERS = {"hydra.run.dir": ".", "hydra.job.chdir": "false", "hydra.output_subdi
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Raise UserError for words of a command line by which Hydra would place or launch runs."""
+    """Raise UserError for a flag that Hydra has not, or a word by which it would place runs."""
     for word in words:
+        _check_flag(word)
         key, _, value = word.lstrip("+").partition("=")
         value = value.strip("'\"")  # Lightning quotes the folder of the processes that it starts
         if key in FOLDERS and value.lower() != FOLDERS[key]:
@@ -28,6 +32,18 @@ def check_words(words: Sequence[str]) -> None:
             )
         if key == "hydra/launcher" and value != "ablate":
             raise refusal(word, value)
+
+
+def _check_flag(word: str) -> None:
+    """argparse would take --experiment for a flag that begins so."""
+    name, _, value = word.partition("=")
+    flags = sorted(flag for flag in get_args_parser()._option_string_actions if flag[:2] == "--")
+    if not name.startswith("--") or name in flags:
+        return
+    near = difflib.get_close_matches(name, flags, n=1, cutoff=0.8)
+    plus = "+" if name == "--experiment" else ""
+    hint = near[0] if near and not value else f"{plus}{name[2:]}={value or 'VALUE'}"
+    raise UserError(f"unknown flag {name}: did you mean {hint}? keys have no dashes")
 
 
 def check_launcher(target: str) -> None:

@@ -72,12 +72,21 @@ def _report(source: Source, page: str) -> str:
     """
 
     def picture(name: str, alt: str) -> str:
+        if name not in source.pictures:
+            return alt
         file = f"{page}/{name}.svg"
-        shown = f'<a href="{file}"><img src="{file}" alt="{alt}" loading="lazy"></a>'
-        return shown if name in source.pictures else alt
+        size = _size(source.pictures[name])
+        return f'<a href="{file}"><img src="{file}" alt="{alt}"{size} loading="lazy"></a>'
 
     html = _linked(body(source.report, picture), {})
     return VERDICTS.sub("", html, count=1) if source.answers else html
+
+
+def _size(picture: Path) -> str:
+    """Attributes that keep a figure's place on the page until it is loaded."""
+    with picture.open(encoding="utf-8") as file:
+        box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', file.read(1000))
+    return f' width="{float(box[1]):.0f}" height="{float(box[2]):.0f}"' if box else ""
 
 
 def _linked(html: str, pages: dict[str, str]) -> str:

@@ -86,7 +86,8 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text())
     except FileNotFoundError:
-        raise UserError(f"{path} is missing: this is not the folder of a study") from None
+        known = "this is not the folder of a study, as experiments/NAME is"
+        raise UserError(f"{path} is missing: {known}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     if not isinstance(found, dict):

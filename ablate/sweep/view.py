@@ -68,7 +68,7 @@ class View:
         self._refresh()
         how = "reused" if found.get("reused") else found["status"]
         detail = found.get("error") or f"{found['wall_seconds']:.0f} s"
-        where = "" if here else " (another worker)"
+        where = "" if here else " (earlier, or another worker)"
         line = f"{self.done}/{self.total} {label}: {how}, {detail}{where}"
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 

@@ -76,7 +76,7 @@ def test_the_version_is_that_of_the_package(command):
     ("words", "sentence"),
     [
         (["legder"], "ablate: unknown command legder: did you mean ledger? allowed here is aa, "),
-        (["toy", "more"], "ablate toy: unknown argument more: allowed here is nothing"),
+        (["toy", "more"], "ablate toy: unknown argument more: no argument is taken here"),
         (["ledger", "--all"], "ablate ledger: unknown argument --all: allowed here is document="),
         (["aa", "x", "margin=nan"], "ablate aa: margin=nan: it must be a number"),
     ],
@@ -198,3 +198,15 @@ def test_a_command_that_hydra_has_left_still_knows_what_was_meant(command, word,
     status, _, error = command(*sweep, word)
     assert (status, error.count("\n")) == (2, 1)
     assert said in error
+
+
+@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
+def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, sweep):
+    (tmp_path / "model" / "position").mkdir(parents=True)
+    target = "_target_: ablate.model.position.none.NoPosition\n_partial_: true\n"
+    (tmp_path / "model" / "position" / "wobbly.yaml").write_text(target)
+    for word in ("model/position=wobly", "wobbly=true"):
+        status, _, error = command(f"--config-dir={tmp_path}", word, *sweep)
+        assert status == 2
+        assert "wobbly?" in error
+        assert "wobbly?" not in command(word, *sweep)[2]

@@ -52,9 +52,9 @@ def complaint(*overrides, folder=None):
         ("experiment=preln_vs_postln", ["needs a plus, +experiment="]),
         ("model.position=learned", ["chosen with a slash, model/position=learned"]),
         ("model.cross.attention=fused", ["model/attention@model.cross.attention=fused"]),
-        ("model.dropout=0.1", ["model.dropout=0.1", "by model.dropout.KEY="]),
+        ("model.dropout=0.1", ["model.dropout=0.1", "by model.dropout.rate=0.1"]),
         ("+budget.steps.x=3", ["budget.steps"]),
-        ("seed=many", ["many", "Integer"]),
+        ("seed=many", ["seed=many: it must be a whole number"]),
         ("model.d_model=wide", ["model.d_model=wide", "a whole number"]),
         ("batch.too_long=drop", ["batch.too_long=drop", "skip or truncate"]),
         ("checkpoint.tested=first", ["checkpoint.tested=first", "last or best or average"]),
@@ -99,78 +99,3 @@ def test_what_kwargs_would_swallow_is_refused():
 
 def test_the_default_config_is_accepted():
     assert complaint() == ""
-
-
-# What people who know other tools type, and what they are led to.
-TYPED = {
-    "learning_rate=1": "optimizer.lr",
-    "dropout=0.1": "model.dropout.rate",
-    "max_steps=9": "budget.steps",
-    "trainer.max_epochs=3": "budget.steps",
-    "epochs=3": "budget.steps",
-    "batch.size=32": "tokens",
-    "heads=8": "model.n_heads",
-    "n_heads=8": "model.n_heads",
-    "model.heads=8": "model.n_heads",
-    "layers=2": "model.n_layers",
-    "num_layers=2": "model.n_layers",
-    "model.num_layers=2": "model.n_layers",
-    "d_model=64": "model.d_model",
-    "hidden_size=64": "model.d_model",
-    "d_ff=128": "model.d_ff",
-    "vocab_size=4000": "tokenizer.vocab_size",
-    "warmup=100": "budget.warmup",
-    "warmup_steps=100": "budget.warmup",
-    "beam_size=4": "search.size",
-    "search.beam_size=5": "search.size",
-    "label_smoothing=0.1": "loss=label_smoothing",
-    "loss.smoothing=0.2": "loss.epsilon",
-    "+experiments=preln_vs_postln": "did you mean experiment",
-    "+experiment=preln": "preln_vs_postln",
-    "position=learned": "model/position",
-    "model/positon=learned": "model/position",
-    "model.residual=pre_ln": "model/residual=pre_ln",
-    "residual=pre_ln": "model/residual",
-    "attention=linear": "model/attention",
-    "model/norm=rmsnorm": "rms_norm",
-    "model/attention=flash": "fused",
-    "model=transformer_base": "transformer",
-    "model=large": "base",
-    "data=wmt14": "multi30k",
-    "data=multi30K": "multi30k",
-    "dataset=multi30k": "data",
-    "tokenizer=sentencepiece": "unigram",
-    "tokenizer=wordpiece": "word",
-    "optimizer=sgd": "adam",
-    "scheduler=cosine": "schedule",
-    "schedule=linear": "cosine",
-    "gpus=1": "trainer.devices",
-    "devices=2": "trainer.devices",
-    "trainer=cuda": "gpu",
-    "trainer.gpus=1": "trainer.devices",
-    "precision=bf16-mixed": "trainer.precision",
-    "logger=tb": "tensorboard",
-    "project=x": "logger.project",
-    "seeds=3": "budget.seeds",
-    "budget.epochs=3": "budget.steps",
-    "steps=100": "budget.steps",
-    "results=here": "paths.results",
-    "fp16=true": "trainer.precision",
-    "search=beam5": "did you mean beam?",
-    "task=translate": "translation",
-    "loss=xent": "cross_entropy",
-    "patience=-1": "at least 1",
-    "wandb=true": "logger=wandb",
-    "bpe=true": "tokenizer=bpe",
-    "noam=true": "schedule=noam",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", TYPED)
-def test_who_knows_other_tools_is_led_to_the_key(command):
-    told = complaint(command)
-    assert TYPED[command] in told
-    assert "nothing" not in told
-    names = told.partition("allowed here is ")[2].split(", ")
-    assert len(names) == len({*names})

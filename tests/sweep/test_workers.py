@@ -136,7 +136,7 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
     links, view = stage(well, well)
     assert [link["status"] for link in links] == ["finished"] * 3
     assert (view.running, view.done) == (0, 3)
-    assert "cell 1: finished, 1 s (another worker)" in capsys.readouterr().err
+    assert "cell 1: finished, 1 s (earlier, or another worker)" in capsys.readouterr().err
     for cell in cells:
         done(cell, tmp_path, "failed", error="no space")
     path = link_path(tmp_path, 2)

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     own = arguments.config_dir
     place = [f"hydra.searchpath=[file://{Path(own).absolute()}]"] if own else []
-    with explained():
+    with explained([own] if own else []):
         plan = make(with_own_seeds([*arguments.overrides, *place]))
     results = Path(plan.config.paths.results)
     known = rows(results, plan.tuned)

@@ -22,6 +22,9 @@
     return box;
   };
 
+  for (const pre of document.querySelectorAll(".report pre")) {
+    pre.replaceWith(window.ablateCopy(pre.textContent.trim()));
+  }
   for (const margins of document.querySelectorAll(".margins")) slide(margins);
 
   // Opened from disk a page may lack the clipboard: then the text is selected, to be copied by hand.
