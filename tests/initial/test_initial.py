@@ -12,9 +12,10 @@ from omegaconf import OmegaConf
 
 from ablate.config.construct import construct
 from ablate.config.schema import CONF
-from ablate.data.pairs import Pairs
+from ablate.data.pairs import Corpus, Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
+from ablate.initial.glove import Glove, company
 from ablate.initial.seeded import initialise
 from ablate.model.build import build
 from ablate.record.files import read_tensors, seal, write_json, write_tensors
@@ -22,6 +23,7 @@ from ablate.record.identity import digest, parts
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
 OTHERS = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze frisst ."]
+SEEDED = {"_target_": "ablate.initial.seeded.Seeded"}
 SIZES = ["model.d_model=8", "model.d_ff=12", "model.n_layers=1", "model.n_heads=2"]
 
 
@@ -211,3 +213,63 @@ def test_orthogonal_rows_or_columns(rows):
     product = weight @ weight.T if rows < 8 else weight.T @ weight / 3
     torch.testing.assert_close(product, torch.eye(min(rows, 8)), atol=1e-5, rtol=0)
     assert weight.norm(dim=1).square().mean() == pytest.approx(1)
+
+
+class Company(Corpus):
+    """Words of two kinds that never meet."""
+
+    languages = ("aa", "bb")
+    splits = ("train",)
+
+    def __init__(self, target="x y"):
+        self.target = target
+
+    def read(self, split):
+        lines = [f"{a} {b} {a}" for kind in ("xyz", "uvw") for a in kind for b in kind if a != b]
+        return Pairs(lines * 20, [self.target] * (20 * len(lines)))
+
+    def fingerprint(self):
+        return "company"
+
+
+@pytest.fixture
+def glove(made):
+    """Return the source rows of these words with word vectors, and as they are drawn."""
+    lines = ["x y z", "u v w q"]
+
+    def matrices(initial):
+        model, tokenizers = made(lines)
+        initial(model, tokenizers, 1)
+        order = tokenizers.src.encode_batch(["x y z u v w q"])[0]
+        return model.embedding.src.weight[order].detach()
+
+    return matrices(Glove(text=Company(), steps=100)), matrices(construct(SEEDED))
+
+
+def test_words_in_like_company_get_like_vectors(glove):
+    src, _ = glove
+    alike = torch.nn.functional.normalize(src[:6], dim=1) @ src[:6].T
+    assert alike[:3, :3].mean() > 0 > alike[:3, 3:].mean()
+
+
+def test_word_vectors_have_the_variance_of_what_they_replace_and_leave_the_rest(glove):
+    src, drawn = glove
+    torch.testing.assert_close(src[:6].std(), drawn[:6].std())
+    assert torch.equal(src[6], drawn[6])  # q is not in the text
+
+
+def test_pieces_count_their_neighbours_by_distance(made):
+    _, tokenizers = made(["x y z"])
+    x, y, z = tokenizers.src.encode_batch(["x y z"])[0]
+    counts = company(tokenizers.src, ["x y z", "z"])
+    assert counts[x, y] == counts[y, x] == counts[y, z] == 1
+    assert counts[x, z] == 0.5 and counts.sum() == 5  # lines do not meet
+
+
+def test_other_text_is_another_run():
+    assert Glove(text=Company(), steps=1).fingerprint() == "company"
+
+
+def test_text_of_other_words_is_refused(made):
+    with pytest.raises(UserError, match="initial.text has no two words of the tgt vocabulary"):
+        Glove(text=Company(target="x"), steps=1)(*made(["x y z", "u v w q"]), 1)
