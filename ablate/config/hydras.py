@@ -1,6 +1,7 @@
 """What Hydra has and a run has in another way, with the words for it."""
 
 import difflib
+import re
 from collections.abc import Sequence
 
 from hydra._internal.utils import get_args_parser
@@ -37,7 +38,7 @@ def check_words(words: Sequence[str]) -> None:
 def _check_flag(word: str) -> None:
     """argparse would take --experiment for a flag that begins so."""
     name, _, value = word.partition("=")
-    flags = sorted(flag for flag in get_args_parser()._option_string_actions if flag[:2] == "--")
+    flags = re.findall(r"--[a-z][\w-]*", get_args_parser().format_help())
     if not name.startswith("--") or name in flags:
         return
     near = difflib.get_close_matches(name, flags, n=1, cutoff=0.8)

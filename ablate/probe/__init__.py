@@ -9,8 +9,8 @@ masks       causal_masks, mask_fills, empty_rows, padding_outputs, padding_place
             training_batches
 dependence  dataflow, influence, teacher_forcing, who_sees_whom, word_order
             shared: wires
-layers      additivity, blocks, depth, embeddings, feed_forward, initial_scale, loss_gradients,
-            normalisation
+layers      additivity, blocks, depth, embeddings, faint_vectors, feed_forward, initial_scale,
+            loss_gradients, normalisation
 torch       torch_layers, torch_library
             shared: torch_twin
 cost        parameter_count, operations, dependent_steps, decoding_passes, seconds, step_time,

@@ -13,6 +13,8 @@ PRIVATE = {
     "hydra._internal.config_loader_impl:ConfigLoaderImpl": "config.explain: is it Hydra's own?",
     "hydra._internal.callbacks:Callbacks": "plan.plan: the context of a sweep that is only planned",
     "hydra._internal.hydra:Hydra.compose_config": "plan.plan: the config of such a sweep",
+    "hydra._internal.hydra:Hydra.create_main_hydra2": "config.explain: the user's folders as well",
+    "hydra._internal.utils:get_args_parser": "config.hydras, cli.train: the flags that Hydra has",
     "hydra._internal.core_plugins.basic_sweeper:BasicSweeper._parse_config": "ablate_launcher",
     "hydra._internal.core_plugins.basic_sweeper:BasicSweeper.split_arguments": "ablate_launcher",
     "hydra._internal.core_plugins.basic_sweeper:BasicSweeper.validate_batch_is_legal": (

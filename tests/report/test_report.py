@@ -14,13 +14,12 @@ ALWAYS = (
     "What was asked",
     "Arms",
     "Effects",
-    "Every run",
     "Runs that went wrong",
     "Caveats",
     "How it was analysed",
     "To run it again",
 )
-SOMETIMES = ("Learning curves", "Gradients", "Tuning", "Beside the published numbers")
+SOMETIMES = ("Every run", "Learning curves", "Tuning", "Beside the published numbers")
 NUMBER = {"metric": "test/bleu", "regime": "WMT14", "source": "arXiv:1706.03762, table 3"}
 
 
