@@ -38,7 +38,7 @@ def check_words(words: Sequence[str]) -> None:
 def _check_flag(word: str) -> None:
     """argparse would take --experiment for a flag that begins so."""
     name, _, value = word.partition("=")
-    flags = re.findall(r"--[a-z][\w-]*", get_args_parser().format_help())
+    flags = re.findall(r"--[a-z][\w-]*", get_args_parser().format_usage())
     if not name.startswith("--") or name in flags:
         return
     near = difflib.get_close_matches(name, flags, n=1, cutoff=0.8)
