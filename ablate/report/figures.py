@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 SECTIONS = ("effects", "runs", "outcomes", "curves", "tuning")
+LIMITS = ("chance", "bound")  # where they are equal, the bound is named
 STACKS = ("encoder", "decoder")
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # what the name of a file does not have
 Dots = dict[str, list[tuple[int, float, str]]]  # seed, value and status of the runs of an arm
@@ -81,7 +82,19 @@ def _over_levels(one: Shown, runs: list[Run]) -> Callable[[], "Picture"] | None:
         if (value := measured(run, one["metric"])) is not None:
             line = points.setdefault(line_of(run["levels"], one["over"], one["where"]), {})
             line.setdefault(run["levels"][one["over"]], []).append(value)
-    return partial(draw_levels, one["metric"], one["over"], points) if points else None
+    limits = _limits(one["metric"], runs)
+    return partial(draw_levels, one["metric"], one["over"], points, limits) if points else None
+
+
+def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
+    """Chance and bound of the metric where the corpus states them, one for all runs."""
+    if "chance" in metric_of(metric).unit:
+        return {"chance": 0.0, "bound": 1.0}
+    leaf = metric.rpartition("/")[2]
+    found = {name: {run["metrics"].get(f"{name}/{leaf}") for run in runs} for name in LIMITS}
+    known = {name: values.pop() for name, values in found.items() if len(values) == 1}
+    by_value = {value: name for name, value in known.items() if value is not None}
+    return {name: value for value, name in by_value.items()}
 
 
 def _over_layers(metric: str, runs: list[Run]) -> Callable[[], "Picture"] | None:

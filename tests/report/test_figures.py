@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Picture
 from matplotlib.text import Text
 
 from ablate.record.files import finite
 from ablate.report.draw.curves import table
 from ablate.report.draw.effects import draw_effects
-from ablate.report.draw.style import ARMS, folded, looks, panels, style, svg
+from ablate.report.draw.style import ARMS, folded, log_y, looks, panels, style, svg
 from ablate.report.draw.trend import line
 from ablate.report.figures import figures
 from ablate.study.conclude import conclude
@@ -230,3 +231,49 @@ def test_arms_without_a_curve_are_not_taken_for_one(evidence):
     figure = drawn(made)["levels-1"]
     assert figure.caption == "How large? One mark per seed; lines join the medians."
     assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"pre_ln", "post_ln"}
+
+
+@pytest.mark.parametrize(
+    "span", [(1e-20, 1), (1e-12, 1), (1e-6, 3), (1e-3, 1), (0.1, 2), (0.3, 0.5)]
+)
+def test_a_logarithmic_axis_has_numbers_however_wide_it_is(span):
+    with style():
+        picture = Picture(figsize=(6, 2.2))
+        axes = picture.subplots()
+        axes.plot([0, 1], span)
+        log_y(axes)
+        FigureCanvasAgg(picture).draw()
+        low, high = axes.get_ylim()
+        inside = [t for t in axes.get_yticklabels() if low <= t.get_position()[1] <= high]
+    assert 3 <= sum(bool(label.get_text()) for label in inside) <= 12
+
+
+def test_chance_and_bound_of_a_corpus_are_lines_across(evidence):
+    made = evidence()
+    asked = {"metric": "val/nll", "over": made.study["factors"][0], "caption": "How?", "where": {}}
+    made.study["figures"] = [asked]
+
+    def names():
+        return {t.get_text() for t in drawn(made)["levels-1"].picture.findobj(Text)}
+
+    assert not {"chance", "bound"} & names()
+    for run in made.runs:
+        run["metrics"] |= {"chance/nll": 2.5, "bound/nll": 1.5}
+    assert {"chance", "bound"} <= names()
+    for run in made.runs:
+        run["metrics"] |= {"chance/nll": 1.5}
+    assert {"chance", "bound"} & names() == {"bound"}
+
+
+def test_numbers_stand_by_size_and_names_as_the_study_has_them():
+    from ablate.report.draw.levels import draw_levels
+
+    def ticks(*levels):
+        points = {"one": {level: [1.0] for level in levels}}
+        with style():
+            (axes,) = draw_levels("test/bleu", "n", points, {}).axes
+        return [label.get_text() for label in axes.get_xticklabels()]
+
+    assert ticks(24, 8, 16) == ["8", "16", "24"]
+    assert ticks("relu", "gelu") == ["relu", "gelu"]
+    assert ticks(True, False) == ["true", "false"]

@@ -1,6 +1,6 @@
 """A metric against the levels of one factor, a line for each combination of the others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from matplotlib.axes import Axes
@@ -15,33 +15,41 @@ HEIGHT = 3.0  # inches
 ASIDE = 0.16  # of the distance of two levels: how far the seeds of all lines lie apart
 APART = 0.065  # of the height of the axis: how far two names of lines lie apart at least
 TICK = 14  # letters of a line below the axis
-SKILL = {0.0: "chance", 1.0: "bound"}  # of the metrics that say where both are
 
 Points = dict[str, dict[object, list[float]]]  # by line and by level the values of all seeds
 
 
-def draw_levels(metric: str, factor: str, points: Points) -> Figure:
-    """Lines join means over seeds; each carries its name, or a legend does where they are many."""
+def draw_levels(metric: str, factor: str, points: Points, limits: dict[str, float]) -> Figure:
+    """Lines join means over seeds; each carries its name, or a legend does where they are many.
+
+    `limits` are lines across, by name, such as what chance gives.
+    """
     many = len(points) > ARMS
     below = legend_height(list(points)) if many else 0.0
     figure, (axes,) = stack([HEIGHT + below])
-    levels = list(dict.fromkeys(level for line in points.values() for level in line))
+    levels = _ordered(dict.fromkeys(level for line in points.values() for level in line))
     places = dict(zip(levels, _places(axes, levels, factor), strict=True))
     ends = _draw_lines(axes, points, places)
     if many:
         share_legend(figure, [axes], list(points))
     elif len(points) > 1:
         _name_lines(axes, ends)
-    known = metric_of(metric)
-    for value, name in SKILL.items() if "chance" in known.unit else ():
+    for name, value in limits.items():
         axes.axhline(value, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.annotate(name, (0.01, value), xycoords=("axes fraction", "data"), va="bottom")
-    axes.set_ylabel(folded(known.axis))
+    axes.set_ylabel(folded(metric_of(metric).axis))
     return figure
 
 
+def _ordered(levels: Iterable[object]) -> list[object]:
+    """Numbers by size, other levels as the study has them."""
+    found = list(levels)
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in found)
+    return sorted(found, key=lambda x: float(str(x))) if numbers else found
+
+
 def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
-    """Levels stand at equal distances, in the order of the study."""
+    """Levels stand at equal distances."""
     at = list(range(len(levels)))
     axes.set_xticks(at, [_tick(say({"": level}).removeprefix("=")) for level in levels])
     axes.set_xlim(-0.5, len(levels) - 0.5)
@@ -57,7 +65,7 @@ def _tick(level: str) -> str:
 
 def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
     """Draw all lines and return where each ends; one alone over names is no line, but means."""
-    names = len(points) == 1 and all(isinstance(level, str) for level in places)
+    names = len(points) == 1 and all(isinstance(level, str | bool) for level in places)
     alone = {"marker": "_", "markersize": 24, "markeredgewidth": 1.6}
     ends = {}
     for number, (name, look) in enumerate(looks(list(points)).items()):

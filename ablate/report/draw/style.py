@@ -24,6 +24,7 @@ INK = "#222222"  # of text and axes; a page may put its own colour in its place
 GRID = "#bbbbbb"
 HANDLE, LETTER = 0.55, 0.075  # inches of what a legend shows before a name, and of its letters
 LINE = 0.19  # inches of a line of a legend
+SPAN, TICKS = 1000, 6  # how wide a logarithmic axis may be to have ticks between powers of ten
 ARMS = 6  # most in one panel
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -130,7 +131,9 @@ def log_y(axes: Axes) -> None:
     """A logarithmic scale with plain numbers: no small exponents."""
     axes.set_yscale("log")
     axis = axes.yaxis
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axes.get_ylim()
+    between = (1.0, 2.0, 5.0) if high < SPAN * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=between, numticks=len(between) * TICKS))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
