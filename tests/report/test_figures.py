@@ -277,3 +277,14 @@ def test_numbers_stand_by_size_and_names_as_the_study_has_them():
     assert ticks(24, 8, 16) == ["8", "16", "24"]
     assert ticks("relu", "gelu") == ["relu", "gelu"]
     assert ticks(True, False) == ["true", "false"]
+
+
+def test_few_arms_carry_their_names_at_the_ends_of_their_curves(evidence):
+    made = evidence()
+    picture = drawn(made)["curves"].picture
+    assert not picture.legends and not any(axes.get_legend() for axes in picture.axes)
+    last = all_axes(drawn(made)["curves"])[-1]
+    named = {text.get_text(): text for text in last.texts}
+    assert named.keys() == {"pre_ln", "post_ln"}
+    colours = {line.get_label(): line.get_color() for line in last.get_lines()}
+    assert all(text.get_color() == colours[name] for name, text in named.items())

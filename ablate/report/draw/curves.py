@@ -8,10 +8,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.metric.table import metric_of
-from ablate.report.draw.style import Look, legend_height, log_y, looks, panels, rows, share_legend
+from ablate.report.draw.style import (
+    Look,
+    legend_height,
+    log_y,
+    looks,
+    name_lines,
+    nameable,
+    panels,
+    rows,
+    share_legend,
+)
 
 METRICS = ("val/nll", "val/bleu")
 HEIGHT = 2.2  # inches of one row of panels
+APART = 0.1  # of that height, names of lines
 
 Curve = dict[str, list[Any]]  # None in place of what was no number
 
@@ -20,13 +31,23 @@ def draw_curves(curves: dict[str, list[Curve]]) -> Figure:
     """One column per metric; every row of panels shows as many arms as can be told apart."""
     groups = panels(list(curves))
     metrics = [m for m in METRICS if any(m in curve for arm in curves.values() for curve in arm)]
-    figure, parts = rows([HEIGHT + legend_height(arms) for arms in groups])
+    figure, parts = rows([HEIGHT + (not nameable(arms)) * legend_height(arms) for arms in groups])
     for row, arms in zip(parts, groups, strict=True):
         axes = row.subplots(1, len(metrics), squeeze=False)[0]
         for panel, metric in zip(axes, metrics, strict=True):
             _draw_panel(panel, metric, arms, curves)
-        share_legend(row, axes, arms)
+        ends = _ends(arms, curves, metrics[-1])
+        if nameable(arms) and len(ends) == len(arms) and axes[-1].get_yscale() == "linear":
+            name_lines(axes[-1], ends, APART)
+        else:
+            share_legend(row, axes, arms)
     return figure
+
+
+def _ends(arms: list[str], curves: dict[str, list[Curve]], metric: str) -> dict[str, float]:
+    """Where the line of each arm ends; an arm without a number has none."""
+    lines = {arm: table(curves[arm], metric)[1] for arm in arms}
+    return {arm: float(np.nanmean(line[:, -1])) for arm, line in lines.items() if line.size}
 
 
 def _draw_panel(axes: Axes, metric: str, arms: list[str], curves: dict[str, list[Curve]]) -> None:

@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from ablate.report.draw.style import legend_height, log_y, looks, panels, rows, share_legend
 
 HEIGHT = 2.2  # inches of a row of panels
+ASIDE = 0.5  # of the distance of two layers: how far the marks of all arms lie apart
 
 # By arm and number of the layer: the norms of its seeds.
 Norms = dict[str, dict[int, list[float]]]
@@ -30,13 +31,14 @@ def draw_layers(when: str, stacks: dict[str, Norms]) -> Figure:
 
 
 def _draw_panel(axes: Axes, arms: Sequence[str], norms: Norms) -> None:
-    for arm, look in looks(arms).items():
+    for number, (arm, look) in enumerate(looks(arms).items()):
         if arm not in norms:
             continue
+        aside = ASIDE * ((number + 0.5) / len(arms) - 0.5)  # no arm behind another
         layers = norms[arm]
         medians = [float(np.median(seeds)) for seeds in layers.values()]
         axes.plot(list(layers), medians, color=look.colour, linestyle=look.line)
-        points = [(layer, norm) for layer, seeds in layers.items() for norm in seeds]
+        points = [(layer + aside, norm) for layer, seeds in layers.items() for norm in seeds]
         axes.plot(
             *zip(*points, strict=True), look.marker, color=look.colour, markersize=4,
             alpha=0.7, label=arm,

@@ -8,12 +8,20 @@ from matplotlib.figure import Figure
 
 from ablate.metric.table import metric_of
 from ablate.record.arm import say
-from ablate.report.draw.style import ARMS, INK, folded, legend_height, looks, share_legend, stack
+from ablate.report.draw.style import (
+    ARMS,
+    INK,
+    folded,
+    legend_height,
+    looks,
+    name_lines,
+    share_legend,
+    stack,
+)
 from ablate.study.types import Levels
 
 HEIGHT = 3.0  # inches
 ASIDE = 0.16  # of the distance of two levels: how far the seeds of all lines lie apart
-APART = 0.065  # of the height of the axis: how far two names of lines lie apart at least
 TICK = 14  # letters of a line below the axis
 
 Points = dict[str, dict[object, list[float]]]  # by line and by level the values of all seeds
@@ -33,7 +41,7 @@ def draw_levels(metric: str, factor: str, points: Points, limits: dict[str, floa
     if many:
         share_legend(figure, [axes], list(points))
     elif len(points) > 1:
-        _name_lines(axes, ends)
+        name_lines(axes, ends)
     for name, value in limits.items():
         axes.axhline(value, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.annotate(name, (0.01, value), xycoords=("axes fraction", "data"), va="bottom")
@@ -78,20 +86,6 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
         axes.plot([*line], means, color=look.colour, label=name, **how)
         ends[name] = means[-1]
     return ends
-
-
-def _name_lines(axes: Axes, ends: dict[str, float]) -> None:
-    """Write the name of each line beside its end, no two over one another."""
-    low, high = axes.get_ylim()
-    gap, floor = APART * (high - low), low
-    colours = {name: look.colour for name, look in looks(list(ends)).items()}
-    for name, y in sorted(ends.items(), key=lambda end: end[1]):
-        floor = max(y, floor)
-        at = (1.01, floor)
-        axes.annotate(
-            name, at, xycoords=("axes fraction", "data"), va="center", color=colours[name]
-        )
-        floor += gap
 
 
 def line_of(levels: Levels, factor: str, where: Levels) -> str:

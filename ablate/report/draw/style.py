@@ -25,6 +25,7 @@ GRID = "#bbbbbb"
 HANDLE, LETTER = 0.55, 0.075  # inches of what a legend shows before a name, and of its letters
 LINE = 0.19  # inches of a line of a legend
 SPAN, TICKS = 1000, 6  # how wide a logarithmic axis may be to have ticks between powers of ten
+FEW, SHORT = 4, 20  # arms that carry their names at the ends of their lines, and letters of these
 ARMS = 6  # most in one panel
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -115,6 +116,28 @@ def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str])
         found = dict(zip(labels, handles, strict=True)) | found
     ncols = _columns(names)
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols)
+
+
+def nameable(names: Sequence[str]) -> bool:
+    """Whether lines have room for their names beside them, in place of a legend."""
+    return 1 < len(names) <= FEW and max(map(len, names)) <= SHORT
+
+
+def name_lines(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None:
+    """Write the name of each line beside its end, no two over one another.
+
+    `apart` is how far two of them lie apart at least, of the height of the axis.
+    """
+    low, high = axes.get_ylim()
+    gap, floor = apart * (high - low), low
+    colours = {name: look.colour for name, look in looks(list(ends)).items()}
+    for name, y in sorted(ends.items(), key=lambda end: end[1]):
+        floor = max(y, floor)
+        at = (1.01, floor)
+        axes.annotate(
+            name, at, xycoords=("axes fraction", "data"), va="center", color=colours[name]
+        )
+        floor += gap
 
 
 def legend_height(names: Sequence[str]) -> float:
