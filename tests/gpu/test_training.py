@@ -77,7 +77,7 @@ def test_two_seeds_in_one_process_are_those_of_processes_of_their_own(go):
 def test_the_scale_of_a_gpu_trains_and_is_tested(compose, small, trainer, tmp_path):
     kept = ("logger=", "data.", "budget.", "search.", "paths.")
     words = [word for word in small if word.startswith(kept)]
-    found = run(compose("scale=gpu", *words, "data=copy", "batch.tokens=512", *trainer))
+    found = run(compose("scale=gpu", *words, "data=toy", "batch.tokens=512", *trainer))
     assert found["status"] in ("finished", "collapsed")
     assert found["metrics"]["test/nll"] > 0
 
