@@ -127,7 +127,8 @@ def _check_kind(key: str, value: Any, annotation: Any) -> None:
         return
     kinds = get_args(kind) or (kind,)
     simple = [one for one in kinds if isinstance(one, type) and one in PLAIN]
-    if str not in simple:
+    accepted = {*simple, int} if float in simple else set(simple)
+    if str not in simple and type(value) not in accepted:
         _check_choice(key, value)
     if not simple:
         _check_component(key, value, kinds)
@@ -135,7 +136,6 @@ def _check_kind(key: str, value: Any, annotation: Any) -> None:
     judged = type(value) in PLAIN and all(isinstance(one, type) for one in kinds)
     if len(simple) < len(kinds) and not judged:
         return  # of a kind that only the constructor can judge
-    accepted = {*simple, int} if float in simple else set(simple)
     if type(value) not in accepted:
         named = [one for one in simple if not (one is int and float in simple)]
         allowed = " or ".join(PLAIN[one] for one in named)

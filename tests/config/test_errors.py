@@ -97,5 +97,10 @@ def test_what_kwargs_would_swallow_is_refused():
     assert "tensorboard" in told
 
 
+@pytest.mark.parametrize("word", ["model.dropout.rate=0", "model.dropout.residual=0"])
+def test_a_number_is_no_level_given_by_mistake(word):
+    assert complaint(word) == ""
+
+
 def test_the_default_config_is_accepted():
     assert complaint() == ""
