@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import hydra.errors
@@ -68,10 +69,15 @@ def environment(threads: int, **more: str) -> dict[str, str]:
     return {**plain, "OMP_NUM_THREADS": str(threads), **more}
 
 
-def start(command: Sequence[str], env: dict[str, str], python: str = sys.executable) -> Any:
-    """Start a Python process with pipes as its stdin and stdout."""
+def start(
+    command: Sequence[str],
+    env: dict[str, str],
+    python: str = sys.executable,
+    folder: Path | None = None,
+) -> Any:
+    """Start a Python process in a folder, with pipes as its stdin and stdout."""
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen([python, *command], env=env, **pipes)
+    return subprocess.Popen([python, *command], env=env, cwd=folder, **pipes)
 
 
 def finish(process: Any) -> dict[str, Any]:
@@ -89,9 +95,14 @@ def finish(process: Any) -> dict[str, Any]:
     return found
 
 
-def run(command: Sequence[str], env: dict[str, str], python: str = sys.executable) -> Any:
-    """Run a Python process and return the JSON of its last line of output."""
-    return finish(start(command, env, python))
+def run(
+    command: Sequence[str],
+    env: dict[str, str],
+    python: str = sys.executable,
+    folder: Path | None = None,
+) -> Any:
+    """Run a Python process in a folder and return the JSON of its last line of output."""
+    return finish(start(command, env, python, folder))
 
 
 def _check_number(key: str, value: Any, default: float) -> None:
