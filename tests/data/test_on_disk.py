@@ -1,4 +1,4 @@
-"""Stretches of numbers in a file, from a file in memory and from one that is only read in part."""
+"""Stretches of numbers in a file that is mapped."""
 
 import pickle
 import tracemalloc
@@ -6,15 +6,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from ablate.data import on_disk
 from ablate.data.on_disk import OnDisk
 
 NUMBERS = np.arange(1000, dtype=np.uint16) * 7
 
 
-@pytest.fixture(params=["small", "large"])
-def file(request, tmp_path, monkeypatch):
-    monkeypatch.setattr(on_disk, "SMALL", 10**6 if request.param == "small" else 10)
+@pytest.fixture
+def file(tmp_path):
     NUMBERS.tofile(tmp_path / "numbers")
     return OnDisk(tmp_path / "numbers", np.uint16)
 
@@ -38,12 +36,19 @@ def test_pickling_sends_the_path(file):
     assert pickle.loads(message).take(np.array([9]), np.array([1])).tolist() == [63]
 
 
-def test_of_a_large_file_only_what_is_wanted_is_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(on_disk, "SMALL", 10)
+def test_an_empty_file_has_no_numbers(tmp_path):
+    (tmp_path / "numbers").touch()
+    file = OnDisk(tmp_path / "numbers", np.uint16)
+    assert len(file) == 0
+    assert file.take(np.array([], np.int64), np.array([], np.int64)).tolist() == []
+
+
+def test_only_what_is_wanted_becomes_memory_of_the_process(tmp_path):
     np.zeros(1 << 20, np.int64).tofile(tmp_path / "numbers")
     tracemalloc.start()
+    file = OnDisk(tmp_path / "numbers", np.int64)
     for start in range(0, 1 << 20, 1 << 16):
-        OnDisk(tmp_path / "numbers", np.int64).take(np.array([start]), np.array([100]))
+        file.take(np.array([start]), np.array([100]))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1 << 17 < (tmp_path / "numbers").stat().st_size

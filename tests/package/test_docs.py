@@ -64,6 +64,12 @@ def test_every_target_of_make_is_there():
     assert said <= targets
 
 
+def test_every_command_of_bench_is_there():
+    said = {n for page in PAGES for n in re.findall(r"python -m bench\.(\w+)", page.read_text())}
+    assert len(said) > 5
+    assert all((ROOT / "bench" / f"{name}.py").exists() for name in said)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page):
     for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
