@@ -2,20 +2,23 @@
 
     python -m ablate scale=reference logger=none
     python -m bench.reference results/runs/IDENTITY experiments/reference_multi30k
+        [--tried results/runs/IDENTITY ...]
 
+`--tried` names short runs that were made to choose its settings: each is a row, with the keys in
+which it differs from the first of them.
 Ten translations are taken at equal distances through the test; then come the five whose chrF is
 lowest, which show what the model misses.
 """
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import sacrebleu
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.construct import construct
 from ablate.config.trust import check_targets
@@ -25,6 +28,7 @@ from ablate.record.files import write_text
 from ablate.record.sealed import read_result
 from ablate.report.draw.curves import draw_curves
 from ablate.report.draw.style import svg
+from ablate.sweep.leaves import leaves
 
 PUBLISHED = {  # arXiv:2105.14462, table 1, text alone: 4 + 4 layers of 128, test_2016_flickr
     "test/bleu_tokenised": 41.02
@@ -72,7 +76,7 @@ def read(folder: Path) -> Finished:
     return Finished(folder, config, metrics, test["signatures"], seconds, text, lines)
 
 
-def page(run: Finished) -> Iterator[str]:
+def page(run: Finished, tried: Sequence[Path] = ()) -> Iterator[str]:
     """Yield the blocks of the page, in Markdown."""
     source, target = run.config.data.source, run.config.data.target
     yield f"# The reference run: {source} to {target}"
@@ -87,6 +91,10 @@ def page(run: Finished) -> Iterator[str]:
         ["| score | here | published | signature |", "|---|---:|---:|---|", *scores(run)]
     )
     yield "![validation nll and BLEU against updates](curve.svg)"
+    if tried:
+        yield "## What was tried before, in short runs"
+        head = "| differs by | updates | val nll | val BLEU |\n|---|---:|---:|---:|"
+        yield "\n".join([head, *trials(tried)])
     yield "## Ten translations, at equal distances through the test"
     every = len(run.translations) // 10
     yield from (sentence(run, i * every) for i in range(10))
@@ -96,6 +104,16 @@ def page(run: Finished) -> Iterator[str]:
         for line, wanted in zip(run.translations, run.text.tgt, strict=True)
     ]
     yield from (sentence(run, int(i)) for i in np.argsort(chrf, kind="stable")[:5])
+
+
+def trials(tried: Sequence[Path]) -> Iterator[str]:
+    """Yield a row for every short run: the weights of its last update, which nothing averages."""
+    configs = [leaves(cast(DictConfig, OmegaConf.load(run / "config.yaml"))) for run in tried]
+    for run, config in zip(tried, configs, strict=True):
+        own = [f"{key}={config.get(key)}" for key in config if config[key] != configs[0].get(key)]
+        last = {key: values[-1] for key, values in curve(run).items()}
+        figures = f"{last['step']:,} | {last['val/nll']:.2f} | {last['val/bleu']:.2f}"
+        yield f"| {', '.join(own) or 'nothing: the first'} | {figures} |"
 
 
 def scores(run: Finished) -> Iterator[str]:
@@ -115,9 +133,13 @@ def sentence(run: Finished, i: int) -> str:
 
 
 def curve(folder: Path) -> dict[str, list[Any]]:
-    """Return the validations of a run."""
+    """Return the validations of a run while it trained; the weights that are tested come after."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    found = [line for line in lines if "val/nll" in line]
+    by_step: dict[int, dict[str, Any]] = {}
+    for line in lines:
+        if "val/nll" in line:
+            by_step.setdefault(line["step"], line)
+    found = by_step.values()
     return {key: [line.get(key) for line in found] for key in ("step", "val/nll", "val/bleu")}
 
 
@@ -126,10 +148,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path, help="folder of the run")
     parser.add_argument("to", type=Path, help="folder of the page")
+    parser.add_argument("--tried", type=Path, nargs="+", default=[], help="folders of short runs")
     given = parser.parse_args()
     run = read(given.run)
     given.to.mkdir(parents=True, exist_ok=True)
-    write_text(given.to / "README.md", "\n\n".join(page(run)) + "\n")
+    write_text(given.to / "README.md", "\n\n".join(page(run, given.tried)) + "\n")
     write_text(given.to / "curve.svg", svg(draw_curves({"": [curve(given.run)]})))
 
 

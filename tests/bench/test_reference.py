@@ -1,6 +1,7 @@
 """The page of the reference run says what its records say."""
 
 import pytest
+from omegaconf import OmegaConf
 
 from ablate.data.pairs import Pairs
 from ablate.errors import UserError
@@ -35,10 +36,29 @@ def test_ten_translations_and_the_worst(run):
     assert "translation 7: xyz" in blocks[worst + 1]
 
 
-def test_the_curve_has_validations_alone(tmp_path):
-    lines = ['{"step": 5, "train/nll": 3.0}', '{"step": 10, "val/nll": 2.0, "val/bleu": 7.0}']
-    (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+LINES = [
+    '{"step": 5, "train/nll": 3.0}',
+    '{"step": 10, "val/nll": 2.0, "val/bleu": 7.0}',
+    '{"step": 10, "val/nll": 1.5, "val/bleu": 9.0}',  # of the averaged weights
+]
+
+
+def test_the_curve_has_the_validations_of_training_alone(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text("\n".join(LINES))
     assert curve(tmp_path) == {"step": [10], "val/nll": [2.0], "val/bleu": [7.0]}
+
+
+def test_short_runs_are_told_by_what_differs_from_the_first(run, compose, tmp_path):
+    folders = [tmp_path / name for name in ("first", "other")]
+    for folder, rate in zip(folders, (0.003, 0.006), strict=True):
+        folder.mkdir()
+        config = compose("scale=reference", "logger=none", f"optimizer.lr={rate}")
+        OmegaConf.save(config, folder / "config.yaml")
+        (folder / "metrics.jsonl").write_text("\n".join(LINES))
+    text = "\n".join(page(run, folders))
+    assert "| nothing: the first | 10 | 2.00 | 7.00 |" in text
+    assert "| optimizer.lr=0.006 | 10 | 2.00 | 7.00 |" in text
+    assert "tried" not in "\n".join(page(run))
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
