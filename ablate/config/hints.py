@@ -156,9 +156,15 @@ def plain(annotation: Any) -> Any:
 
 
 def _options(parent: str, kind: ObjectType) -> list[str]:
-    if not GlobalHydra.instance().is_initialized():
+    return [*_found(_search_path(), parent, kind)]
+
+
+@cache  # Hydra copies all that it knows for each question, and a check of a config has many
+def _found(search_path: tuple[str, ...], parent: str, kind: ObjectType) -> list[str]:
+    if not search_path:
         return []
-    return list(GlobalHydra.instance().config_loader().get_group_options(parent, kind))
+    found: list[str] = GlobalHydra.instance().config_loader().get_group_options(parent, kind)
+    return found
 
 
 def _search_path() -> tuple[str, ...]:
