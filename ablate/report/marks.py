@@ -7,6 +7,8 @@ in shape as well. Words need more contrast than marks do: theirs are of the same
 
 from dataclasses import dataclass
 
+from ablate.study.contest import LOST, OPEN, REPRODUCED, WEAKER
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -27,6 +29,10 @@ MARKS = {
     "no run decides": Mark("#777777", "#5a6167", "#a9b1b8", "–"),
     "not tested": Mark("#777777", "#5a6167", "#a9b1b8", "○"),
 }
+
+# What fresh seeds made of a verdict: the sign between the first and the fresh one. It has the
+# colour of text, since a refuted claim that is reproduced is good news of its verdict alone.
+AGAIN = {REPRODUCED: "=", WEAKER: "≈", LOST: "≠", OPEN: "?"}
 
 
 def style_names(dark: bool) -> str:

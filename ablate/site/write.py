@@ -15,6 +15,7 @@ from ablate.site import attention, claim, documents, example, ledger
 from ablate.site.experiment import answered, files_of
 from ablate.site.model import Site, gather
 from ablate.site.source import Source
+from ablate.study.contest import RULE
 
 ASIS = ("ledger.js", "page.js", "drill.js")
 
@@ -86,6 +87,7 @@ def _templates() -> Environment:
         "css": lambda state: state.replace(" ", "-"),
         "decided": ledger.decided,
     }
+    environment.globals["again_rule"] = RULE
     environment.globals["m"] = environment.get_template("macros.html").module
     return environment
 
