@@ -52,7 +52,7 @@ docs: $(READY) ## the documentation as a site, in site/
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
 
-calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (minutes)
+calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (half an hour)
 	$(BIN)/python -m ablate calibrate
 
 multi30k: $(READY) ## two experiments on real text (an hour and a half); without network: MULTI30K=folder

@@ -18,6 +18,8 @@ from ablate.config.schema import CONF
 from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
 
+SEARCHED = "hydra.searchpath="
+
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def job(config: DictConfig) -> None:
@@ -47,9 +49,17 @@ def train() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
     # argparse refuses overrides on both sides of a flag, which is how people type -m
     sys.argv[1:] = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
-    folder = get_args_parser().parse_known_args(sys.argv[1:])[0].config_dir
-    with explained([folder] if folder else []):
+    with explained(_folders(sys.argv[1:])):
         job()
+
+
+def _folders(words: Sequence[str]) -> list[str]:
+    """Where configs of the user are: --config-dir, and the folders of hydra.searchpath=[...]."""
+    own = get_args_parser().parse_known_args(words)[0].config_dir
+    given = [word.partition("=") for word in words if word.lstrip("+").startswith(SEARCHED)]
+    entries = (entry for _, _, value in given for entry in value.strip("[]").split(","))
+    folders = (entry.strip(" '\"").removeprefix("file://") for entry in entries)
+    return [folder for folder in (own, *folders) if folder]
 
 
 @contextmanager

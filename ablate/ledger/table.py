@@ -12,7 +12,8 @@ from ablate.ledger.entries import STATES, Entry, count
 from ablate.ledger.family import changes
 from ablate.ledger.state import DEPENDS
 from ablate.ledger.verdicts import Finding
-from ablate.report.marks import MARKS
+from ablate.report.marks import AGAIN, MARKS
+from ablate.study.words import listed
 
 COLUMNS = ("claim", "statement", "verdict", "where")
 GAP = 2  # spaces between columns
@@ -50,7 +51,16 @@ def summary(entries: list[Entry], of: list[Entry]) -> str:
         + (f"; {smaller} refuted as real, but smaller than the margin" if smaller else "")
         + (f"; {outside} outside the ledger" if outside else "")
         + (f"; {bounded}" if bounded.tested else "")
+        + _again(of)
     )
+
+
+def _again(entries: list[Entry]) -> str:
+    """How many verdicts were asked again with fresh seeds, and what these said."""
+    words = [one.again["replication"] for e in entries for one in e.findings if one.again]
+    said = [f"{words.count(word)} {word}" for word in AGAIN if word in words]
+    of = f"of {len(words)} verdict{'s' * (len(words) != 1)}"
+    return f"; {of} that fresh seeds were asked for {listed(said)}" if said else ""
 
 
 def _widths(entries: list[Entry], width: int) -> list[int]:
@@ -111,6 +121,7 @@ def _regime(finding: Finding) -> str:
     flags = [SMOKE] if finding.scale == SMOKE else []
     flags += [finding.budget] if finding.budget else []
     flags += ["exploratory"] if finding.exploratory else []
+    flags += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
     if finding.ledger_wide:
         flags += [f"ledger-wide {finding.ledger_wide}", f"q {finding.discovery:.2g}"]
     return finding.data + (f" ({', '.join(flags)})" if flags else "")

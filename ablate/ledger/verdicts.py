@@ -1,11 +1,13 @@
 """Verdicts, wherever experiments left them, and which of them count."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
+from ablate.study.contest import Replication
+from ablate.study.contested import RESULT, asked_again, read_contest
 from ablate.study.registration import departures
 from ablate.study.types import Entry, Verdict
 from ablate.study.verdict import at_each_budget
@@ -45,6 +47,7 @@ class Finding:
     ledger_wide: str = ""  # the verdict after Holm over the ledger; "" where chance makes none
     discovery: float = 0.0  # false-discovery rate of the ledger up to this verdict
     budget: str = ""  # of a claim with two budgets, which of them, in words
+    again: Replication | None = None  # what fresh seeds said of it
 
     @property
     def regime(self) -> tuple[str, ...]:
@@ -68,7 +71,9 @@ def collect(experiments: Path, results: Path) -> tuple[list[Finding], list[str]]
     found: list[Finding] = []
     warnings = []
     # Of equally old ones the later counts: newer sweeps come last, and what was kept after them.
-    paths = [*sorted(results.glob("sweeps/*/*/verdict.json"))]
+    # A contest is no verdict of its own: it stands beside the first one, where it was kept.
+    sweeps = results.glob("sweeps/*/*/verdict.json")
+    paths = sorted(path for path in sweeps if not path.with_name(RESULT).exists())
     paths += sorted(experiments.glob("**/verdict.json"))
     for path in paths:
         try:
@@ -105,9 +110,12 @@ def _order(findings: list[Finding]) -> list[Finding]:
 def _read(path: Path) -> list[Finding]:
     whole: Verdict = json.loads(path.read_text(encoding="utf-8"))
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
-    departed = _departed(path.parent, whole)
+    departed, contest = _departed(path.parent, whole), read_contest(path.parent)
     claims = at_each_budget(whole["claims"])
-    return [_finding(claim, whole, report, departed) for claim in claims]
+    return [
+        replace(_finding(claim, whole, report, departed), again=asked_again(claim, contest))
+        for claim in claims
+    ]
 
 
 def _departed(folder: Path, verdict: Verdict) -> bool:

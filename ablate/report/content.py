@@ -1,5 +1,6 @@
 """What a report says, in the order in which it says it; the templates only place it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,6 +8,8 @@ from ablate.metric.table import metric_in_words, metric_of
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
+from ablate.study.contest import RULE, Replication
+from ablate.study.contested import asked_again
 from ablate.study.evidence import Evidence
 from ablate.study.kind import KINDS
 from ablate.study.types import Entry, Told, Verdict
@@ -17,8 +20,11 @@ READABLE = 8.0  # cased BLEU (13a) below which translations of real text say not
 BUILT_IN = "toy"
 
 
-def content(evidence: Evidence, verdict: Verdict, figures: list[Figure]) -> dict[str, Any]:
+def content(
+    evidence: Evidence, verdict: Verdict, figures: list[Figure], contest: Sequence[Replication] = ()
+) -> dict[str, Any]:
     """Everything that the template of a report asks for."""
+    again = [asked_again(claim, contest) for claim in verdict["claims"]]
     kinds = dict.fromkeys(claim["kind"] for claim in verdict["claims"])
     return {
         "evidence": evidence,
@@ -38,6 +44,8 @@ def content(evidence: Evidence, verdict: Verdict, figures: list[Figure]) -> dict
         "asked": [asked(claim) for claim in claims(evidence, verdict)],
         "rules": {kind: KINDS[kind].rule for kind in KINDS if kind in kinds},
         "analysis": [analysis(claim) for claim in verdict["claims"]],
+        "again": again,
+        "again_rule": RULE if any(again) else "",
         "registration": registration(evidence, verdict),
         "versions": versions(verdict),
         "reused": sum(run["reused"] for run in evidence.runs),

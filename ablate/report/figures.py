@@ -10,6 +10,7 @@ from ablate.metric.table import metric_of
 from ablate.report.selection import bound, claims, has_effect, measured, shown
 from ablate.study.claim import LAYER
 from ablate.study.evidence import Evidence
+from ablate.study.gather import TRAINING
 from ablate.study.table import by_arm
 from ablate.study.tuned import ordered
 from ablate.study.types import Run, Shown, Verdict
@@ -206,6 +207,13 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
         f"got so far; band: from the lowest to the highest of them.{_once(arms, evidence)}"
     )
     yield Figure("curves", "curves", caption, partial(draw_curves, curves))
+    training = {arm: [run["training"] for run in arms[arm] if "training" in run] for arm in arms}
+    if any(training.values()):
+        caption = (
+            "Training nll, of one batch at a time, where dropout acts and validation has none. "
+            "Line and band: as above."
+        )
+        yield Figure("training", "curves", caption, partial(draw_curves, training, [TRAINING]))
 
 
 def _tuning(evidence: Evidence) -> Iterator[Figure]:

@@ -7,12 +7,16 @@ from urllib.parse import quote
 from ablate.errors import UserError
 from ablate.metric.table import NOTHING, metric_of
 from ablate.report.tables import Table, graded
+from ablate.study.contest import RULE, Replication
+from ablate.study.contested import asked_again, read_contest
 from ablate.study.types import Entry, Verdict
 from ablate.study.verdict import at_each_budget
 from ablate.study.words import interval, text
 
 HEAD = ["experiment", "claim", "verdict", "effect", "interval", "margin", "pairs"]
 TITLE = "# Verdicts\n\nOne row per claim; the report of an experiment says how it was tested.\n\n"
+FRESH = "; fresh seeds: "
+AGAIN = "Fresh seeds, where `ablate contest` asked them (docs/statistics.md). "
 
 
 def index(folder: Path) -> str:
@@ -26,7 +30,10 @@ def index(folder: Path) -> str:
         raise UserError(f"{folder} has no experiment with a verdict.json")
     rows = [row for path in paths for row in _rows(json.loads(path.read_text("utf-8")), path)]
     table = Table(HEAD, rows, words=3)
-    return TITLE + "".join(f"| {' | '.join(row)} |\n" for row in (table.head, table.rule, *rows))
+    rule = f"{AGAIN}{RULE}\n\n" if any(FRESH in row[2] for row in rows) else ""
+    return f"{TITLE}{rule}" + "".join(
+        f"| {' | '.join(row)} |\n" for row in (table.head, table.rule, *rows)
+    )
 
 
 def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
@@ -35,8 +42,9 @@ def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
     trained = f"{regime['steps']:,} updates" if regime["test_sentences"] else "not trained"
     place = f"{regime['data']}, {regime['model']}, {trained}"
     first = f"[{text(name)}]({quote(path.parent.name)}/report.md): {text(place)}"
+    contest = read_contest(path.parent)
     return [
-        [first if number == 0 else "", _stated(claim), *_numbers(claim)]
+        [first if number == 0 else "", _stated(claim), *_numbers(claim, contest)]
         for number, claim in enumerate(at_each_budget(verdict["claims"]))
     ]
 
@@ -47,9 +55,10 @@ def _stated(claim: Entry) -> str:
     return text(claim["statement"]) + reading + after
 
 
-def _numbers(claim: Entry) -> list[str]:
+def _numbers(claim: Entry, contest: list[Replication]) -> list[str]:
     exploratory = ", exploratory" if claim.get("exploratory") else ""
-    verdict = graded(claim) + exploratory
+    again = asked_again(claim, contest)
+    verdict = graded(claim) + exploratory + (f"{FRESH}{again['replication']}" if again else "")
     if claim["kind"] == "exact":
         return [verdict, "exact", NOTHING, NOTHING, text(claim.get("pairs") or NOTHING)]
     metric = metric_of(claim["metric"])

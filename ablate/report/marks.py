@@ -2,10 +2,12 @@
 
 The colours are of Okabe and Ito (2008), told apart with every kind of colour vision; marks differ
 in shape as well. Words need more contrast than marks do: theirs are of the same hue, at least
-4.5 to 1 on white and on black.
+4.5 to 1 on white and on black. Arms have blues, violets and yellows, which are no state's.
 """
 
 from dataclasses import dataclass
+
+from ablate.study.contest import LOST, OPEN, REPRODUCED, WEAKER
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,14 @@ MARKS = {
     "not tested": Mark("#777777", "#5a6167", "#a9b1b8", "○"),
 }
 
+# What fresh seeds made of a verdict: the sign between the first and the fresh one. It has the
+# colour of text, since a refuted claim that is reproduced is good news of its verdict alone.
+AGAIN = {REPRODUCED: "=", WEAKER: "≈", LOST: "≠", OPEN: "?"}
+
+# Of arms: at least 3 to 1 on light and on dark paper, since a figure has one file for both. They
+# were searched for the largest distance of any two, with every kind of colour vision.
+ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
+
 
 def style_names(dark: bool) -> str:
     """The colours as CSS declarations: `--supported` of words, `--supported-mark` of marks."""
@@ -37,3 +47,9 @@ def style_names(dark: bool) -> str:
         said.append(f"--{name}: {mark.on_black if dark else mark.on_white};")
         said.append(f"--{name}-mark: {mark.on_black if dark else mark.colour};")
     return " ".join(said)
+
+
+def arm_style(count: int) -> str:
+    """The colours of so many arms as rules of CSS: `.arm-0`."""
+    rules = (f".arm-{i} {{ color: {colour}; }}" for i, colour in enumerate(ARM_COLOURS[:count]))
+    return " ".join(rules)

@@ -12,10 +12,13 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from ablate.report.marks import MARKS, style_names
+from ablate.report.marks import AGAIN, MARKS, style_names
 from ablate.study.words import code, text
 
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
+CLASSES = {word: f"verdict {word.lower()}" for word in VERDICTS} | {
+    word.upper(): f"again {word.replace(' ', '-')}" for word in AGAIN
+}
 TEMPLATES = Environment(
     loader=PackageLoader("ablate.report"),
     undefined=StrictUndefined,
@@ -47,6 +50,7 @@ def page(title: str, report: str, pictures: dict[str, str]) -> str:
         light=style_names(dark=False),
         dark=style_names(dark=True),
         marks=MARKS,
+        again=AGAIN,
     )
 
 
@@ -71,8 +75,8 @@ def _mark(tokens: Sequence[Token]) -> None:
         if before.type == "paragraph_open" and children and children[0].type == "image":
             before.attrSet("class", "figure")
         for strong, word in zip(children, children[1:], strict=False):
-            if strong.type == "strong_open" and word.content in VERDICTS:
-                strong.attrSet("class", f"verdict {word.content.lower()}")
+            if strong.type == "strong_open" and word.content in CLASSES:
+                strong.attrSet("class", CLASSES[word.content])
 
 
 def _image(

@@ -11,6 +11,7 @@ from ablate.report.content import content
 from ablate.report.figures import figures
 from ablate.report.page import markdown, page
 from ablate.study.conclude import conclude
+from ablate.study.contested import read_contest
 from ablate.study.evidence import Evidence
 from ablate.study.types import Verdict
 
@@ -25,14 +26,17 @@ def write_report(evidence: Evidence, folder: Path) -> Verdict:
 def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     """Write verdict, figures, report and page, and return what verdict.json holds.
 
-    Figures of an earlier report go.
+    What fresh seeds said is read from the folder. Figures of an earlier report go.
+
+    Raises:
+        UserError: the folder's contest.json is damaged.
     """
     from ablate.report.draw.style import svg  # matplotlib
 
     verdict = _rounded(finite(verdict))  # what verdict.json holds, and nothing else, is shown
     drawn = list(figures(evidence, verdict))
     pictures = {figure.name: svg(figure.picture) for figure in drawn}
-    report = markdown(content(evidence, verdict, drawn))
+    report = markdown(content(evidence, verdict, drawn, read_contest(folder)))
     for written in (folder, folder / "figures"):
         clear_unfinished(written)
     write_json(folder / "verdict.json", verdict)

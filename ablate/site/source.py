@@ -8,6 +8,8 @@ from pathlib import Path
 from ablate.errors import UserError
 from ablate.report.content import regime
 from ablate.report.selection import claims
+from ablate.study.contest import Replication
+from ablate.study.contested import asked_again, read_contest
 from ablate.study.evidence import Evidence
 from ablate.study.form import check_about, check_form, read_runs
 from ablate.study.seal import ABOUT, RUNS, SCREENING, read_about, verify
@@ -28,6 +30,7 @@ class Source:
     report: str = ""  # Markdown
     pictures: dict[str, Path] = field(default_factory=dict)  # by name
     pages: dict[str, str] = field(default_factory=dict)  # further Markdown, by name
+    contest: list[Replication] = field(default_factory=list)  # what fresh seeds said
 
     @property
     def name(self) -> str:
@@ -40,6 +43,10 @@ class Source:
         if self.evidence is None:
             return []
         return [*at_each_budget(claims(self.evidence, self.verdict))]
+
+    def again(self, told: Entry) -> Replication | None:
+        """What fresh seeds said of an answer."""
+        return asked_again(told, self.contest)
 
     @property
     def regime(self) -> str:
@@ -88,6 +95,7 @@ def read(folder: Path, warnings: list[str]) -> Source:
         report.read_text(encoding="utf-8") if report.exists() else "",
         {path.stem: path for path in sorted(folder.glob("figures/*.svg"))},
         {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("pages/*.md"))},
+        read_contest(folder),
     )
 
 

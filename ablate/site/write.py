@@ -10,13 +10,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.entries import Entry
 from ablate.record.files import writing
-from ablate.report.marks import style_names
+from ablate.report.marks import arm_style, style_names
 from ablate.site import attention, claim, documents, example, ledger
 from ablate.site.experiment import answered, files_of
 from ablate.site.model import Site, gather
 from ablate.site.source import Source
+from ablate.study.contest import RULE
 
 ASIS = ("ledger.js", "page.js", "drill.js")
+ARMS = 4  # that the curves of a seed tell apart
 
 
 def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
@@ -86,6 +88,7 @@ def _templates() -> Environment:
         "css": lambda state: state.replace(" ", "-"),
         "decided": ledger.decided,
     }
+    environment.globals["again_rule"] = RULE
     environment.globals["m"] = environment.get_template("macros.html").module
     return environment
 
@@ -93,7 +96,10 @@ def _templates() -> Environment:
 def _style() -> str:
     text = (files("ablate.site") / "templates" / "style.css").read_text(encoding="utf-8")
     light, dark = style_names(dark=False), style_names(dark=True)
-    return text.replace("/* light */", light).replace("/* dark */", dark)
+    known = {"/* light */": light, "/* dark */": dark, "/* arms */": arm_style(ARMS)}
+    for place, rules in known.items():
+        text = text.replace(place, rules)
+    return text
 
 
 def _date(time: float) -> str:

@@ -19,11 +19,17 @@ from typing import TypedDict
 from ablate.study.types import Entry, Verdict
 from ablate.study.verdict import AT_LEAST, INCONCLUSIVE, SUPPORTED, THERE
 
+RULE = (  # as pages say it
+    "Reproduced: fresh seeds alone come to the same verdict, and of a supported claim to the same "
+    "grade at least. Weaker: to a lower grade, or to no verdict while both effects differ by no "
+    "more than the root of the squared halves of their intervals. Not reproduced: anything else. "
+    "Open: there was no verdict to reproduce."
+)
 REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
 GRADES = ("", THERE, AT_LEAST)  # of what is supported, ascending
 
 
-def replication(first: Entry, fresh: Entry) -> str:
+def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
     """The word for a claim, from its entries in the two verdicts."""
     if first["verdict"] == INCONCLUSIVE:
         return OPEN
@@ -34,7 +40,7 @@ def replication(first: Entry, fresh: Entry) -> str:
     return WEAKER if fresh["verdict"] == INCONCLUSIVE and agree(first, fresh) else LOST
 
 
-def agree(first: Entry, fresh: Entry) -> bool:
+def agree(first: "Entry | Short", fresh: "Entry | Short") -> bool:
     """Whether two effects differ by no more than chance; never where one has no interval."""
     if first["effect"] is None or fresh["effect"] is None:
         return False

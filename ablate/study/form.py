@@ -141,6 +141,8 @@ def _check_run(where: str, run: Any, factors: list[str]) -> None:
     if "short" in run:
         check_form(f"{where}, short", run["short"], End)
         _check_end(f"{where}, short", run["short"])
+    if "training" in run:
+        _check_curve(f"{where}, training", run["training"])
     if "tuned" in run:
         check_form(f"{where}, tuned", run["tuned"], Tuned)
     if run["status"] == "failed" and "error" not in run:

@@ -21,6 +21,9 @@ from ablate.study.types import Curve, End, Run
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")
+TRAINING = "train/nll"  # of one batch at a time, with dropout
+POINTS = 24  # of a curve of training that are kept
+DIGITS = 4  # of each
 STATISTICS = ".stats.npz"
 SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that of the sweep
 
@@ -76,6 +79,8 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
     more: dict[str, Any] = {
         key: link[key] for key in ("tuned", "matched", "error", "study") if key in link
     }
+    if "folder" in link and (training := _training(Path(link["folder"]))):
+        more |= {"training": training}
     if "short" in link:
         more |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
     found: Run = run | more
@@ -123,14 +128,32 @@ def _cost(folder: Path) -> dict[str, float]:
 
 def _curve(folder: Path) -> Curve:
     """Values of every validation by its optimiser step, of those metrics that all of them have."""
-    by_step: dict[int, dict[str, float]] = {}
+    points = _logged(folder, CURVES[0])
+    known = [name for name in CURVES if all(name in line for line in points)]
+    return {name: [line[name] for line in points] for name in ("step", *known)} if points else {}
+
+
+def _training(folder: Path) -> Curve:
+    """The nll of batches while they are trained on: evenly spaced ones, the last one with them."""
+    logged = _logged(folder, TRAINING)
+    count = min(len(logged), POINTS)
+    points = [logged[len(logged) * number // count - 1] for number in range(1, count + 1)]
+    values = [_short(line[TRAINING]) for line in points]
+    return {"step": [line["step"] for line in points], TRAINING: values} if points else {}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")
+
+
+def _logged(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The lines of a record that have a metric, by their optimiser step."""
+    by_step: dict[int, dict[str, Any]] = {}
     path = folder / "metrics.jsonl"
     for text in path.read_text().splitlines() if path.exists() else []:
         line = json.loads(text)
         by_step.setdefault(line["step"], {}).update(line)
-    points = [line for _, line in sorted(by_step.items()) if CURVES[0] in line]
-    known = [name for name in CURVES if all(name in line for line in points)]
-    return {name: [line[name] for line in points] for name in ("step", *known)} if points else {}
+    return [line for _, line in sorted(by_step.items()) if name in line]
 
 
 def _versions(folder: Path) -> dict[str, str]:

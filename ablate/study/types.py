@@ -177,6 +177,7 @@ class Run(End):
     error: NotRequired[str]
     study: NotRequired[str]
     short: NotRequired[End]
+    training: NotRequired[Curve]  # batches while they are trained on; none in evidence of before
     update_seconds: NotRequired[float]
     replicate: NotRequired[int]
 

@@ -13,12 +13,12 @@ from ablate.record.files import write_json
 from ablate.study.book import Book, questions
 from ablate.study.conclude import conclude
 from ablate.study.contest import replications
+from ablate.study.contested import RESULT
 from ablate.study.evidence import Evidence
 from ablate.study.registration import study_hash
 from ablate.sweep.cell import plain_study
 from ablate.sweep.evidence import from_folder
 
-RESULT = "contest.json"
 LEFT_OUT = ("-m", "--multirun")
 
 
@@ -68,7 +68,9 @@ class Contest:
             yield f"\n{claim['replication'].upper()}{exploratory}  {claim['statement']}"
             yield f"  first: {claim['first']['sentence']}"
             yield f"  fresh: {claim['fresh']['sentence']}"
+        kept = self.experiments / self.first.name
         yield f"\ncontest: {sweep / RESULT}"
+        yield f"Copied to {kept}, it stands in the report after: python -m ablate judge {kept}"
 
 
 def _fresh(book: Book, first: Evidence, results: Path) -> int:

@@ -201,12 +201,16 @@ def test_a_command_that_hydra_has_left_still_knows_what_was_meant(command, word,
 
 
 @pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
-def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, sweep):
+@pytest.mark.parametrize(
+    "place",
+    ["--config-dir={}", "hydra.searchpath=[file://{}]", "hydra.searchpath=['{}']"],
+)
+def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, place, sweep):
     (tmp_path / "model" / "position").mkdir(parents=True)
     target = "_target_: ablate.model.position.none.NoPosition\n_partial_: true\n"
     (tmp_path / "model" / "position" / "wobbly.yaml").write_text(target)
     for word in ("model/position=wobly", "wobbly=true"):
-        status, _, error = command(f"--config-dir={tmp_path}", word, *sweep)
+        status, _, error = command(place.format(tmp_path), word, *sweep)
         assert status == 2
         assert "wobbly?" in error
         assert "wobbly?" not in command(word, *sweep)[2]

@@ -1,5 +1,6 @@
 """Which verdicts count, of all that experiments left behind."""
 
+import json
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -236,3 +237,25 @@ def test_a_study_is_compared_with_its_registration(ledger, verdict, folders, mar
 def test_a_verdict_of_a_study_that_changed_is_exploratory(ledger, verdict):
     verdict("experiments/a", {CLAIM: "supported"}, exploratory=True)
     assert ledger()[0][CLAIM].findings[0].exploratory
+
+
+def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verdict, folders):
+    from ablate.ledger.table import _where
+
+    verdict("experiments/study", {CLAIM: "supported"}, time=100)
+    verdict("results/sweeps/study/1", {CLAIM: "inconclusive"}, time=200, experiment="study")
+    (finding,) = ledger()[0][CLAIM].findings
+    assert (finding.verdict, finding.again) == ("inconclusive", None)
+    first = json.loads((folders / "experiments/study/verdict.json").read_text())["claims"][0]
+    fresh = {**first, "verdict": "inconclusive"}
+    known = {"id": CLAIM, "statement": first["statement"], "reading": "", "exploratory": False}
+    found = {**known, "replication": "weaker", "first": first, "fresh": fresh}
+    for folder in ("results/sweeps/study/1", "experiments/study"):
+        (folders / folder / "contest.json").write_text(json.dumps({"claims": [found]}))
+    entries, warnings = ledger()
+    entry = entries[CLAIM]
+    (finding,) = entry.findings
+    assert not warnings and finding.verdict == "supported"
+    assert finding.again["replication"] == "weaker"
+    assert "fresh seeds: weaker" in _where(entry)
+    assert "of 1 verdict that fresh seeds were asked for 1 weaker" in summary([entry], [entry])

@@ -40,6 +40,28 @@ def test_the_levels_of_all_groups_are_listed():
         assert said in told
 
 
+def test_the_levels_of_one_group_are_listed_alone(command):
+    status, told, _ = command("levels", "model/position")
+    assert status == 0 and "  rotary " in told
+    assert [line for line in told.splitlines() if not line.startswith(" ")] == ["model/position:"]
+    assert command("levels", "experiment")[1].startswith("experiment: see conf/experiment")
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        ("position", "did you mean model/position?"),
+        ("model/posision", "did you mean model/position"),
+        ("xyzzy", "xyzzy: `ablate levels` lists all"),
+        ("model/position=rotary", "did you mean model/position or"),
+    ],
+)
+def test_a_group_that_does_not_exist_is_named_with_its_neighbours(command, group, said):
+    status, _, error = command("levels", group)
+    assert (status, error.count("\n")) == (2, 1)
+    assert said in error
+
+
 def test_the_page_of_levels_is_what_the_command_writes(command, tmp_path):
     assert command("levels", f"to={tmp_path / 'levels.md'}")[0] == 0
     made = (tmp_path / "levels.md").read_text()

@@ -215,9 +215,9 @@ def report():
     from ablate.report.page import markdown
     from ablate.study.conclude import conclude
 
-    def write(*arguments, **changes):
+    def write(*arguments, contest=(), **changes):
         made = make_evidence(*arguments, **changes)
-        return markdown(content(made, conclude(made), []))
+        return markdown(content(made, conclude(made), [], contest))
 
     return write
 

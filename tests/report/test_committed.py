@@ -10,6 +10,7 @@ import pytest
 from ablate.report.figures import Figure
 from ablate.report.index import index
 from ablate.report.write import write_report
+from ablate.study.contested import copy_contest
 from ablate.study.evidence import Evidence
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -17,6 +18,11 @@ COMMITTED = sorted(path for path in EXPERIMENTS.glob("*") if path.is_dir())
 # one figure of each kind at least; to draw all of them takes minutes
 DRAWN = ("head_cost", "preln_vs_postln", "preln_vs_postln_depth")
 SLOW = pytest.mark.slow
+
+
+def write_again(folder, tmp_path):
+    copy_contest(folder, tmp_path)
+    write_report(Evidence.load(folder), tmp_path)
 
 
 def built(folder, pattern):
@@ -27,7 +33,7 @@ def built(folder, pattern):
 def test_committed_report_is_that_of_its_evidence(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(Figure, "picture", None)
     monkeypatch.setattr("ablate.report.draw.style.svg", lambda picture: "<svg/>\n")
-    write_report(Evidence.load(folder), tmp_path)
+    write_again(folder, tmp_path)
     for name in ("verdict.json", "report.md"):  # the page holds the same
         again, committed = ((place / name).read_bytes() for place in (tmp_path, folder))
         assert again == committed, f"ablate judge experiments/{folder.name} writes another {name}"
@@ -40,7 +46,7 @@ def test_committed_report_is_that_of_its_evidence(folder, tmp_path, monkeypatch)
     ids=lambda folder: folder.name,
 )
 def test_committed_figures_are_those_of_their_evidence(folder, tmp_path):
-    write_report(Evidence.load(folder), tmp_path)
+    write_again(folder, tmp_path)
     again, committed = (built(place, "figures/*") for place in (tmp_path, folder))
     changed = [name for name in again if again[name] != committed[name]]
     assert again and not changed, f"ablate judge experiments/{folder.name} draws another {changed}"

@@ -288,3 +288,16 @@ def test_few_arms_carry_their_names_at_the_ends_of_their_curves(evidence):
     assert named.keys() == {"pre_ln", "post_ln"}
     colours = {line.get_label(): line.get_color() for line in last.get_lines()}
     assert all(text.get_color() == colours[name] for name, text in named.items())
+
+
+def test_the_curve_of_training_is_drawn_where_the_runs_have_it(evidence):
+    made = evidence()
+    assert "training" not in {figure.name for figure in figures(made, conclude(made))}
+    step = [25 * number for number in range(1, 25)]
+    for run in made.runs:
+        values = [5.0 - 0.1 * number + 0.01 * run["seed"] for number in range(24)]
+        run["training"] = {"step": step, "train/nll": values}
+    (figure,) = (one for one in figures(made, conclude(made)) if one.name == "training")
+    (axes,) = figure.picture.axes
+    assert [list(line.get_xdata()) for line in axes.lines] == [step, step]
+    assert axes.lines[0].get_ydata()[-1] == pytest.approx(5.0 - 2.3 + 0.02)

@@ -45,3 +45,12 @@ def test_a_folder_without_verdicts_is_named(command, tmp_path):
     status, _, err = command("index", tmp_path / "nowhere")
     assert status == 2
     assert "nowhere has no experiment with a verdict.json" in err
+
+
+def test_what_fresh_seeds_said_stands_beside_a_verdict_with_its_rule(folder):
+    assert "resh seeds" not in index(folder)
+    shutil.copytree(EXPERIMENTS / "dot_products", folder / "dot_products")
+    said = index(folder)
+    assert said.count("| supported, at least the margin; fresh seeds: reproduced |") == 1
+    assert said.count("; fresh seeds: reproduced |") == 4
+    assert "Not reproduced: anything else." in said

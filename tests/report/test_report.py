@@ -8,6 +8,7 @@ import pytest
 from ablate.record.files import finite
 from ablate.report.page import page
 from ablate.report.write import write_report
+from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
 
 ALWAYS = (
@@ -194,3 +195,23 @@ def test_exact_claims_have_no_intervals_and_no_p_values(report):
     assert "| claim | verdict | metric | effect | pairs |" in text
     assert "Holm" not in text
     assert "tolerance 0" in text
+
+
+def asked_again(evidence, word, **changes):
+    (claim,) = conclude(evidence())["claims"]
+    fresh = {key: claim[key] for key in ("verdict", "grade", "effect", "interval", "sentence")}
+    known = {key: claim[key] for key in ("id", "statement")} | {"reading": "", "exploratory": False}
+    return {**known, "replication": word, "first": fresh, "fresh": {**fresh, **changes}}
+
+
+@pytest.mark.parametrize("word", ["reproduced", "weaker", "not reproduced", "open"])
+def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence, parsed, word):
+    text = report(contest=[asked_again(evidence, word, sentence="<script>x</script> *again*.")])
+    assert f"Fresh seeds: **{word.upper()}**. " in text.partition("**Regime:**")[0]
+    assert "Not reproduced: anything else" in text
+    tree = parsed(page("made_up", text, {}))
+    assert not list(tree.iter("script"))
+    marked = [e.get("class") for e in tree.iter("strong") if e.get("class")]
+    assert marked == ["verdict supported", f"again {word.replace(' ', '-')}"]
+    assert "<script>x</script> *again*." in "".join(tree.itertext())
+    assert "Fresh seeds" not in report()

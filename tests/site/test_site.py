@@ -71,6 +71,16 @@ def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committ
     assert re.findall(r'class="band (\w+)"', written)[:3] == ["supported", "supported", "refuted"]
 
 
+def test_what_fresh_seeds_said_stands_beside_the_verdict_with_its_rule(committed, read):
+    for name, count in (("claims/softmax_saturation", 1), ("experiments/dot_products", 4)):
+        page = read[(committed / f"{name}.html").resolve()]
+        assert page.text.count("Fresh seeds: reproduced") == count
+        assert "Not reproduced: anything else." in page.text
+        assert page.path.read_text().count('href="#mark-reproduced"') == count
+    other = read[(committed / "experiments" / "head_cost.html").resolve()]
+    assert "resh seeds:" not in other.text and "Not reproduced" not in other.text
+
+
 def test_contradictions_stand_side_by_side(committed, read):
     page = read[(committed / "contradictions.html").resolve()]
     assert page.path.read_text().count('class="sides"') == 10
@@ -166,10 +176,15 @@ def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_pa
         for run in known["runs"]:
             run |= {"command": HARM, "arm": HARM}
 
-    experiment("preln_vs_postln", spoil, "experiments/javascript:alert(1)")
+    folder = experiment("preln_vs_postln", spoil, "experiments/javascript:alert(1)")
+    told = json.loads((folder / "verdict.json").read_text())["claims"][1]
+    again = {"id": HARM, "reading": "", "statement": HARM, "exploratory": True}
+    again |= {"replication": "reproduced", "first": told, "fresh": {**told, "sentence": HARM}}
+    (folder / "contest.json").write_text(json.dumps({"claims": [again]}))
     assert build(tmp_path / "experiments", tmp_path / "site") == []
     found = pages(tmp_path / "site")
     assert sum(HARM in page.text for page in found.values()) >= 4
+    assert sum("Fresh seeds: reproduced" in page.text for page in found.values()) == 2
     for page in found.values():
         assert not page.acts and "img" not in page.tags and "alert(1)" not in "".join(page.loads)
         assert not any(link.startswith("javascript:") for link in page.links)

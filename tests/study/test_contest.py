@@ -1,8 +1,16 @@
-"""The words for what fresh seeds make of a verdict."""
+"""The words for what fresh seeds make of a verdict, and the file that holds them."""
+
+import json
+from pathlib import Path
 
 import pytest
 
+from ablate.errors import UserError
 from ablate.study.contest import replication
+from ablate.study.contested import RESULT, asked_again, read_contest
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+CONTESTED = sorted(path.parent for path in EXPERIMENTS.glob(f"*/{RESULT}"))
 
 
 def entry(verdict, grade="", effect=3.0, interval=(2.0, 4.0)):
@@ -29,3 +37,56 @@ CLEAR = entry("supported", "at least the margin")
 )
 def test_the_word_follows_from_both_verdicts(first, fresh, word):
     assert replication(first, fresh) == word
+
+
+def claims(folder):
+    return json.loads((folder / "verdict.json").read_text())["claims"]
+
+
+@pytest.mark.parametrize("folder", CONTESTED, ids=lambda folder: folder.name)
+def test_every_committed_contest_is_of_the_verdicts_beside_it(folder):
+    found = [asked_again(claim, read_contest(folder)) for claim in claims(folder)]
+    assert found == read_contest(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verdict": "inconclusive"},
+        {"grade": "there"},
+        {"effect": 1.0},
+        {"effect": None},
+        {"reading": "another"},
+        {"statement": "Another sentence."},
+        {"steps": 300, "short": {"steps": 300}},
+    ],
+)
+def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
+    folder = EXPERIMENTS / "dot_products"
+    claim, contest = claims(folder)[0], read_contest(folder)
+    assert asked_again(claim, contest)["replication"] == "reproduced"
+    assert asked_again({**claim, **change}, contest) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"replication": "weaker"}, "replication=weaker, and its two verdicts give reproduced"),
+        ({"replication": 1}, "replication=1; it must be text"),
+        ({"first": {}}, "number 1, first: verdict is missing"),
+        ({"fresh": {"verdict": "supported", "grade": "much"}}, "fresh: effect is missing"),
+    ],
+)
+def test_a_damaged_contest_is_named(tmp_path, change, said):
+    whole = json.loads((EXPERIMENTS / "dot_products" / RESULT).read_text())
+    whole["claims"][0] |= change
+    (tmp_path / RESULT).write_text(json.dumps(whole))
+    with pytest.raises(UserError, match=said):
+        read_contest(tmp_path)
+
+
+def test_where_nobody_asked_again_there_is_nothing(tmp_path):
+    assert read_contest(tmp_path) == []
+    (tmp_path / RESULT).write_text("[]")
+    with pytest.raises(UserError, match=r"contest\.json does not hold"):
+        read_contest(tmp_path)

@@ -9,6 +9,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
+from ablate.study.gather import _training
 from ablate.study.sentences import bleu
 
 
@@ -186,6 +187,7 @@ def test_what_only_a_reader_is_told_may_be_corrected(edit):
         (lambda run: run.update(seed="0"), "seed=0; it must be a whole number"),
         (lambda run: run.update(levels={}), "levels: model/residual is missing"),
         (lambda run: run.update(curve={"step": [1], "val/nll": []}), "lists of one length"),
+        (lambda run: run.update(training={"step": ["1"]}), "training: curve holds what is no"),
         (lambda run: run.update(status="failed"), "error is missing; it must be text"),
     ],
 )
@@ -241,3 +243,18 @@ def test_a_run_that_was_started_under_another_form_is_told(edit):
     found = conclude(Evidence.load(folder))
     assert found["exploratory"]
     assert "Another form of the study was in force when 1 run began" in found["caveats"][0]
+
+
+@pytest.mark.parametrize(("lines", "steps"), [(96, range(100, 2401, 100)), (3, (25, 50, 75))])
+def test_a_curve_of_training_has_two_dozen_points_at_most(tmp_path, lines, steps):
+    logged = [
+        {"step": 25 * number, "train/nll": None if number == 2 else 1 / number}
+        for number in range(1, lines + 1)
+    ]
+    text = "".join(f"{json.dumps(line)}\n" for line in [*logged, {"step": 75, "val/nll": 1.0}])
+    (tmp_path / "metrics.jsonl").write_text(text)
+    found = _training(tmp_path)
+    assert found["step"] == list(steps)
+    assert found["train/nll"][-1] == float(f"{1 / lines:.4g}")
+    (tmp_path / "metrics.jsonl").write_text("")
+    assert _training(tmp_path) == {}

@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.report.write import write_files
     from ablate.study.book import copy_book
     from ablate.study.conclude import conclude
+    from ablate.study.contested import copy_contest
     from ablate.sweep.end import announce
 
     evidence, target = _evidence(arguments)
@@ -55,6 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
             if arguments.to:
                 evidence.save(target)
                 copy_book(Path(arguments.source), target)
+                copy_contest(Path(arguments.source), target)
             write_files(evidence, verdict, target)
     console = Console()
     if warning := slice_warning(verdict):

@@ -1,5 +1,6 @@
 """Learning curves: the mean over the seeds of every arm, in a band from the least to the most."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,17 @@ from ablate.report.draw.style import (
 )
 
 METRICS = ("val/nll", "val/bleu")
+MARKED = 20  # points of a line that have marks; more of them are a line alone
 HEIGHT = 2.2  # inches of one row of panels
 APART = 0.1  # of that height, names of lines
 
 Curve = dict[str, list[Any]]  # None in place of what was no number
 
 
-def draw_curves(curves: dict[str, list[Curve]]) -> Figure:
+def draw_curves(curves: dict[str, list[Curve]], of: Sequence[str] = METRICS) -> Figure:
     """One column per metric; every row of panels shows as many arms as can be told apart."""
     groups = panels(list(curves))
-    metrics = [m for m in METRICS if any(m in curve for arm in curves.values() for curve in arm)]
+    metrics = [m for m in of if any(m in curve for arm in curves.values() for curve in arm)]
     figure, parts = rows([HEIGHT + (not nameable(arms)) * legend_height(arms) for arms in groups])
     for row, arms in zip(parts, groups, strict=True):
         axes = row.subplots(1, len(metrics), squeeze=False)[0]
@@ -81,7 +83,7 @@ def _draw_arm(
         mean,
         color=look.colour,
         linestyle=look.line,
-        marker=look.marker,
+        marker=look.marker if len(steps) <= MARKED else "",
         markersize=4,
         label=arm,
     )

@@ -1,7 +1,7 @@
 """How every figure looks: colours, markers, sizes, and the bytes of its file.
 
-The colours are those of Okabe and Ito (2008), told apart with every kind of colour vision; line
-styles and markers differ as well, for a grey print. Letters are kept as letters.
+Arms differ in colour (ablate.report.marks), in line style and in marker, for a grey print. Letters
+are kept as letters.
 """
 
 import io
@@ -17,6 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from ablate.report.marks import ARM_COLOURS
+
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 DECIMALS = re.compile(r"(?<=\d\.\d\d)\d+")  # of points, beyond the second
 WIDTH = 6.0  # inches
@@ -26,8 +28,7 @@ HANDLE, LETTER = 0.55, 0.075  # inches of what a legend shows before a name, and
 LINE = 0.19  # inches of a line of a legend
 SPAN, TICKS = 1000, 6  # how wide a logarithmic axis may be to have ticks between powers of ten
 FEW, SHORT = 4, 20  # arms that carry their names at the ends of their lines, and letters of these
-ARMS = 6  # most in one panel
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+ARMS = len(ARM_COLOURS)  # most in one panel
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
 STYLE: dict[Any, Any] = {
@@ -82,7 +83,7 @@ def style() -> Iterator[None]:
 def looks(arms: Sequence[str]) -> dict[str, Look]:
     """A look of its own for each arm of a panel; they repeat in the next panel."""
     return {
-        arm: Look(COLOURS[i % ARMS], MARKERS[i % ARMS], LINES[i % ARMS])
+        arm: Look(ARM_COLOURS[i % ARMS], MARKERS[i % ARMS], LINES[i % ARMS])
         for i, arm in enumerate(arms)
     }
 

@@ -5,7 +5,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ablate.metric.table import metric_of
-from ablate.report.draw.style import COLOURS, INK, log_y, stack
+from ablate.report.draw.style import INK, log_y, stack
+from ablate.report.marks import ARM_COLOURS
 from ablate.study.types import Told
 
 HEIGHT = 3.0  # inches
@@ -16,7 +17,7 @@ def draw_trend(claim: Told, points: list[tuple[float, float]]) -> Figure:
     scale, effect = claim["scale"], claim["effect"]
     figure, (axes,) = stack([HEIGHT])
     levels, values = np.array(points, dtype=float).T
-    axes.plot(levels, values, "o", color=COLOURS[0], alpha=0.8, label="one run")
+    axes.plot(levels, values, "o", color=ARM_COLOURS[0], alpha=0.8, label="one run")
     if effect is not None:
         slope = effect if claim["better"] == "higher" else -effect
         ends = np.array([levels.min(), levels.max()])

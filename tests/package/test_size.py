@@ -1,0 +1,64 @@
+"""The committed evidence stays small enough to clone: docs/evidence.md names the limit."""
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = "experiments"
+NOT_KEPT = "report.html"  # .gitignore has it; judge writes it anew
+LARGEST = 5  # folders that are named
+
+
+def limit(root):
+    (said,) = re.findall(r"at most (\d+) MB", (root / "docs" / "evidence.md").read_text())
+    return int(said)
+
+
+def kept(root):
+    """Files that are or can be committed; without git all but those that never are."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", FOLDER]
+    known = shutil.which("git") and (root / ".git").exists()
+    if known:
+        out = subprocess.run(command, cwd=root, capture_output=True, check=True, text=True).stdout
+        return [path for name in out.split("\0") if name and (path := root / name).is_file()]
+    files = (path for path in (root / FOLDER).rglob("*") if path.is_file())
+    return [path for path in files if path.name != NOT_KEPT]
+
+
+def check_size(root, most):
+    """Fail where the files are larger than so many MB together; say which folders are largest."""
+    sizes = Counter()
+    for path in kept(root):
+        sizes[path.relative_to(root / FOLDER).parts[0]] += path.stat().st_size
+    assert sizes, f"{root / FOLDER} holds nothing"
+    whole = sum(sizes.values()) / 1e6
+    said = ", ".join(f"{name} {size / 1e6:.2f}" for name, size in sizes.most_common(LARGEST))
+    assert whole <= most, f"{FOLDER} has {whole:.1f} MB, allowed are {most}; the largest: {said}"
+
+
+def test_the_committed_evidence_is_below_its_limit():
+    check_size(ROOT, limit(ROOT))
+
+
+@pytest.fixture(params=["with git", "without git"])
+def tree(request, tmp_path):
+    """A source tree with 3 kB to keep, and a page that is not kept."""
+    for name, size in (("small", 1000), ("large", 2000)):
+        (tmp_path / FOLDER / name).mkdir(parents=True)
+        (tmp_path / FOLDER / name / "runs.jsonl").write_bytes(b"x" * size)
+        (tmp_path / FOLDER / name / NOT_KEPT).write_bytes(b"x" * 5000)
+    if request.param == "with git":
+        shutil.copy(ROOT / ".gitignore", tmp_path)
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    return tmp_path
+
+
+def test_more_than_the_limit_is_refused_and_the_largest_folders_are_named(tree):
+    check_size(tree, 0.003)
+    with pytest.raises(AssertionError, match=r"allowed are 0\.0029; the largest: large .*, small"):
+        check_size(tree, 0.0029)
