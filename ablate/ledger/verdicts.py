@@ -1,6 +1,5 @@
 """Verdicts, wherever experiments left them, and which of them count."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.study.registration import departures
 from ablate.study.types import Entry, Verdict
-from ablate.study.verdict import at_each_budget
+from ablate.study.verdict import at_each_budget, read_verdict
 
 VERDICTS = ("supported", "refuted", "inconclusive")
 # Beside its verdict.json an experiment has one of these; the first is the best to read.
@@ -103,7 +102,7 @@ def _order(findings: list[Finding]) -> list[Finding]:
 
 
 def _read(path: Path) -> list[Finding]:
-    whole: Verdict = json.loads(path.read_text(encoding="utf-8"))
+    whole = read_verdict(path)
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
     departed = _departed(path.parent, whole)
     claims = at_each_budget(whole["claims"])
