@@ -24,13 +24,13 @@ SEARCHED = "hydra.searchpath="
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def job(config: DictConfig) -> None:
     """Run one cell. Torch is imported here, not for Hydra's help."""
-    if "LOCAL_RANK" not in os.environ:  # not once more for every device
-        print(f"{config.name}: preparing {_chosen(config)}", flush=True)
-    from ablate.train.run import run
-
-    if config.study is not None:
-        _say_what_is_not_run(config)
     try:
+        if "LOCAL_RANK" not in os.environ:  # not once more for every device
+            print(f"{config.name}: preparing {_chosen(config)}", flush=True)
+        from ablate.train.run import run
+
+        if config.study is not None:
+            _say_what_is_not_run(config)
         run(config)
     except (UserError, OmegaConfBaseException) as error:  # Hydra would add a line of its own
         sentence = explain(error) if isinstance(error, OmegaConfBaseException) else error

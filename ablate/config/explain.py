@@ -13,7 +13,7 @@ from hydra._internal import config_loader_impl
 from hydra._internal.hydra import Hydra
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
 from ablate.config.hints import groups, keys, unknown, unknown_level
 from ablate.config.schema import CONF
@@ -71,8 +71,13 @@ def _explain(error: Exception) -> str:
 def _explain_value(text: str, cause: Any) -> str:
     given = text.splitlines()[0].removeprefix("Error merging override ")
     key = given.partition("=")[0].lstrip("+")
+    if file := re.match(r"In '([^']+)': \w+ raised while composing .*\n(.*)\n", text):
+        named = re.search(r"full_key: (\S+)", text)
+        return f"{named[1] if named else 'a key'} in {file[1]}.yaml: {file[2]}"
     if "is not a subclass of" in str(cause):
         return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
+    if isinstance(cause, InterpolationResolutionError) and cause.full_key:
+        return f"{cause.full_key}: {given}"
     lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
     wrong = re.search(r"^Value .* could not be converted to (\w+)$", str(cause), re.MULTILINE)

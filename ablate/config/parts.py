@@ -41,9 +41,20 @@ def check_parts(config: DictConfig) -> None:
     optimizer: Any = construct(config.optimizer)
     with building("optimizer", config.optimizer):
         optimizer([torch.nn.Parameter(torch.zeros(1, 1))])
+    check_sharding(config)
     trainer: Any = construct(config.trainer)
     with building("trainer", config.trainer):
         trainer(**SILENT)
+
+
+def check_sharding(config: DictConfig) -> None:
+    """Raise UserError where a model is to be sharded without GPUs: torch's FSDP needs them."""
+    strategy = config.trainer.get("strategy")
+    if str(strategy).startswith("fsdp") and not torch.cuda.is_available():
+        raise UserError(
+            f"trainer.strategy={strategy}: a model is sharded among GPUs, and there are none; "
+            "say trainer.strategy=ddp, which several processes of a processor can do"
+        )
 
 
 def check_task(config: DictConfig) -> None:

@@ -1,6 +1,5 @@
 """Verdicts, wherever experiments left them, and which of them count."""
 
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from ablate.study.contest import Replication
 from ablate.study.contested import RESULT, asked_again, read_contest
 from ablate.study.registration import departures
 from ablate.study.types import Entry, Verdict
-from ablate.study.verdict import at_each_budget
+from ablate.study.verdict import at_each_budget, read_verdict
 
 VERDICTS = ("supported", "refuted", "inconclusive")
 # Beside its verdict.json an experiment has one of these; the first is the best to read.
@@ -108,7 +107,7 @@ def _order(findings: list[Finding]) -> list[Finding]:
 
 
 def _read(path: Path) -> list[Finding]:
-    whole: Verdict = json.loads(path.read_text(encoding="utf-8"))
+    whole = read_verdict(path)
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
     departed, contest = _departed(path.parent, whole), read_contest(path.parent)
     claims = at_each_budget(whole["claims"])

@@ -118,12 +118,12 @@ def _row(folder: Path, tuned: str, *, sample: bool) -> Row | None:
         parts = json.loads((folder / "identity.json").read_text())
         machine: Environment = json.loads((folder / "environment.json").read_text())
         kin, about = Kin.of(parts, tuned), _about(parts)
-    except (OSError, ValueError, KeyError, UserError):  # damaged, or of another version
+        steps = int(found["metrics"].get("steps") or 0)
+        per_update = _per_update(folder / "metrics.jsonl") if steps else 0.0
+    except (OSError, ValueError, KeyError, TypeError, UserError):  # damaged, or of another version
         return None
     if found["status"] not in RESULTS:
         return None
-    steps = int(found["metrics"].get("steps") or 0)
-    per_update = _per_update(folder / "metrics.jsonl") if steps else 0.0
     return Row(
         kin=kin,
         about=about,

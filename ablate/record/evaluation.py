@@ -28,7 +28,7 @@ class EvaluationRecord(Part):
 
     def begin(self) -> None:
         """Start with an empty folder."""
-        self._started = time.time()
+        self._started = time.monotonic()
         if self.writes:
             self.clear()
             self.describe(self.parts["config"])

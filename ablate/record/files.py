@@ -43,16 +43,24 @@ def check_name(key: str, name: str) -> None:
 
 
 def check_links(folder: Path, within: Path) -> None:
-    """Refuse a folder in which something would be read or written elsewhere.
+    """Refuse a folder in which something would be read or written elsewhere, or without an end.
 
     Raises:
-        UserError: a symbolic link, the folder itself or one below it, leads out of `within`.
+        UserError: a symbolic link, the folder itself or one below it, leads out of `within`; or
+            there is a pipe, a device or the like.
     """
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent), *(Path(parent, name) for name in (*folders, *files))):
-            if path.is_symlink() and not path.resolve().is_relative_to(within.resolve()):
+            if path.is_symlink() and not lies_in(path, within):
                 raise UserError(f"{path} is a link that leads out of {within}: it is not followed")
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise UserError(f"{path} is neither a file nor a folder: it is not read")
         folders[:] = [name for name in folders if name != WANDB]
+
+
+def lies_in(path: Path, folder: Path) -> bool:
+    """Whether a path leads into a folder, symbolic links followed; a link to itself stays."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class Part:
         self.folder = parent / self.identity
         self.seconds: dict[str, float] = {}
         self.writes = getattr(rank_zero_only, "rank", 0) == 0
-        self._started = time.time()
+        self._started = time.monotonic()
         self._damage = ""
 
     def result(self) -> Result | None:
@@ -76,7 +76,7 @@ class Part:
     @property
     def wall_seconds(self) -> float:
         """Seconds since this part has begun, those before an interruption counted."""
-        return time.time() - self._started
+        return time.monotonic() - self._started
 
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json, the last thing that this part does, and return what it says.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.record.files import SEAL, check_seal, digest_of
+from ablate.record.files import SEAL, check_seal, digest_of, lies_in
 from ablate.record.types import Result
 
 RESULT = "result.json"
@@ -42,16 +42,20 @@ def read_result(folder: Path, identity: str | None = None) -> Result | None:
     Weights are checked when they are read. Every other file that the result names is checked here.
 
     Raises:
-        UserError: the result or one of its files was changed since it was written, or it is not of
-            this `identity`.
+        UserError: the result or one of its files was changed since it was written, it is not of
+            this `identity`, or it names a file elsewhere.
     """
     try:
         found: Result = read_sealed(folder / RESULT)
     except FileNotFoundError:
         return None
+    if not isinstance(found.get("files"), dict):
+        raise UserError(f"{folder / RESULT} is not the result of a run: it names no files")
     if identity is not None and found["identity"] != identity:
         raise UserError(f"{folder / RESULT} belongs to another run, {found['identity']}")
     for name, digest in found["files"].items():
+        if not lies_in(folder / name, folder):
+            raise UserError(f"{folder / RESULT} names {name}, which is outside of its folder")
         check_file(folder / name, digest)
     return found
 

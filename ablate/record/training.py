@@ -115,14 +115,14 @@ class Record(Part):
 
     def begin(self) -> None:
         """Start training with an empty folder; evaluations of the same identity stay."""
-        self._started = time.time()
+        self._started = time.monotonic()
         if self.writes:
             self.clear(keep=("tests",))
             self._introduce()
 
     def resume(self, metrics_bytes: int, wall_seconds: float) -> None:
         """Go on with training: forget the metrics that came after the checkpoint."""
-        self._started = time.time() - wall_seconds
+        self._started = time.monotonic() - wall_seconds
         self.seconds["training"] = wall_seconds
         if self.writes:
             (self.folder / "result.json").unlink(missing_ok=True)  # of a failure

@@ -23,6 +23,8 @@ def read_weights(path: Path, digest: str | None = None) -> Weights:
     try:
         weights, found = read_tensors(path)
         named = {str(name): value for name, value in weights.items()}
+        if not all(isinstance(value, Tensor) for value in named.values()):
+            raise ValueError
     except Exception:  # damage shows in many ways
         raise UserError(f"{path} is damaged or does not hold weights only") from None
     if digest is not None and found != digest:

@@ -1,6 +1,5 @@
 """The verdicts of all experiments in a folder as a table, from the verdict.json of each."""
 
-import json
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,7 +9,7 @@ from ablate.report.tables import Table, graded
 from ablate.study.contest import RULE, Replication
 from ablate.study.contested import asked_again, read_contest
 from ablate.study.types import Entry, Verdict
-from ablate.study.verdict import at_each_budget
+from ablate.study.verdict import at_each_budget, read_verdict
 from ablate.study.words import interval, text
 
 HEAD = ["experiment", "claim", "verdict", "effect", "interval", "margin", "pairs"]
@@ -23,12 +22,12 @@ def index(folder: Path) -> str:
     """Return the table of all experiments as Markdown.
 
     Raises:
-        UserError: no experiment in the folder has a verdict.
+        UserError: no experiment in the folder has a verdict, or one is damaged.
     """
     paths = sorted(folder.glob("*/verdict.json"))
     if not paths:
         raise UserError(f"{folder} has no experiment with a verdict.json")
-    rows = [row for path in paths for row in _rows(json.loads(path.read_text("utf-8")), path)]
+    rows = [row for path in paths for row in _rows(read_verdict(path), path)]
     table = Table(HEAD, rows, words=3)
     rule = f"{AGAIN}{RULE}\n\n" if any(FRESH in row[2] for row in rows) else ""
     return f"{TITLE}{rule}" + "".join(

@@ -6,7 +6,7 @@ The same evidence gives the same bytes, so a committed report can be checked by 
 from pathlib import Path
 from typing import Any
 
-from ablate.record.files import clear_unfinished, finite, write_json, write_text
+from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
 from ablate.report.content import content
 from ablate.report.figures import figures
 from ablate.report.page import markdown, page
@@ -24,7 +24,7 @@ def write_report(evidence: Evidence, folder: Path) -> Verdict:
 
 
 def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
-    """Write verdict, figures, report and page, and return what verdict.json holds.
+    """Write verdict, figures, report and page, and return what verdict.json holds under its seal.
 
     What fresh seeds said is read from the folder. Figures of an earlier report go.
 
@@ -39,7 +39,7 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     report = markdown(content(evidence, verdict, drawn, read_contest(folder)))
     for written in (folder, folder / "figures"):
         clear_unfinished(written)
-    write_json(folder / "verdict.json", verdict)
+    write_json(folder / "verdict.json", seal(verdict))
     write_text(folder / "report.md", report)
     write_text(folder / "report.html", page(verdict["experiment"], report, pictures))
     for name, picture in pictures.items():

@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 
 from ablate.errors import UserError
+from ablate.record.sealed import read_result
 from ablate.site.attention import Kept, of_pair
 from ablate.site.runs import by_seed, numbers, script
 from ablate.study.evidence import Evidence
@@ -82,7 +83,7 @@ def _differing(runs: list[Run], split: str, known: Tests) -> list[dict[str, Any]
 def _read(folder: Path, split: str) -> tuple[list[str], np.ndarray] | None:
     """Translations, and what each contributes to BLEU; None where they are not there."""
     path, statistics = folder / f"{split}.hyp", folder / f"{split}{STATISTICS}"
-    if not (path.exists() and statistics.exists()):
+    if not (_whole(folder) and path.exists() and statistics.exists()):
         return None
     lines, rows = path.read_text(encoding="utf-8").split("\n")[:-1], read_rows(statistics)
     if rows is None or len(rows) != len(lines):
@@ -92,12 +93,28 @@ def _read(folder: Path, split: str) -> tuple[list[str], np.ndarray] | None:
 
 def _text(folder: Path, split: str) -> tuple[list[str], list[str]] | None:
     """Sources and references of a split; None where the corpus is not to be had."""
-    config = yaml.safe_load((folder.parents[1] / "config.yaml").read_text(encoding="utf-8"))
-    return _corpus(json.dumps(config["data"]), split)
+    run = folder.parents[1]
+    if not _whole(run):
+        return None
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    identity = json.loads((run / "identity.json").read_text(encoding="utf-8"))
+    return _corpus(json.dumps(config["data"]), identity["data"], split)
+
+
+def _whole(folder: Path) -> bool:
+    """Whether a run or a test has ended, and its files are as they were written."""
+    try:
+        return read_result(folder) is not None
+    except UserError:
+        return False
 
 
 @functools.lru_cache(maxsize=8)
-def _corpus(described: str, split: str) -> tuple[list[str], list[str]] | None:
+def _corpus(described: str, fingerprint: str, split: str) -> tuple[list[str], list[str]] | None:
+    """Text of this fingerprint alone, and nothing from a network.
+
+    A run from elsewhere can name any file of this machine, but not know what is in it.
+    """
     from omegaconf import OmegaConf
 
     from ablate.config.construct import construct
@@ -107,7 +124,11 @@ def _corpus(described: str, split: str) -> tuple[list[str], list[str]] | None:
     config = json.loads(described)
     try:
         check_targets({"data": config}, [])
+        if "download_to" in config:
+            config["root"] = config["root"] or config["download_to"]
         corpus: Corpus = construct(OmegaConf.create(config))
+        if corpus.fingerprint() != fingerprint:
+            return None
         pairs = corpus.read(split)
     except UserError:
         return None

@@ -1,6 +1,5 @@
 """What the folder of an experiment holds, as far as the site can show it."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from ablate.study.evidence import Evidence
 from ablate.study.form import check_about, check_form, read_runs
 from ablate.study.seal import ABOUT, RUNS, SCREENING, read_about, verify
 from ablate.study.types import Entry, Question, Told, Verdict
-from ablate.study.verdict import at_each_budget
+from ablate.study.verdict import at_each_budget, read_verdict
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Source:
 
 def read(folder: Path, warnings: list[str]) -> Source:
     """Read a folder with a verdict; what is damaged in it is left out, with a warning."""
-    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    verdict = read_verdict(folder / "verdict.json")
     try:
         evidence = _evidence(folder, verdict) if (folder / ABOUT).exists() else None
     except UserError as error:

@@ -3,19 +3,29 @@
 results/book.jsonl has a line for every sweep that begins: its question (which arms in which metric,
 ablate.study.book.question), the rule of each claim, the settings that are no factor, the seeds. It
 has another for every look, with the seeds that it saw and those that failed. Lines are only ever
-added. experiments/NAME/book.jsonl is what was known when that evidence was committed, and is read
-as well. A question is asked in a regime (data, size, budget, device); what was asked in others is
-counted and stands beside the verdict. Exact claims leave nothing to chance and are not booked.
+added, and each is sealed. experiments/NAME/book.jsonl is what was known when that evidence was
+committed, and is read as well. A question is asked in a regime (data, size, budget, device); what
+was asked in others is counted and stands beside the verdict. Exact claims leave nothing to chance
+and are not booked.
+
+Order decides what a verdict is charged for, so a line never has an earlier time than those before
+it, whatever the clock says. Lines that a damaged book has lost are written again from the copies
+that sweeps keep beside their verdicts.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from ablate.errors import UserError
-from ablate.record.files import append_line, write_text
+from ablate.record.files import SEAL, append_line, check_seal, seal, write_text, writing
 from ablate.study.registration import digest
 from ablate.study.seal import read_parts
 from ablate.study.types import Claim, Registration, Study
@@ -74,11 +84,14 @@ class Book:
 
     @classmethod
     def read(cls, results: Path, experiments: Path) -> "Book":
-        """Read the book of these results, and those that were committed."""
+        """Read the book of these results, and those that were committed.
+
+        Raises:
+            UserError: a line was changed since it was written.
+        """
         copies = sorted(experiments.glob(f"*/{BOOK}"))
-        texts = [text for path in (results / BOOK, *copies) for text in _lines(path)]
-        found = [one for text in dict.fromkeys(texts) if (one := _parsed(text)) is not None]
-        found.sort(key=lambda one: one.time)
+        read = [one for path in (results / BOOK, *copies) for one in _read(path)]
+        found = sorted({_line(one): one for one in read}.values(), key=lambda one: one.time)
         return cls(
             [one for one in found if isinstance(one, Sweep)],
             [one for one in found if isinstance(one, Look)],
@@ -86,8 +99,18 @@ class Book:
         )
 
     def of(self, folder: str) -> Sweep:
-        """The sweep that was begun in a folder, the last time that it was."""
-        return [sweep for sweep in self.sweeps if sweep.folder == folder][-1]
+        """The sweep that was begun in a folder, the last time that it was.
+
+        Raises:
+            UserError: the book has lost it.
+        """
+        begun = [sweep for sweep in self.sweeps if sweep.folder == folder]
+        if not begun:
+            raise UserError(
+                f"{BOOK} has lost the line of {folder}: restore it, or remove that folder and "
+                "start the sweep again"
+            )
+        return begun[-1]
 
     def asking(self, question: str, own: Sweep) -> list[Sweep]:
         """All sweeps for a question in the regime of one; contests know of contests alone."""
@@ -136,15 +159,48 @@ class Book:
 
 
 def register(results: Path, experiments: Path, sweep: Sweep) -> Registration:
-    """Write a sweep down, and return the registration of its study."""
+    """Write a sweep down, and return the registration of its study.
+
+    Raises:
+        UserError: a line of a book was changed since it was written.
+    """
+    _restore(results, Book.read(results, experiments))
     write(results, sweep)
     return Book.read(results, experiments).registration(sweep)
 
 
 def write(results: Path, one: Sweep | Look) -> None:
     """Add a line to the book."""
-    results.mkdir(parents=True, exist_ok=True)
-    append_line(results / BOOK, _line(one))
+    with _alone(results) as path:
+        latest = max((other.time for other in _read(path)), default=0.0)
+        later = max(one.time, math.nextafter(latest, math.inf))
+        append_line(path, _line(replace(one, time=later)))
+
+
+def _restore(results: Path, book: "Book") -> None:
+    """Write lines again that are not in the book, and are kept beside the verdict of a sweep."""
+    there: list[Sweep | Look] = [*book.sweeps, *book.looks]
+    known = {_line(one) for one in there}
+    copies = sorted(results.glob(f"sweeps/*/*/{BOOK}"))
+    kept = {_line(one): one.time for copy in copies for one in _read(copy)}
+    lost = sorted(kept.keys() - known, key=lambda line: kept[line])
+    if lost:
+        with _alone(results) as path:
+            print(f"{path} has lost {len(lost)} lines, which sweeps have kept: they are back")
+            for line in lost:
+                append_line(path, line)
+
+
+@contextmanager
+def _alone(results: Path) -> Iterator[Path]:
+    """Keep others from writing the book; half a line that a killed process has left goes."""
+    path, locks = results / BOOK, results / "locks"
+    with writing(path):
+        locks.mkdir(parents=True, exist_ok=True)
+        with FileLock(locks / "book.lock"):
+            if path.exists() and not (text := path.read_bytes()).endswith(b"\n"):
+                os.truncate(path, text.rfind(b"\n") + 1)
+            yield path
 
 
 def copy_book(sweep: Path, target: Path) -> None:
@@ -186,23 +242,38 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def _line(one: Sweep | Look) -> str:
-    return json.dumps({"what": type(one).__name__.lower(), **asdict(one)}, sort_keys=True)
+    said = {"what": type(one).__name__.lower(), **asdict(one)}
+    return json.dumps(seal(said), sort_keys=True)
 
 
-def _parsed(text: str) -> Sweep | Look | None:
-    """What a line says; one that a killed process left unfinished is passed over."""
+def _read(path: Path) -> Iterator[Sweep | Look]:
+    """All lines of a file, but for half a line at its end."""
+    text = path.read_text(errors="replace") if path.exists() else ""
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        try:
+            found = json.loads(line)
+            damaged = SEAL in found and not check_seal(found)
+        except (ValueError, TypeError, RecursionError):
+            damaged = True
+        if damaged:
+            raise UserError(
+                f"{path}: line {number} is damaged or was edited: restore it, or remove it and "
+                "what it counted"
+            )
+        if one := _parsed(found):
+            yield one
+
+
+def _parsed(line: dict[str, Any]) -> Sweep | Look | None:
+    """What a line says; one of another version is passed over."""
+    line.pop(SEAL, None)
     try:
-        line = json.loads(text)
         if line.pop("what") == "sweep":
             return Sweep(**line)
         line |= {key: [(r, s) for r, s in line[key]] for key in ("seeds", "failed")}
         return Look(**line)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError):
         return None
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def _sweep_of(folder: Path) -> str:

@@ -6,11 +6,14 @@ that is above 0 but shown to be below the margin refutes the claim, since the ma
 difference that the claim names; its grade is *real, but smaller than the margin*.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from ablate.study.types import Entry
+from ablate.errors import UserError
+from ablate.study.types import Entry, Verdict
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
@@ -43,6 +46,26 @@ class Turn:
 
     margin: float
     decision: Decision
+
+
+def read_verdict(path: Path) -> Verdict:
+    """What a verdict.json says; one of an earlier version has no seal.
+
+    Raises:
+        UserError: it is missing or damaged, or was changed since it was written.
+    """
+    from ablate.record.files import SEAL, check_seal  # numpy
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        sealed = SEAL in found
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise UserError(f"{path} is damaged ({type(error).__name__})") from None
+    if sealed and not check_seal(found):
+        raise UserError(
+            f"{path} is damaged or was edited: ablate judge {path.parent} makes it anew"
+        )
+    return cast(Verdict, found)
 
 
 def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:

@@ -88,7 +88,8 @@ class Runner:
             link: Link = read_sealed(cell.link)
         except FileNotFoundError:
             return True
-        except UserError:
+        except UserError as error:
+            print(f"{error}: the cell is done again", flush=True)
             return False
         if link["status"] == "failed":
             return not again

@@ -128,7 +128,8 @@ def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
 
 
 def _no_config(path: Path, error: Exception) -> UserError:
-    first = next(iter(str(error).splitlines()), "")
+    key = getattr(error, "full_key", None)  # of OmegaConf's
+    first = f"{key}: " * bool(key) + next(iter(str(error).splitlines()), "")
     return UserError(f"{path} is not a run's config ({type(error).__name__}: {first})")
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -100,7 +101,8 @@ def read_notes(sweep: Path) -> Links:
     for link in read_links(sweep):
         folder = link.get("evaluation", link.get("folder"))
         if folder and (note := Path(folder) / NOTE).exists():
-            found[link["cell"]] = json.loads(note.read_text())
+            with suppress(ValueError):  # damaged: the table of runs has a link less
+                found[link["cell"]] = json.loads(note.read_text())
     return found
 
 

@@ -24,6 +24,12 @@ def test_a_part_that_cannot_be_built_is_named(compose, override, words):
     assert "\n" not in str(told.value)
 
 
+def test_a_model_is_not_sharded_without_gpus(compose, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(UserError, match=r"trainer.strategy=fsdp: .* say trainer.strategy=ddp"):
+        check_parts(compose("trainer=ddp", "trainer.strategy=fsdp"))
+
+
 def test_whatever_a_constructor_raises_names_its_node():
     config = OmegaConf.create({"parts": {"mine": {"_target_": "zoneinfo.ZoneInfo", "key": "/x"}}})
     with pytest.raises(UserError, match=r"^parts\.mine\.key=/x: .*/x"):

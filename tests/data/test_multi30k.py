@@ -154,6 +154,14 @@ def test_no_gzip(tmp_path, content):
     assert re.search(r"train\.en\.gz is not a whole gzip file", message)
 
 
+def test_a_bomb(tmp_path):
+    bomb = gzip.compress(b"a" * (1 << 25))  # a thousand times as small
+    said = pytest.raises(UserError, match=r"train\.en\.gz unpacks to more than 100 times")
+    with server(packed() | {"train.en.gz": bomb}) as (url, _), said:
+        corpus(tmp_path, url).read("train")
+    assert list((tmp_path / "downloaded").iterdir()) == []
+
+
 def test_no_such_file(tmp_path):
     with server({}) as (url, _):
         message = refusal(tmp_path, url)

@@ -1,12 +1,16 @@
 """Runs that are killed at a chosen moment, and what they must leave in the end."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+ROOT = Path(__file__).resolve().parents[2]
 VOLATILE = {"seconds", "wall_seconds", "ended", "reused", "trained", "folder", "evaluation"}
 # Several epochs of three batches; validations inside of epochs and at their ends.
 TINY = (
@@ -83,3 +87,96 @@ def left():
         }
 
     return read
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start `ablate` with these words in a process group of its own."""
+
+    def started(*words):
+        return subprocess.Popen(
+            [sys.executable, "-m", "ablate", *map(str, words)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return started
+
+
+# A study of two arms and three seeds, whose runs save their states often.
+STUDY = (
+    *("+experiment=relu_vs_linear", "seed=range(3)", "n_jobs=2", "budget.steps=24"),
+    *("checkpoint.save_every=3", "search=greedy", "trainer.log_every_n_steps=1"),
+)
+
+
+def records(results):
+    """All numbers, weights and translations of all runs below a results folder."""
+    return {path.name: record(path) for path in (results / "runs").iterdir()}
+
+
+def record(folder):
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    results = [folder / "result.json", *sorted(folder.glob("tests/*/result.json"))]
+    weights = torch.load(folder / "weights.pt", weights_only=True)
+    return {
+        "curve": [{k: v for k, v in line.items() if k != "time"} for line in lines],
+        "metrics": [json.loads(path.read_text())["metrics"] for path in results],
+        "weights": {name: value.numpy().tobytes() for name, value in weights.items()},
+        "translations": {p.parent.name: p.read_text() for p in folder.glob("tests/*/test.hyp")},
+    }
+
+
+def verdicts(sweep):
+    """What a sweep has concluded, and the statistics that this is made from."""
+    claims = json.loads((sweep / "verdict.json").read_text())["claims"]
+    return claims, (sweep / "statistics.npz").read_bytes()
+
+
+def flip(place):
+    def flipped(content):
+        changed = bytearray(content)
+        changed[place(len(content))] ^= 1
+        return bytes(changed)
+
+    return flipped
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "half": lambda content: content[: len(content) // 2],
+    "first bit": flip(lambda size: 0),
+    "bit in the first half": flip(lambda size: size // 3),
+    "bit in the middle": flip(lambda size: size // 2),
+    "last bit": flip(lambda size: size - 1),
+}
+
+
+def says_the_same(path, content):
+    """Whether a change of JSON is none, such as one of the last digit of a number."""
+    try:
+        return path.suffix == ".json" and json.loads(content) == json.loads(path.read_bytes())
+    except ValueError:
+        return False
+
+
+def damage(path, how):
+    """Change a file; False when that says the same as before."""
+    content = DAMAGES[how](path.read_bytes())
+    if says_the_same(path, content):
+        return False
+    path.write_bytes(content)
+    return True
+
+
+@pytest.fixture
+def table():
+    """Rows that are printed at the end."""
+    rows = []
+    yield lambda *row: rows.append(row)
+    for row in sorted(rows):
+        print("  ".join(f"{cell:<24}" for cell in row))

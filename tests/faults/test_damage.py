@@ -1,6 +1,5 @@
 """Files that were changed since they were written: each is named, and never used."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -13,6 +12,8 @@ from ablate.study.seal import write_about
 from ablate.train.module import Training
 from ablate.train.restore import restore
 
+from .conftest import DAMAGES, damage
+
 SLOW = pytest.mark.slow
 # Files of a finished run, below its folder, and whether it has to be trained again.
 TRAINING = (
@@ -20,42 +21,6 @@ TRAINING = (
     "tokenizer/joint.json",
 )
 TESTING = ("result.json", "config.yaml", "identity.json", "test.hyp", "test.stats.npz")
-
-
-def flip(place):
-    def flipped(content):
-        changed = bytearray(content)
-        changed[place(len(content))] ^= 1
-        return bytes(changed)
-
-    return flipped
-
-
-DAMAGES = {
-    "empty": lambda content: b"",
-    "half": lambda content: content[: len(content) // 2],
-    "first bit": flip(lambda size: 0),
-    "bit in the first half": flip(lambda size: size // 3),
-    "bit in the middle": flip(lambda size: size // 2),
-    "last bit": flip(lambda size: size - 1),
-}
-
-
-def says_the_same(path, content):
-    """Whether a change of JSON is none, such as one of the last digit of a number."""
-    try:
-        return path.suffix == ".json" and json.loads(content) == json.loads(path.read_bytes())
-    except ValueError:
-        return False
-
-
-def damage(path, how):
-    """Change a file; False when that says the same as before."""
-    content = DAMAGES[how](path.read_bytes())
-    if says_the_same(path, content):
-        return False
-    path.write_bytes(content)
-    return True
 
 
 @pytest.fixture
@@ -167,15 +132,6 @@ def test_what_a_killed_process_was_writing_goes_when_its_run_is_opened_again(go,
         path.touch()
     assert go("killed")["reused"]
     assert not any(path.exists() for path in names)
-
-
-@pytest.fixture
-def table():
-    """Rows that are printed at the end."""
-    rows = []
-    yield lambda *row: rows.append(row)
-    for row in sorted(rows):
-        print("  ".join(f"{cell:<24}" for cell in row))
 
 
 @SLOW

@@ -1,5 +1,9 @@
-"""Malformed input of every kind: one sentence that names it, status 2, and nothing left behind."""
+"""Malformed input of every kind: one sentence that names it, status 2, and nothing left behind.
 
+`pytest -m slow -n 0 -rP tests/faults/test_malformed.py | grep '^|'` prints the table.
+"""
+
+import copy
 import gzip
 import os
 import shutil
@@ -7,23 +11,29 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from omegaconf import open_dict
+
+from .conftest import TINY
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def told(monkeypatch, capfd):
-    """Call a command line in this process; return what it complained of, in its one line."""
+    """Call a command line in this process; return the lines that it complained in."""
 
     def call(main, *arguments):
-        monkeypatch.setattr(sys, "argv", ["ablate", *arguments])
+        monkeypatch.setattr(sys, "argv", ["ablate", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
         err = capfd.readouterr().err
         assert left.value.code == 2, err
-        (line,) = err.splitlines()
-        assert line.startswith("ablate"), err
-        return line
+        assert "Traceback" not in err
+        lines = err.splitlines()
+        assert lines[-1].startswith("ablate"), err
+        print("|", lines[-1])
+        return lines
 
     return call
 
@@ -34,9 +44,13 @@ def complaint(told, small, tmp_path):
     from ablate.__main__ import main
 
     def call(*arguments, base=small):
-        line = told(main, *base, *arguments)
+        *before, line = told(main, *base, *arguments)
+        assert all(earlier.startswith("mine: ") for earlier in before)  # progress of a sweep
         left = [p for p in (tmp_path / "results").rglob("*") if p.is_file()]
-        assert [p for p in left if p.suffix != ".lock"] == []
+        begun = "-m" in arguments  # a sweep is registered before its cells are checked
+        assert [
+            p for p in left if p.suffix != ".lock" and not (begun and "runs" not in p.parts)
+        ] == []
         return line
 
     return call
@@ -165,3 +179,275 @@ def test_corpora(complaint, small, tmp_path, what):
     line = complaint(*data, *sizes, base=base)
     assert "all.en" in line
     assert words in line
+
+
+STUDY = {
+    "name": "mine",
+    "study": {
+        "factors": ["model/residual"],
+        "claims": [
+            {
+                **{"id": "a", "statement": "It is.", "source": "a book", "kind": "superiority"},
+                **{"metric": "test/bleu", "margin": 1.0, "margin_reason": "less is nothing"},
+                "treatment": {"model/residual": "pre_ln"},
+                "baseline": {"model/residual": "post_ln"},
+            }
+        ],
+    },
+    "hydra": {"sweeper": {"params": {"model/residual": "post_ln,pre_ln", "seed": "0,1"}}},
+}
+NAN = float("nan")
+TUNE = {"key": "optimizer.lr", "values": [0.1, 0.2], "seeds": [9]}
+# What of the claim is another, and what is named.
+CLAIMS = [
+    ({"margin": NAN}, "margin"),
+    ({"margin": float("inf")}, "margin"),
+    ({"margin": -1}, "margin"),
+    ({"margin": "big"}, "margin"),
+    ({"margin_reason": ""}, "margin_reason"),
+    ({"kind": "equivalence", "margin": 0}, "margin"),
+    ({"kind": "better"}, "kind=better"),
+    ({"kind": None}, "kind"),
+    ({"kind": "trend", "over": "model/residual", "treatment": {}, "baseline": {}}, "trend"),
+    ({"metric": "test/blue"}, "test/blue"),
+    ({"metric": ""}, "metric"),
+    ({"metric": "gradient/first"}, "gradient/first"),
+    ({"alpha": 0}, "alpha"),
+    ({"alpha": 1.5}, "alpha"),
+    ({"alpha": "x"}, "alpha"),
+    ({"better": "sideways"}, "sideways"),
+    ({"statement": ""}, "statement"),
+    ({"id": ""}, "id"),
+    ({"source": None}, "source"),
+    ({"treatment": {}}, "treatment"),
+    ({"treatment": {"model/residual": "post_ln"}}, "treatment"),
+    ({"treatment": {"model/residual": "nowhere"}}, "nowhere"),
+    ({"treatment": {"model/norm": "none"}}, "model/norm"),
+    ({"treatment": "pre_ln"}, "treatment"),
+    ({"where": {"model/residual": "post_ln"}}, "model/residual"),
+    ({"where": {"seed": 0}}, "seed"),
+    ({"marign": 2.0}, "marign"),
+]
+# The same of the study.
+STUDIES = [
+    ({"claims": []}, "claims"),
+    ({"claims": None}, "claims"),
+    ({"claims": [3]}, "claims"),
+    ({"claims": "it is"}, "claims"),
+    ({"factors": []}, "factors"),
+    ({"factors": ["nowhere"]}, "nowhere"),
+    ({"factors": ["model/position"]}, "model/residual"),
+    ({"seeds": 0}, "seeds"),
+    ({"looks": 0}, "looks"),
+    ({"expect": "perhaps"}, "expect"),
+    ({"tune": {**TUNE, "key": "optimizer.rate"}}, "optimizer.rate"),
+    ({"tune": {**TUNE, "values": []}}, "values"),
+    ({"tune": {**TUNE, "metric": "val/blue"}}, "val/blue"),
+    ({"match": {"by": "weight", "to": {"model/residual": "pre_ln"}}}, "weight"),
+    ({"claims": STUDY["study"]["claims"] * 2}, "a"),
+]
+
+
+@pytest.fixture
+def asked(complaint, tmp_path):
+    """What is said of a sweep over a study, before it has any run."""
+
+    def call(study):
+        (tmp_path / "conf" / "experiment").mkdir(parents=True)
+        text = "# @package _global_\n" + yaml.safe_dump(study)
+        (tmp_path / "conf" / "experiment" / "mine.yaml").write_text(text)
+        return complaint("+experiment=mine", "--config-dir", str(tmp_path / "conf"), "-m")
+
+    return call
+
+
+@pytest.mark.parametrize(("changed", "named"), CLAIMS, ids=lambda part: str(part)[:40])
+def test_claims(asked, changed, named):
+    study = copy.deepcopy(STUDY)
+    study["study"]["claims"][0].update(changed)
+    assert named in asked(study)
+
+
+@pytest.mark.parametrize(("changed", "named"), STUDIES, ids=lambda part: str(part)[:40])
+def test_studies(asked, changed, named):
+    study = copy.deepcopy(STUDY)
+    study["study"].update(changed)
+    assert named in asked(study)
+
+
+def edit(name, change):
+    """Change the text of a file, and seal its run as if that had always been so."""
+
+    def edited(folder):
+        path = folder / name
+        path.write_text(change(path.read_text()))
+        sealed(folder)
+
+    return edited
+
+
+def config(change):
+    """Change the config of a run."""
+
+    def changed(text):
+        plain = yaml.safe_load(text)
+        change(plain)
+        return yaml.safe_dump(plain)
+
+    return edit("config.yaml", changed)
+
+
+def sealed(folder, **more):
+    """Seal a run whose files were changed."""
+    from ablate.record.files import seal, write_json
+    from ablate.record.sealed import digests, read_sealed
+
+    found = read_sealed(folder / "result.json")
+    files = digests(folder, ("config.yaml", "tokenizer/*.json"))
+    write_json(folder / "result.json", seal({**found, "files": files, **more}))
+
+
+def other_weights(change):
+    """Keep other weights, under their true digest."""
+
+    def changed(folder):
+        import torch
+
+        from ablate.record.files import write_tensors
+
+        weights = torch.load(folder / "weights.pt", weights_only=True)
+        digest = write_tensors(folder / "weights.pt", change(weights))
+        sealed(folder, weights=digest)
+
+    return changed
+
+
+def replaced(name, put):
+    def change(folder):
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        put(path)
+
+    return change
+
+
+ALIASES = "a: &a [x, x]\n" + "".join(f"a{i}: &a{i} [*a, *a]\n" for i in range(30))
+CHECKPOINTS = {  # what becomes of a finished run, and what is named
+    "gone": (shutil.rmtree, "not a folder"),
+    "a file": (lambda f: (shutil.rmtree(f), f.write_text("x")), "not a folder"),
+    "empty": (lambda f: (shutil.rmtree(f), f.mkdir()), "config.yaml"),
+    "no result": (lambda f: (f / "result.json").unlink(), "result.json"),
+    "a list as result": (lambda f: (f / "result.json").write_text("[]"), "result.json"),
+    "text as result": (lambda f: (f / "result.json").write_text("done"), "result.json"),
+    "a folder as result": (replaced("result.json", Path.mkdir), "result.json"),
+    "a pipe as result": (replaced("result.json", os.mkfifo), "result.json"),
+    "a result without files": (lambda f: sealed(f, files=None), "names no files"),
+    "files elsewhere": (lambda f: sealed(f, files={"../x": ""}), "../x"),
+    "a device as file": (lambda f: sealed(f, files={"/dev/zero": ""}), "/dev/zero"),
+    "a file that is gone": (lambda f: sealed(f, files={"x": ""}), "/x cannot be read"),
+    "no config": (lambda f: (f / "config.yaml").unlink(), "config.yaml"),
+    "text as config": (edit("config.yaml", lambda _: "hello"), "config.yaml"),
+    "a list as config": (edit("config.yaml", lambda _: "[1, 2]"), "config.yaml"),
+    "a tab": (edit("config.yaml", lambda _: "a:\n\tb: 1"), "config.yaml"),
+    "brackets": (edit("config.yaml", lambda _: "[" * 5000), "config.yaml"),
+    "aliases": (edit("config.yaml", lambda _: ALIASES), "aliases"),
+    "a pipe as config": (replaced("config.yaml", os.mkfifo), "config.yaml"),
+    "a link to itself": (replaced("config.yaml", lambda p: p.symlink_to(p.name)), "config.yaml"),
+    "a link elsewhere": (replaced("config.yaml", lambda p: p.symlink_to("/etc/hosts")), "link"),
+    "no model": (config(lambda c: c.pop("model")), "model"),
+    "a number as model": (config(lambda c: c.update(model=3)), "config.yaml"),
+    "a foreign class": (config(lambda c: c["model"].update(_target_="os.system")), "os.system"),
+    "a foreign search": (config(lambda c: c["search"].update(_target_="os.abort")), "os.abort"),
+    "a lookup": (config(lambda c: c["search"].update(size="${oc.env:HOME}")), "oc.env"),
+    "text as size": (config(lambda c: c["model"].update(d_model="wide")), "wide"),
+    "3 heads": (config(lambda c: c["model"].update(n_heads=3)), "3"),
+    "no layers": (config(lambda c: c["model"].update(n_layers=-1)), "n_layers"),
+    "too large": (config(lambda c: c["model"].update(d_model=10**12)), "d_model"),
+    "an unknown key": (config(lambda c: c["model"].update(colour=1)), "colour"),
+    "no beam": (config(lambda c: c["search"].update(size=0)), "size"),
+    "text as length": (config(lambda c: c["batch"].update(max_length="x")), "max_length"),
+    "no tokenizer": (lambda f: shutil.rmtree(f / "tokenizer"), "tokenizer"),
+    "an empty tokenizer": (edit("tokenizer/joint.json", lambda _: "{}"), "tokenizer"),
+    "no weights": (lambda f: (f / "weights.pt").unlink(), "weights.pt"),
+    "empty weights": (lambda f: (f / "weights.pt").write_bytes(b""), "weights.pt"),
+    "text as weights": (lambda f: (f / "weights.pt").write_text("x" * 99), "weights.pt"),
+    "a pipe as weights": (replaced("weights.pt", os.mkfifo), "weights.pt"),
+    "a list as weights": (other_weights(lambda w: {"all": [*w.values()]}), "weights.pt"),
+    "a tensor less": (other_weights(lambda w: dict([*w.items()][1:])), "weights.pt"),
+    "another shape": (other_weights(lambda w: {n: x[:1] for n, x in w.items()}), "weights.pt"),
+    "numbers as weights": (other_weights(lambda w: dict.fromkeys(w, 1.0)), "weights.pt"),
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, cache_folder):
+    """The folder of a finished run."""
+    import hydra
+
+    from ablate.config.schema import CONF
+    from ablate.train.run import run
+
+    folder = tmp_path_factory.mktemp("finished")
+    sizes = ("model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2")
+    paths = (f"paths.results={folder}", f"paths.cache={cache_folder}")
+    words = ("scale=cpu", "logger=none", "data.n_test_long=5", "search.max_extra=1", *sizes, *paths)
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        composed = hydra.compose("config", [*words, *TINY], return_hydra_config=True)
+    with open_dict(composed):
+        del composed["hydra"]
+    return Path(run(composed)["folder"])
+
+
+@pytest.mark.parametrize("what", CHECKPOINTS)
+def test_checkpoints(told, finished, tmp_path, what):
+    from ablate.__main__ import main
+
+    spoil, named = CHECKPOINTS[what]
+    folder = shutil.copytree(finished, tmp_path / "run")
+    spoil(folder)
+    (line,) = told(main, "translate", f"checkpoint={folder}")
+    assert named in line
+
+
+COMMANDS = {  # by the words, what is named
+    "judge": "SOURCE",
+    "judge nowhere": "nowhere",
+    "judge /dev/null": "/dev/null",
+    "judge wandb": "project=",
+    "judge wandb project=x": "group=",
+    "judge here project=x": "project=",
+    "translate": "checkpoint=",
+    "translate checkpoint=": "checkpoint=",
+    "translate checkpoint=x batch=0": "batch=0",
+    "translate checkpoint=x batch=many": "batch=many",
+    "translate checkpoint=x threads=-1": "threads=-1",
+    "translate checkpoint=x speed=3": "speed=",
+    "translate checkpoint=x checkpoint=y": "checkpoint",
+    "ledger experiments=/dev/null": "experiments=/dev/null",
+    "ledger verdict=true": "verdict=true",
+    "site": "to=",
+    "site to=/dev/null/x": "/dev/null/x",
+    "index nowhere": "nowhere",
+    "noise nowhere": "nowhere",
+    "contest": "NAME",
+    "contest nowhere": "nowhere",
+    "plan +experiment=nowhere": "nowhere",
+    "plan minutes=0": "minutes=0",
+    "plan minutes=x": "minutes=x",
+    "plan sample=perhaps": "sample=perhaps",
+    "plan --config-dir /no/such": "/no/such",
+    "levels nowhere": "nowhere",
+    "aa nowhere": "nowhere",
+    "calibrate seeds=x": "seeds",
+    "toy 3": "3",
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_commands(told, tmp_path, monkeypatch, words):
+    from ablate.__main__ import main
+
+    monkeypatch.chdir(tmp_path)
+    *_, line = told(main, *words.split())
+    assert COMMANDS[words] in line
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

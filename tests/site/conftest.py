@@ -106,6 +106,7 @@ def experiment(tmp_path):
         known = {part: about[part] for part in ("name", "study", "regime", "registration")}
         known["runs"] = [*map(json.loads, (source / "runs.jsonl").read_text().splitlines())]
         verdict = json.loads((source / "verdict.json").read_text())
+        del verdict["seal"]
         change({**known, "verdict": verdict})
         Evidence(**known).save(to)
         (to / "verdict.json").write_text(json.dumps(verdict))
@@ -116,12 +117,33 @@ def experiment(tmp_path):
 
 
 @pytest.fixture
-def translated(experiment, build, tmp_path):
+def write_run():
+    """Write the record of a run on some data, as far as the site reads it."""
+    import yaml
+    from omegaconf import OmegaConf
+
+    from ablate.config.construct import construct
+    from ablate.record.files import seal, write_json
+    from ablate.record.sealed import RESULT, digests
+
+    def written(folder, data, fingerprint=""):
+        found = fingerprint or construct(OmegaConf.create(data)).fingerprint()
+        (folder / "config.yaml").write_text(yaml.safe_dump({"data": data}))
+        write_json(folder / "identity.json", {"data": found})
+        write_json(folder / RESULT, seal({"files": digests(folder, ("*.yaml", "*.json"))}))
+
+    return written
+
+
+@pytest.fixture
+def translated(experiment, build, write_run, tmp_path):
     """The site of an experiment of which the runs of seed 3 have their translations at hand."""
     import numpy as np
-    import yaml
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
+
+    from ablate.record.files import seal, write_json
+    from ablate.record.sealed import RESULT
 
     right = [9, 9, 9, 8, 7, 6, 9, 8, 7, 6]  # lengths, matches and n-grams of a sentence
     wrong = [9, 9, 3, 1, 0, 0, 9, 8, 7, 6]
@@ -136,7 +158,8 @@ def translated(experiment, build, tmp_path):
             (test / "test.hyp").write_text(f"same\n{said}\nsame\n")
             rows = [right, right if said.endswith("right") else wrong, right]
             np.savez(test / "test.stats.npz", bleu=np.array(rows))
-            (test.parents[1] / "config.yaml").write_text(yaml.safe_dump({"data": TOY}))
+            write_run(test.parents[1], TOY)
+            write_json(test / RESULT, seal({"files": {}}))
             media = test.parents[1] / f"wandb/offline-run-20260101_000000-{run['identity']}"
             media /= "files/media/images/attention"
             media.mkdir(parents=True)

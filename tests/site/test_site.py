@@ -149,16 +149,39 @@ def test_without_translations_no_page_offers_them(committed):
     assert "data-sentences" not in (committed / "experiments/preln_vs_postln.html").read_text()
 
 
-def test_a_corpus_that_is_not_trusted_is_not_built(translated, tmp_path, build):
-    import yaml
+@pytest.fixture
+def shown(translated, write_run, build, tmp_path):
+    """What the site shows of sentences when the runs say that they were of other data."""
 
-    harm = {"_target_": "os.mkdir", "path": str(tmp_path / "made")}
-    for path in tmp_path.glob("results/runs/*/config.yaml"):
-        path.write_text(yaml.safe_dump({"data": harm}))
-    build(tmp_path / "experiments", tmp_path / "site", tmp_path / "results")
-    text = (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
+    def said(data, fingerprint):
+        for path in tmp_path.glob("results/runs/*/result.json"):
+            path.unlink()
+            write_run(path.parent, data, fingerprint)
+        build(tmp_path / "experiments", tmp_path / "site", tmp_path / "results")
+        return (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
+
+    return said
+
+
+def test_a_corpus_that_is_not_trusted_is_not_built(shown, tmp_path):
+    text = shown({"_target_": "os.mkdir", "path": str(tmp_path / "made")}, "it")
     assert "it is right" in text and "reference" not in text
     assert not (tmp_path / "made").exists()
+
+
+def test_a_run_does_not_have_the_site_show_a_file_that_it_names(shown, tmp_path):
+    (tmp_path / "key").write_text("private one\nprivate two\nprivate three\n")
+    data = {"_target_": "ablate.data.language.Language", "language": "en"}
+    data |= {name: str(tmp_path / "key") for name in ("train", "validation", "test")}
+    text = shown(data, "unknown")
+    assert "it is right" in text and "private" not in text
+
+
+def test_the_site_asks_no_network_for_a_corpus(shown, tmp_path, monkeypatch):
+    monkeypatch.setattr("ablate.data.multi30k.download", lambda *asked: 1 / 0)
+    data = {"_target_": "ablate.data.multi30k.Multi30k", "source": "de", "target": "en"}
+    data |= {"root": None, "download_to": str(tmp_path), "url": "http://localhost:9"}
+    assert "reference" not in shown(data, "any")
 
 
 def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ablate.calibration.fishing import CLAIM, ROUTES, Bench, Try
+from ablate.errors import UserError
 from ablate.study.book import BOOK, Book, question, register, rule
 from ablate.study.looks import asked_of, looks_of
 from ablate.study.pool import looked
@@ -90,11 +91,12 @@ def test_a_question_is_its_arms_and_its_metric():
 def swept(bench, tmp_path):
     """Begin and end a sweep in a folder of results, with files."""
 
-    def sweep(one, results="results", regime=None):
+    def sweep(one, results="results", regime=None, begun=None):
         made = bench.judged(one)
         own = replace(
-            bench.book.sweeps[-1], regime=regime or {}, folder=f"sweeps/{len(bench.kept)}"
+            bench.book.sweeps[-1], regime=regime or {}, folder=f"sweeps/made/{len(bench.kept)}"
         )
+        own = own if begun is None else replace(own, time=begun)
         base = tmp_path / results
         registration = register(base, tmp_path / "experiments", own)
         (base / own.folder).mkdir(parents=True)
@@ -110,7 +112,7 @@ def swept(bench, tmp_path):
 def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
     swept(Try())
     book = tmp_path / "results" / BOOK
-    book.write_text(book.read_text() + '{"what": "lo\n[]\n{"what": "sweep"}\n')
+    book.write_text(book.read_text() + '{"what": "sweep"}\n{"what": "lo')
     found = swept(Try(name="other", margin=1.0))
     assert found.registration["earlier"] != []
     (tried,) = asked_of(CLAIM, found)["tried"][:1]
@@ -118,12 +120,48 @@ def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
     assert len(Book.read(tmp_path / "results", tmp_path / "none").looks) == 2
 
 
+@pytest.mark.parametrize("how", [("look", "loop"), ('"time": 1', '"time": 2'), ("{", "")])
+def test_a_line_that_was_changed_is_refused(swept, tmp_path, how):
+    swept(Try())
+    book = tmp_path / "results" / BOOK
+    first, second = book.read_text().splitlines()
+    book.write_text(f"{first}\n{second.replace(*how)}\n")
+    with pytest.raises(UserError, match=r"book\.jsonl: line 2 is damaged or was edited"):
+        Book.read(tmp_path / "results", tmp_path / "none")
+
+
+def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, tmp_path, capsys):
+    swept(Try())
+    book = tmp_path / "results" / BOOK
+    book.write_text(book.read_text()[:9])
+    found = swept(Try(margin=1.0))
+    assert f"{book} has lost 2 lines, which sweeps have kept" in capsys.readouterr().out
+    assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, found)["tried"][0]
+
+
+def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
+    with pytest.raises(UserError, match=r"book\.jsonl has lost the line of sweeps/x"):
+        Book.read(tmp_path, tmp_path).of("sweeps/x")
+
+
+def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatch):
+    swept(Try())
+    monkeypatch.setattr("ablate.study.pool.time.time", lambda: 1e8)
+    found = swept(Try(margin=1.0), begun=-1e9)
+    assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, found)["tried"][0]
+
+
 def test_a_committed_book_is_read_elsewhere(swept, tmp_path):
     swept(Try(rate=1.0))
     there = tmp_path / "experiments" / "mine"
     there.mkdir(parents=True)
-    (there / BOOK).write_text((tmp_path / "results" / "sweeps" / "1" / BOOK).read_text())
-    about = {"name": "mine", "study": None, "regime": {}, "registration": {"sweep": "sweeps/1"}}
+    (there / BOOK).write_text((tmp_path / "results" / "sweeps" / "made" / "1" / BOOK).read_text())
+    about = {
+        "name": "mine",
+        "study": None,
+        "regime": {},
+        "registration": {"sweep": "sweeps/made/1"},
+    }
     (there / "study.json").write_text(json.dumps(about))
     found = swept(Try(rate=2.0), results="elsewhere")
     assert "optimizer.lr was 1.0 and is 2.0" in asked_of(CLAIM, found)["tried"][0]

@@ -9,6 +9,7 @@ machine like this one; results/registry.json, made anew by every plan, has them 
 import argparse
 
 from ablate.cli.parser import Kind, Parser, whole
+from ablate.errors import UserError
 
 FIRST = "composing and checking the cells"
 
@@ -47,6 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.record.files import write_json
 
     own = arguments.config_dir
+    if own and not Path(own).is_dir():
+        raise UserError(f"--config-dir={own}: there is no such folder")
     place = [f"hydra.searchpath=[file://{Path(own).absolute()}]"] if own else []
     with explained([own] if own else []):
         plan = make(with_own_seeds([*arguments.overrides, *place]))

@@ -1,0 +1,160 @@
+"""Files of a sweep and of the cache that were changed: each is named, and healed or refused.
+
+`pytest -m slow -n 0 -rP tests/faults/test_damaged_sweeps.py` prints what becomes of each.
+"""
+
+import json
+import shutil
+
+import pytest
+
+from ablate.record.files import seal, write_json
+
+from .conftest import DAMAGES, STUDY, TINY, damage, records
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+READ = "refused"  # until the files are restored, or the sweep is run again
+
+
+@pytest.fixture
+def swept(command, here, small, tmp_path, monkeypatch):
+    """Run the sweep in a results folder of this name; return its status, and all that it said."""
+    monkeypatch.chdir(tmp_path)
+
+    def ran(results, *words):
+        paths = f"paths.results={tmp_path / results}"
+        status, out, err = command(*small, *TINY, *STUDY, paths, *words, "-m")
+        return status, out + err
+
+    return ran
+
+
+@pytest.fixture
+def whole(swept, tmp_path):
+    """The folder of a results folder in which a sweep has ended."""
+    status, said = swept("whole")
+    assert status == 0, said
+    return tmp_path / "whole"
+
+
+@pytest.fixture
+def cases(whole, tmp_path):
+    """A copy of that folder for every damage to one of its files: how, the copy, the file."""
+
+    def made(pattern):
+        for how in DAMAGES:
+            shutil.rmtree(tmp_path / "case", ignore_errors=True)
+            case = shutil.copytree(whole, tmp_path / "case")
+            path = sorted(case.glob(pattern))[0]
+            if damage(path, how):
+                yield how, case, path
+
+    return made
+
+
+@pytest.mark.parametrize("name", ["study.json", "runs.jsonl", "statistics.npz", "registered.json"])
+def test_evidence_that_is_judged_again(cases, whole, command, table, name):
+    sound = answers(sweep_of(whole))
+    for how, _, path in cases(f"sweeps/*/*/{name}"):
+        status, _, said = command("judge", path.parent)
+        if status == 0:  # a rule makes it exploratory, a word for readers alone decides nothing
+            found = answers(path.parent)
+            told = all(exploratory for *_, exploratory in found)
+            assert name in ("study.json", "registered.json") and (told or found == sound), how
+            table(name, how, "exploratory" if told else "a letter of what decides nothing")
+            continue
+        assert (status, said.count("\n")) == (2, 1) and str(path) in said, how
+        table(name, how, "refused: the sweep makes it again")
+
+
+def answers(sweep):
+    """What was concluded, and whether it is exploratory."""
+    claims = json.loads((sweep / "verdict.json").read_text())["claims"]
+    return [(one["verdict"], one["effect"], one["interval"], one["exploratory"]) for one in claims]
+
+
+def test_a_verdict_that_is_read(cases, whole, command, table):
+    for how, case, path in cases("sweeps/*/*/verdict.json"):
+        status, _, said = command("ledger", f"results={case}", f"experiments={case / 'locks'}")
+        assert status == 0 and f"{path} is damaged" in said, how
+        status, _, said = command("index", path.parents[1])
+        assert (status, said.count("\n")) == (2, 1) and f"{path} is damaged" in said, how
+        assert command("judge", path.parent)[0] == 0
+        (sound,) = whole.glob("sweeps/*/*/verdict.json")
+        assert path.read_bytes() == sound.read_bytes()
+        table("verdict.json", how, "passed over and named; judged again")
+
+
+def test_a_sweep_that_is_gone_on_with(cases, swept, whole, table):
+    for name in ("cells/0000.json", "sweep.json"):
+        for how, case, path in cases(f"sweeps/*/*/{name}"):
+            if name != "sweep.json":
+                interrupt(path.parents[1])
+            status, said = swept("case", f"hydra.sweep.dir={sweep_of(case)}")
+            assert str(path) in said, (name, how)
+            if status == 2:
+                assert said.splitlines()[-1].startswith("ablate: ")
+                table(name, how, "refused; without hydra.sweep.dir= a new sweep")
+                continue
+            assert status == 0, said
+            assert records(case) == records(whole)
+            table(name, how, "done again")
+
+
+def sweep_of(results):
+    (sweep,) = results.glob("sweeps/*/*")
+    return sweep
+
+
+def interrupt(sweep):
+    """Let a sweep have been killed before its end."""
+    state = json.loads((sweep / "sweep.json").read_text())
+    del state["seal"]
+    write_json(sweep / "sweep.json", seal({**state, "failed": None}))
+
+
+def test_the_book_of_all_sweeps(cases, swept, whole, table):
+    book = (whole / "book.jsonl").read_text()
+    for how, _, path in cases("book.jsonl"):
+        status, said = swept("case")
+        assert str(path) in said, how
+        if status == 0:
+            assert path.read_text().startswith(book), how
+            table("book.jsonl", how, "written again from the folders of sweeps")
+        else:
+            assert (status, said.splitlines()[-1].startswith("ablate: ")) == (2, True), said
+            table("book.jsonl", how, "refused until the line is restored or removed")
+
+
+def test_what_workers_have_agreed_on(whole, tmp_path, compose, table):
+    from ablate.errors import UserError
+    from ablate.sweep.share import once
+
+    config = compose(f"paths.results={tmp_path}")
+    path = tmp_path / "look-1.json"
+    for how in DAMAGES:
+        path.unlink(missing_ok=True)
+        assert once(config, path, lambda: ["pre_ln"]) == ["pre_ln"]
+        if damage(path, how):
+            with pytest.raises(UserError, match=r"look-1\.json is damaged"):
+                once(config, path, lambda: ["post_ln"])
+            table("look-1.json", how, READ)
+
+
+def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd, table):
+    from ablate.train.run import prepare_data
+
+    cache = tmp_path / "cache"
+    config = compose(*small, *TINY, "tokenizer=char", f"paths.cache={cache}")
+    prepare_data(config)
+    sound = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
+    assert len(sound) > 8
+    for path in sorted(sound):
+        for how in DAMAGES:
+            if not damage(path, how):
+                continue
+            capfd.readouterr()
+            prepare_data(config)
+            assert f"{path} is damaged" in capfd.readouterr().out
+            assert {one: one.read_bytes() for one in sound} == sound, (path.name, how)
+            table(f"cache/{path.name}", how, "built again")

@@ -1,0 +1,73 @@
+"""Sweeps on one results folder: told to end, sharing runs, begun in one second."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from .conftest import STUDY, TINY, records, verdicts
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture
+def sweep(start, small, tmp_path):
+    """Start the study in a results folder of this name."""
+
+    def started(results, *overrides):
+        paths = f"paths.results={tmp_path / results}"
+        return start(*small, *TINY, *STUDY, paths, *overrides, "-m")
+
+    return started
+
+
+def ended(process):
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    return output
+
+
+def found(results):
+    return records(results), [verdicts(path) for path in sorted(results.glob("sweeps/*/*"))]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_that_is_told_to_end_goes_on_where_it_was(sweep, tmp_path, number):
+    ended(sweep("quiet"))
+    process = sweep("told")
+    while process.poll() is None and not [*tmp_path.glob("told/runs/*/metrics.jsonl")]:
+        time.sleep(0.01)
+    os.killpg(process.pid, number)  # as a terminal and a scheduler do: to all of its processes
+    output, _ = process.communicate()
+    assert process.returncode == 128 + number, output
+    assert "Traceback" not in output
+    links = [json.loads(p.read_text()) for p in tmp_path.glob("told/sweeps/*/*/cells/*.json")]
+    assert all(link["status"] != "failed" for link in links)  # an interruption is no failure
+    ended(sweep("told"))
+    assert found(tmp_path / "told") == found(tmp_path / "quiet")
+
+
+def test_two_sweeps_that_share_runs_train_each_once(sweep, tmp_path):
+    ended(sweep("quiet"))
+    both = [sweep("shared"), sweep("shared", "name=other", "seed=range(4)")]
+    outputs = [ended(process) for process in both]
+    runs, _ = found(tmp_path / "shared")
+    alone = records(tmp_path / "quiet")
+    assert {name: runs[name] for name in alone} == alone
+    assert len(runs) == 8  # two arms and four seeds
+    links = [json.loads(p.read_text()) for p in tmp_path.glob("shared/sweeps/*/*/cells/*.json")]
+    assert len(links) == 14
+    assert sum(link["trained"] and not link["reused"] for link in links) == 8, outputs
+
+
+def test_two_sweeps_begun_in_one_second_have_folders_of_their_own(sweep, tmp_path):
+    both = [sweep("second"), sweep("second", "seed=range(2)")]  # of one name, but not the same
+    for process in both:
+        ended(process)
+    folders = sorted((tmp_path / "second" / "sweeps" / "relu_vs_linear").iterdir())
+    assert sorted(len([*folder.glob("cells/*.json")]) for folder in folders) == [4, 6]
+    assert len(records(tmp_path / "second")) == 6
+    books = (tmp_path / "second" / "book.jsonl").read_text().splitlines()
+    assert [json.loads(line)["what"] for line in books].count("sweep") == 2
