@@ -52,6 +52,24 @@ def small(tmp_path, cache_folder):
     return [*SMALL, f"paths.results={tmp_path / 'results'}", f"paths.cache={cache_folder}"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def text_made_once():
+    """Make each split of the built-in corpus once: every run and every test of it reads some."""
+    from ablate.data.toy.corpus import Toy
+
+    made, make = {}, Toy.read
+
+    def read(self, split):
+        key = self.fingerprint(), split
+        if key not in made:
+            made[key] = make(self, split)
+        return made[key]
+
+    Toy.read = read
+    yield
+    Toy.read = make
+
+
 @functools.lru_cache(maxsize=128)
 def _composed(words, hydra_node):
     import hydra

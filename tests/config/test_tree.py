@@ -7,7 +7,7 @@ import hydra
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, open_dict
 
 from ablate.config.check import check
 from ablate.config.schema import CONF
@@ -62,19 +62,16 @@ def test_a_component_lives_where_its_config_lives(leaf):
         assert issubclass(get_object(node._target_), object)
 
 
-def arms(name):
-    """Choices and config of the first arm of an experiment, and of those beside it.
-
-    These differ from it in one level each; every combination is composed where a sweep begins.
-    """
+def sweep(name):
+    """The config that an experiment's file gives, and the levels that it sweeps, by factor."""
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        whole = hydra.compose("config", [f"+experiment={name}"], return_hydra_config=True)
-        params = dict(whole.hydra.sweeper.params)
+        config = hydra.compose("config", [f"+experiment={name}"], return_hydra_config=True)
+        params = dict(config.hydra.sweeper.params)
         loader = hydra.core.global_hydra.GlobalHydra.instance().config_loader()
-        parser = OverridesParser.create(config_loader=loader)
-        levels = {k: list(_levels(parser, k, v)) for k, v in params.items() if k != "seed"}
-        for choice in _beside(levels):
-            yield choice, hydra.compose("config", [f"+experiment={name}", *choice])
+    parser = OverridesParser.create(config_loader=loader)
+    with open_dict(config):
+        del config["hydra"]
+    return config, {k: list(_levels(parser, k, v)) for k, v in params.items() if k != "seed"}
 
 
 def _levels(parser, key, value):
@@ -84,52 +81,61 @@ def _levels(parser, key, value):
     return [override.get_value_element_as_str()]
 
 
-def _beside(levels):
-    first = {key: f"{key}={values[0]}" for key, values in levels.items()}
-    yield [*first.values()]
-    for key, values in levels.items():
-        yield from ([*{**first, key: f"{key}={value}"}.values()] for value in values[1:])
-
-
-# the tests of an experiment go to one worker, which composes its arms once
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in EXPERIMENTS],
-)
+@pytest.fixture(scope="module", params=EXPERIMENTS)
 def experiment(request):
-    """Choices and configs of arms of an experiment."""
-    return list(arms(request.param))
+    """Name, config and swept levels of an experiment."""
+    return request.param, *sweep(request.param)
 
 
-def test_every_level_of_every_experiment_composes(experiment):
-    assert experiment
-    for _, config in experiment:
-        check(config)
+def test_every_experiment_composes_and_sweeps_what_exists(experiment):
+    _, config, levels = experiment
+    check(config)
+    for key, values in levels.items():
+        folder = CONF / key.partition("@")[0]
+        if folder.is_dir():
+            assert all((folder / f"{value}.yaml").is_file() for value in values), key
+        else:
+            parent, _, leaf = key.rpartition(".")
+            assert leaf in (OmegaConf.select(config, parent) if parent else config), key
 
 
-def test_a_study_speaks_of_what_is_swept(experiment, request):
-    choice, config = experiment[0]
-    swept = {override.split("=")[0] for override in choice}
-    assert config.name in request.node.name
-    assert set(config.study.factors) == swept
+def test_a_study_speaks_of_what_is_swept(experiment):
+    name, config, levels = experiment
+    assert config.name == name
+    assert set(config.study.factors) == set(levels)
     check_study(OmegaConf.to_container(config, resolve=True)["study"])
     for claim in config.study.claims:
         assert claim.statement.endswith(".")
         assert claim.source
 
 
-def test_arms_differ_in_the_factors_and_in_nothing_else(experiment):
-    flat = [_flat(OmegaConf.to_container(config)) for _, config in experiment]
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_arms_differ_in_the_factors_and_in_nothing_else(name):
+    """Arms differ from the first in one level; a sweep composes every combination as it begins."""
+    config, levels = sweep(name)
+    flat = []
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        for choice in _beside(levels):
+            arm = hydra.compose("config", [f"+experiment={name}", *choice])
+            check(arm)
+            flat.append(_flat(OmegaConf.to_container(arm)))
     differing = {
         k
         for other in flat[1:]
         for k in flat[0].keys() | other.keys()
         if flat[0].get(k) != other.get(k)
     }
-    _, config = experiment[0]
     allowed = tuple(place(factor) for factor in config.study.factors)
-    assert differing or len(experiment) == 1
+    assert differing or len(flat) == 1
     assert all(key.startswith(allowed) for key in differing), differing
+
+
+def _beside(levels):
+    first = {key: f"{key}={values[0]}" for key, values in levels.items()}
+    yield [*first.values()]
+    for key, values in levels.items():
+        yield from ([*{**first, key: f"{key}={value}"}.values()] for value in values[1:])
 
 
 def _flat(tree, path=""):

@@ -27,9 +27,10 @@ def wait_for_steps(process, folder, count):
     raise AssertionError("the run has ended before")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"),
-    [(signal.SIGTERM, 143), pytest.param(signal.SIGKILL, -9, marks=pytest.mark.slow)],
+    [(signal.SIGTERM, 143), (signal.SIGKILL, -9)],
 )
 def test_a_process_that_is_ended_is_gone_on_with(
     train, go, left, tmp_path, resumed_after, number, status

@@ -30,6 +30,7 @@ LIVES = (
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode",
     ["last", *(pytest.param(mode, marks=SLOW) for mode in MODES if mode != "last")],

@@ -64,7 +64,7 @@ def bleu(reversed_pairs, compose, tmp_path):
     return trained
 
 
-@pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
+@pytest.mark.parametrize("residual", ["post_ln", pytest.param("pre_ln", marks=pytest.mark.slow)])
 def test_a_handful_of_pairs_is_learned_by_heart(bleu, residual):
     assert bleu(f"model/residual={residual}") > 95
 

@@ -106,6 +106,7 @@ def check_that_theirs_trained(tmp_path):
     assert any("their_package.shifted" in identity["modules"] for identity in identities)
 
 
+@pytest.mark.slow
 def test_a_variant_from_another_folder_trains(theirs, command, here, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     status, _, err = command(*theirs)
@@ -121,6 +122,7 @@ def test_a_variant_from_another_folder_trains_in_processes(theirs, tmp_path):
     check_that_theirs_trained(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_wheel_carries_its_configs(tmp_path, small):
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)

@@ -45,6 +45,7 @@ def test_its_level_keeps_the_laws(template):
         check()
 
 
+@pytest.mark.slow
 def test_its_question_can_be_asked(template, small, command):
     *_, plan, _ = typed(template)
     status, told, error = command(*plan[1:], *small, "-m")

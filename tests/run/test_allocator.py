@@ -39,6 +39,7 @@ def test_few_programs_are_kept_unless_the_user_says_otherwise():
     assert said(PROGRAMS, **{NAME: "500"}) == 500
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
 def test_most_tensors_take_the_pages_of_those_before():
     assert said(FAULTS, MALLOC_MMAP_THRESHOLD_="131072") >= 29  # the default, but fixed

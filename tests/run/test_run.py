@@ -67,7 +67,7 @@ def test_metrics_come_as_they_are_measured(go):
     assert all(math.isfinite(line["val/nll"]) for line in lines if "val/nll" in line)
 
 
-@pytest.mark.parametrize("accumulated", [1, 2])
+@pytest.mark.parametrize("accumulated", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_every_second_step_logs_what_it_logs_among_all(go, accumulated):
     def logged(every):
         batches = f"trainer.accumulate_grad_batches={accumulated}"

@@ -11,11 +11,11 @@ from ablate.train.module import Training
 from ablate.train.run import run
 
 SYSTEMS = [
-    ("decoder_only", "language_model"),
     ("decoder_only", "translation"),
     ("encoder_only", "masked_language_model"),
-    ("rnn", "translation"),
-    ("micro", "denoising"),
+    pytest.param("decoder_only", "language_model", marks=pytest.mark.slow),
+    pytest.param("rnn", "translation", marks=pytest.mark.slow),
+    pytest.param("micro", "denoising", marks=pytest.mark.slow),
 ]
 LIKELIHOOD = {"nll", "perplexity", "accuracy", "calibration_error"}
 SCORES = {"translation": {"bleu", "nll"}}

@@ -34,6 +34,7 @@ def at_most(alpha):
     return alpha + 3.1 * (alpha * (1 - alpha) / SWEEPS) ** 0.5
 
 
+@pytest.mark.slow
 def test_false_verdicts_are_as_rare_as_alpha(shares):
     sides = ("supported", "refuted")
     for name in ("superiority at effect 0", "trend at slope 0"):

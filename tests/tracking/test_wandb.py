@@ -37,6 +37,7 @@ def folder_of(config, found):
     return Path(config.paths.results) / "runs" / found["training"]
 
 
+@pytest.mark.slow
 def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
     """Nobody is logged in, nobody can be asked, and another run's names are around."""
     command = [
@@ -113,6 +114,7 @@ def _samples(files, history):
         assert [row[0] for row in table["data"]] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_two_runs_of_a_process_are_two_wandb_runs(go, summed_up):
     first, first_folder = go("seed=1")
     second, second_folder = go("seed=2", "logger.samples=0", "model/position=none")
@@ -132,6 +134,7 @@ def test_a_run_that_is_repeated_keeps_its_id_and_one_folder(go):
     assert first["identity"] == again["identity"]
 
 
+@pytest.mark.slow
 def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
     first, folder = go("logger.samples=0")
     second, _ = go("batch.test_padding=3", "logger.samples=0")
@@ -146,6 +149,7 @@ def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
         assert note == {"id": found["identity"], "url": None, **own}  # offline
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_one_run_with_all_of_its_history(go, recorded, monkeypatch, tmp_path):
     step = Training.on_before_optimizer_step
 

@@ -80,6 +80,7 @@ def test_overlong_sentences_are_cut(translate, finished, lines):
     assert out[0] == out[1]
 
 
+@pytest.mark.slow
 def test_the_command_works_in_a_process_of_its_own(finished, lines):
     command = [sys.executable, "-m", "ablate", "translate", f"checkpoint={finished}"]
     done = subprocess.run(command, input=text_of(lines), capture_output=True, check=False)
