@@ -71,7 +71,7 @@ def text_made_once():
 
 
 @functools.lru_cache(maxsize=128)
-def _composed(words, hydra_node):
+def _composed(words):
     import hydra
     from omegaconf import open_dict
 
@@ -79,13 +79,13 @@ def _composed(words, hydra_node):
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", list(words), return_hydra_config=True)
-    if not hydra_node:
-        with open_dict(config):
-            del config["hydra"]
-    return config
+    bare = copy.deepcopy(config)
+    with open_dict(bare):
+        del bare["hydra"]
+    return bare, config
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def compose():
     """Compose the config of a run from overrides, as the command line would.
 
@@ -94,10 +94,10 @@ def compose():
 
     def composed(*overrides, hydra_node=False):
         if hydra_node:
-            return copy.deepcopy(_composed(overrides, True))
+            return copy.deepcopy(_composed(overrides)[1])
         folders = dict(word.split("=", 1) for word in overrides if word.startswith("paths."))
         rest = tuple(word for word in overrides if not word.startswith("paths."))
-        config = copy.deepcopy(_composed(rest, False))
+        config = copy.deepcopy(_composed(rest)[0])
         for key, folder in folders.items():
             config.paths[key.removeprefix("paths.")] = folder
         return config

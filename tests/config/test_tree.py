@@ -7,7 +7,7 @@ import hydra
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
-from omegaconf import OmegaConf, open_dict
+from omegaconf import OmegaConf
 
 from ablate.config.check import check
 from ablate.config.schema import CONF
@@ -62,35 +62,31 @@ def test_a_component_lives_where_its_config_lives(leaf):
         assert issubclass(get_object(node._target_), object)
 
 
-def sweep(name):
-    """The config that an experiment's file gives, and the levels that it sweeps, by factor."""
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        config = hydra.compose("config", [f"+experiment={name}"], return_hydra_config=True)
-        params = dict(config.hydra.sweeper.params)
-        loader = hydra.core.global_hydra.GlobalHydra.instance().config_loader()
-    parser = OverridesParser.create(config_loader=loader)
-    with open_dict(config):
-        del config["hydra"]
-    return config, {k: list(_levels(parser, k, v)) for k, v in params.items() if k != "seed"}
+def levels(sweeper):
+    """The levels that an experiment sweeps, by factor."""
+    return {k: list(_levels(k, v)) for k, v in sweeper.params.items() if k != "seed"}
 
 
-def _levels(parser, key, value):
-    override = parser.parse_override(f"{key}={value}")
+def _levels(key, value):
+    override = OverridesParser.create().parse_override(f"{key}={value}")
     if override.is_sweep_override():
         return override.sweep_string_iterator()
     return [override.get_value_element_as_str()]
 
 
-@pytest.fixture(scope="module", params=EXPERIMENTS)
-def experiment(request):
+# tests of an experiment go to one worker, those of its evidence too, and share what is composed
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in EXPERIMENTS])
+def experiment(request, compose):
     """Name, config and swept levels of an experiment."""
-    return request.param, *sweep(request.param)
+    words = (f"+experiment={request.param}",)
+    sweeper = compose(*words, hydra_node=True).hydra.sweeper
+    return request.param, compose(*words), levels(sweeper)
 
 
 def test_every_experiment_composes_and_sweeps_what_exists(experiment):
-    _, config, levels = experiment
+    _, config, swept = experiment
     check(config)
-    for key, values in levels.items():
+    for key, values in swept.items():
         folder = CONF / key.partition("@")[0]
         if folder.is_dir():
             assert all((folder / f"{value}.yaml").is_file() for value in values), key
@@ -100,9 +96,9 @@ def test_every_experiment_composes_and_sweeps_what_exists(experiment):
 
 
 def test_a_study_speaks_of_what_is_swept(experiment):
-    name, config, levels = experiment
+    name, config, swept = experiment
     assert config.name == name
-    assert set(config.study.factors) == set(levels)
+    assert set(config.study.factors) == set(swept)
     check_study(OmegaConf.to_container(config, resolve=True)["study"])
     for claim in config.study.claims:
         assert claim.statement.endswith(".")
@@ -110,13 +106,12 @@ def test_a_study_speaks_of_what_is_swept(experiment):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_arms_differ_in_the_factors_and_in_nothing_else(name):
+def test_arms_differ_in_the_factors_and_in_nothing_else(experiment):
     """Arms differ from the first in one level; a sweep composes every combination as it begins."""
-    config, levels = sweep(name)
+    name, config, swept = experiment
     flat = []
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        for choice in _beside(levels):
+        for choice in _beside(swept):
             arm = hydra.compose("config", [f"+experiment={name}", *choice])
             check(arm)
             flat.append(_flat(OmegaConf.to_container(arm)))

@@ -20,7 +20,11 @@ def test_there_is_evidence():
     assert len(FOLDERS) >= 5
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+# beside the tests of the config of the experiment, which compose it as well
+EACH = [pytest.param(path, marks=pytest.mark.xdist_group(path.name)) for path in FOLDERS]
+
+
+@pytest.mark.parametrize("folder", EACH, ids=lambda folder: folder.name)
 def test_claims_are_those_of_the_runs_and_caveats_those_of_now(folder, compose):
     from ablate.sweep.cell import plain_study
 
