@@ -4,7 +4,9 @@ Equation: score(q, k) = scale * q W k^T; weights = softmax(score).
 Source: arXiv:1508.04025, section 3.1 ("general").
 What differs: there q and k are states of the networks; here they are projections already, so that
     W adds parameters and nothing that the projections could not do. Heads share W.
-What to expect: the results of dot products, from another start.
+What to expect: divided as dot products are (general_divided), their results from another start.
+    Undivided, as in the source, scores of projections begin so large that a model may learn
+    nothing at the rate of the others.
 """
 
 from jaxtyping import Float
