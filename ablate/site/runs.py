@@ -7,7 +7,7 @@ from ablate.metric.table import metric_of
 from ablate.report.selection import measured, shown
 from ablate.study.evidence import Evidence
 from ablate.study.sides import has
-from ablate.study.types import Levels, Run, Told, Verdict
+from ablate.study.types import Curve, Levels, Run, Told, Verdict
 
 
 def data(evidence: Evidence, answers: list[Told], verdict: Verdict, page: str) -> str:
@@ -30,8 +30,13 @@ def script(name: str, value: Any) -> str:
 
 def _measured(evidence: Evidence, metrics: list[str]) -> list[str]:
     """Metrics of runs and of their curves."""
-    curves = [key for run in evidence.runs for key in run["curve"] if key != "step"]
-    return list(dict.fromkeys([*metrics, *curves]))
+    drawn = [key for run in evidence.runs for curve in _curves(run) for key in curve]
+    return list(dict.fromkeys([*metrics, *(key for key in drawn if key != "step")]))
+
+
+def _curves(run: Run) -> list[Curve]:
+    """What was validated, and what was seen in training where that is kept."""
+    return [curve for curve in (run["curve"], run.get("training")) if curve]
 
 
 def _run(run: Run, metrics: list[str]) -> dict[str, Any]:
@@ -42,7 +47,10 @@ def _run(run: Run, metrics: list[str]) -> dict[str, Any]:
         "values": [metric_of(metric).say(measured(run, metric)) for metric in metrics],
         "seconds": round(run["seconds"], 1),
         "command": run["command"],
-        "curve": {key: [_short(value) for value in run["curve"][key]] for key in run["curve"]},
+        "curves": [
+            {key: [_short(value) for value in values] for key, values in curve.items()}
+            for curve in _curves(run)
+        ],
     }
 
 

@@ -105,7 +105,16 @@ def test_runs_are_data_that_a_script_can_read(committed):
     bleu = data["columns"].index("test/bleu")
     difference = float(treatment["values"][bleu]) - float(baseline["values"][bleu])
     assert difference == pytest.approx(first["value"], abs=0.011)
-    assert len(treatment["curve"]["step"]) == len(treatment["curve"]["val/nll"]) > 2
+    (validated,) = treatment["curves"]  # evidence of before batches were kept
+    assert len(validated["step"]) == len(validated["val/nll"]) > 2
+
+
+def test_the_curves_of_a_run_are_of_validation_and_of_training(committed):
+    text = (committed / "data" / "decoder_only.js").read_text()
+    data = json.loads(text.partition("] = ")[2].removesuffix(";\n"))
+    validated, trained = data["runs"][0]["curves"]
+    assert len(trained["step"]) == len(trained["train/nll"]) > len(validated["step"])
+    assert data["metrics"]["train/nll"] == "train nll (nats per token)"
 
 
 def test_margins_that_grow_move_verdicts_and_their_own_factor_moves_none(site):

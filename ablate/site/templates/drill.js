@@ -64,7 +64,7 @@
 
   // The curves of some runs, and what made each.
   function show(box, found, data) {
-    const metrics = [...new Set(found.flatMap((run) => Object.keys(run.curve)))].filter((key) => key !== "step");
+    const metrics = [...new Set(found.flatMap((run) => run.curves.flatMap(Object.keys)))].filter((key) => key !== "step");
     const parts = metrics.map((metric) => chart(box, metric, found, data.metrics[metric] || metric));
     const commands = found.map((run) => {
       const part = make("div", undefined, { className: "again" });
@@ -145,8 +145,9 @@
   }
 
   function line(run, metric) {
-    const values = run.curve[metric] || [];
-    return values.map((value, i) => [run.curve.step[i], value]).filter(([a, b]) => a !== null && b !== null);
+    const curve = run.curves.find((one) => metric in one);
+    if (!curve) return [];
+    return curve[metric].map((value, i) => [curve.step[i], value]).filter(([a, b]) => a !== null && b !== null);
   }
 
   // A linear scale from the values to pixels, with round ticks.
