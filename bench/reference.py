@@ -110,10 +110,16 @@ def trials(tried: Sequence[Path]) -> Iterator[str]:
     """Yield a row for every short run: the weights of its last update, which nothing averages."""
     configs = [leaves(cast(DictConfig, OmegaConf.load(run / "config.yaml"))) for run in tried]
     for run, config in zip(tried, configs, strict=True):
-        own = [f"{key}={config.get(key)}" for key in config if config[key] != configs[0].get(key)]
+        own = [setting(key, config[key]) for key in config if config[key] != configs[0].get(key)]
         last = {key: values[-1] for key, values in curve(run).items()}
         figures = f"{last['step']:,} | {last['val/nll']:.2f} | {last['val/bleu']:.2f}"
         yield f"| {', '.join(own) or 'nothing: the first'} | {figures} |"
+
+
+def setting(key: str, value: Any) -> str:
+    """Return a key and its value; of a component the name of its class."""
+    component, _, last = key.rpartition(".")
+    return f"{component}={value.rpartition('.')[2]}" if last == "_target_" else f"{key}={value}"
 
 
 def scores(run: Finished) -> Iterator[str]:

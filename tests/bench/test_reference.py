@@ -50,14 +50,16 @@ def test_the_curve_has_the_validations_of_training_alone(tmp_path):
 
 def test_short_runs_are_told_by_what_differs_from_the_first(run, compose, tmp_path):
     folders = [tmp_path / name for name in ("first", "other")]
-    for folder, rate in zip(folders, (0.003, 0.006), strict=True):
+    others = ("model/residual=pre_ln", "model/residual=post_ln")
+    for folder, rate, other in zip(folders, (0.003, 0.006), others, strict=True):
         folder.mkdir()
-        config = compose("scale=reference", "logger=none", f"optimizer.lr={rate}")
+        config = compose("scale=reference", "logger=none", f"optimizer.lr={rate}", other)
         OmegaConf.save(config, folder / "config.yaml")
         (folder / "metrics.jsonl").write_text("\n".join(LINES))
     text = "\n".join(page(run, folders))
     assert "| nothing: the first | 10 | 2.00 | 7.00 |" in text
-    assert "| optimizer.lr=0.006 | 10 | 2.00 | 7.00 |" in text
+    assert "optimizer.lr=0.006" in text and "model.residual=PostLN" in text
+    assert text.count("| 10 | 2.00 | 7.00 |") == 2
     assert "tried" not in "\n".join(page(run))
 
 
