@@ -115,6 +115,7 @@ METRICS = {
     "block_excess": Metric("parameters of a block above 4 d_model² + 4 d_model", "count", 0),
 }
 PLACES = {
+    "train": "training",
     "val": "validation",
     "test_long": "long test",
     "gap": "training-to-test gap in",

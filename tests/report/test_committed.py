@@ -16,7 +16,7 @@ from ablate.study.evidence import Evidence
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = sorted(path for path in EXPERIMENTS.glob("*") if path.is_dir())
 # one figure of each kind at least; to draw all of them takes minutes
-DRAWN = ("head_cost", "preln_vs_postln", "preln_vs_postln_depth")
+DRAWN = ("head_cost", "norms_by_rate", "preln_vs_postln", "preln_vs_postln_depth")
 SLOW = pytest.mark.slow
 
 

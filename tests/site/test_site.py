@@ -114,7 +114,7 @@ def test_the_curves_of_a_run_are_of_validation_and_of_training(committed):
     data = json.loads(text.partition("] = ")[2].removesuffix(";\n"))
     validated, trained = data["runs"][0]["curves"]
     assert len(trained["step"]) == len(trained["train/nll"]) > len(validated["step"])
-    assert data["metrics"]["train/nll"] == "train nll (nats per token)"
+    assert data["metrics"]["train/nll"] == "training nll (nats per token)"
 
 
 def test_margins_that_grow_move_verdicts_and_their_own_factor_moves_none(site):
