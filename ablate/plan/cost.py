@@ -20,13 +20,20 @@ class Cost:
 
 
 def cost(
-    kin: Kin, steps: int, asked: str | None, known: Iterable[Row], *, trains: bool = True
+    kin: Kin,
+    steps: int,
+    validations: int,
+    asked: str | None,
+    known: Iterable[Row],
+    *,
+    trains: bool = True,
 ) -> Cost | None:
     """Time of a run, from runs of its variant, or else of its size; None where there are none.
 
     Args:
         kin: what the run shares with earlier ones.
         steps: its optimiser steps, 0 for a probe.
+        validations: how often it is validated.
         asked: how it is tested; None where it is not.
         known: earlier runs. Those of another machine say nothing.
         trains: whether it has to train, or tests what another arm has trained.
@@ -36,7 +43,10 @@ def cost(
         found = [row for row in here if getattr(row.kin, same) == getattr(kin, same)]
         whole = [row for row in found if not row.sample]
         if found := whole or found:
-            trained = statistics.median(row.rest + steps * row.per_update for row in found) * trains
+            trained = trains * statistics.median(
+                row.rest + steps * row.per_update + validations * row.per_validation
+                for row in found
+            )
             tested = _testing(found, asked) if asked else 0.0
             kind = "earlier" if whole else "short"
             many = f"{len(found)} {kind} run{'s' * (len(found) > 1)}"

@@ -44,6 +44,7 @@ class Arm:
     cells: int
     done: int | None
     steps: int
+    validations: int
     kin: Kin
     asked: str | None
     cost: Cost | None = None
@@ -164,12 +165,14 @@ def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, known: bool) ->
     fresh = cells[0].config.fresh
     first = records[0]
     probed = cells[0].config.probe is not None
+    steps = 0 if probed else int(cells[0].config.budget.steps)
     tests = not probed and len(cells[0].config.test_splits) > 0
     return Arm(
         cell=cells[0],
         cells=len(cells),
         done=sum(not fresh and r.found() is not None for r in records) if known else None,
-        steps=0 if probed else int(cells[0].config.budget.steps),
+        steps=steps,
+        validations=-(-steps // cells[0].config.budget.validate_every),
         kin=Kin.of(first.parts, tuned),
         asked=digest(first.evaluation.parts["config"]) if tests else None,
     )
@@ -190,7 +193,8 @@ def priced(planned: Plan, known: Sequence[Row]) -> Plan:
     def with_cost(arm: Arm) -> Arm:
         trains = planned.tuned != "" or arm.kin.arm not in trained
         trained.add(arm.kin.arm)
-        return replace(arm, cost=cost(arm.kin, arm.steps, arm.asked, known, trains=trains))
+        found = cost(arm.kin, arm.steps, arm.validations, arm.asked, known, trains=trains)
+        return replace(arm, cost=found)
 
     return replace(
         planned,

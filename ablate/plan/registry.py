@@ -9,10 +9,12 @@ It is made from the records of the runs alone, and can always be made anew. Two 
 
 import json
 import os
+import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.record.part import RESULTS
@@ -24,7 +26,7 @@ from ablate.study.registration import digest
 SEEDS = ("seed", "replicate")
 SIZES = ("d_model", "d_ff", "n_layers", "n_decoder_layers")
 WHOLE = ("batch", "threads", "tokenizer", "probe")  # nodes of the config that belong to the size
-SAMPLES = "samples"  # folder of runs that were only timed, inside the results
+SAMPLES = "samples"  # folder of runs that were only timed, inside the results, by their variant
 FIRST = 0.2  # of the updates of a run, which also pay for memory and compiled shapes
 Parts = dict[str, Any]  # of an identity
 
@@ -82,8 +84,9 @@ class Evaluated:
 class Row:
     """An earlier run.
 
-    `per_update` is the time of an optimiser step with its share of the validations, `rest` that of
-    all else that training took, both in seconds. `tested` has the evaluations by what they asked.
+    `per_update` is the time of an optimiser step, `per_validation` that of a validation, `rest`
+    that of all else that training took, all in seconds. `tested` has the evaluations by what they
+    asked.
     """
 
     kin: Kin
@@ -93,6 +96,7 @@ class Row:
     metrics: Metrics
     steps: int
     per_update: float
+    per_validation: float
     rest: float
     here: bool  # on a machine like this one
     sample: bool  # a few updates, which were only timed
@@ -106,20 +110,27 @@ def rows(results: Path, tuned: str = "") -> list[Row]:
     What is damaged is passed over: the sweep that needs it will say so. Runs that differ in the
     key that is `tuned` are of one arm.
     """
-    whole, short = (sorted(results.glob(f"{place}runs/*/")) for place in ("", f"{SAMPLES}/"))
-    found = [_row(folder, tuned, sample=False) for folder in whole]
-    found += [_row(folder, tuned, sample=True) for folder in short]
-    return [row for row in found if row is not None]
+    whole = [_row(folder, tuned) for folder in sorted(results.glob("runs/*/"))]
+    short = [
+        (_row(folder, tuned), folder.parents[1].name)
+        for folder in sorted(results.glob(f"{SAMPLES}/*/runs/*/"))
+    ]
+    timed = [
+        replace(row, sample=True, kin=replace(row.kin, variant=variant))
+        for row, variant in short
+        if row is not None
+    ]
+    return [*(row for row in whole if row is not None), *timed]
 
 
-def _row(folder: Path, tuned: str, *, sample: bool) -> Row | None:
+def _row(folder: Path, tuned: str) -> Row | None:
     try:
         found: Result = read_sealed(folder / "result.json")
         parts = json.loads((folder / "identity.json").read_text())
         machine: Environment = json.loads((folder / "environment.json").read_text())
         kin, about = Kin.of(parts, tuned), _about(parts)
         steps = int(found["metrics"].get("steps") or 0)
-        per_update = _per_update(folder / "metrics.jsonl") if steps else 0.0
+        pace = _pace(folder / "metrics.jsonl") if steps else Pace(0.0, 0.0, 0)
     except (OSError, ValueError, KeyError, TypeError, UserError):  # damaged, or of another version
         return None
     if found["status"] not in RESULTS:
@@ -131,23 +142,51 @@ def _row(folder: Path, tuned: str, *, sample: bool) -> Row | None:
         status=found["status"],
         metrics=found["metrics"],
         steps=steps,
-        per_update=per_update,
-        rest=max(0.0, found["wall_seconds"] - steps * per_update),
+        per_update=pace.update,
+        per_validation=pace.validation,
+        rest=max(0.0, found["wall_seconds"] - pace.seconds(steps)),
         here=(machine.get("processor"), machine["cores"]) == (processor(), os.cpu_count()),
-        sample=sample,
+        sample=False,
         folder=folder,
         tested=dict(_tests(folder)),
     )
 
 
-def _per_update(path: Path) -> float:
+class Pace(NamedTuple):
+    """Seconds of an update and of a validation, and how many validations there were."""
+
+    update: float
+    validation: float
+    validations: int
+
+    def seconds(self, steps: int) -> float:
+        """Seconds of the updates and validations of the run."""
+        return steps * self.update + self.validations * self.validation
+
+
+def _pace(path: Path) -> Pace:
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    timed = [(line["step"], line["time"]) for line in lines]
-    steady = [point for point in timed if point[0] >= FIRST * timed[-1][0]]
-    if len(steady) < 2 or steady[0][0] == steady[-1][0]:
-        steady = [(0, 0.0), *timed[-1:]]
-    (first, begun), (last, ended) = steady[0], steady[-1]
-    return (ended - begun) / max(1, last - first)
+    start = {"step": 0, "time": 0.0}
+    last = [start, *lines][-1]
+    between = [
+        (one["step"] - before["step"], one["time"] - before["time"], before["step"])
+        for before, one in pairwise([start, *lines])
+    ]
+    steady = [
+        (updates, took)
+        for (updates, took, begun), one in zip(between, lines, strict=True)
+        if "val/nll" not in one and updates and begun >= FIRST * last["step"]
+    ]
+    if not steady:
+        return Pace(last["time"] / max(1, last["step"]), 0.0, 0)
+    per_update = sum(took for _, took in steady) / sum(updates for updates, _ in steady)
+    validations = {
+        one["step"]: max(0.0, took - updates * per_update)
+        for (updates, took, _), one in reversed([*zip(between, lines, strict=True)])
+        if "val/nll" in one  # the first at a step: the weights that are tested come after it
+    }
+    per_validation = statistics.mean(validations.values()) if validations else 0.0
+    return Pace(per_update, per_validation, len(validations))
 
 
 def _tests(folder: Path) -> Iterator[tuple[str, Evaluated]]:

@@ -25,7 +25,7 @@ def time_arms(arms: Iterable[Arm]) -> None:
     for arm in {arm.kin.variant: arm for arm in arms}.values():
         print(f"timing {arm.cell.label}", flush=True)
         config = arm.cell.config
-        place = f"paths.results={config.paths.results}/{SAMPLES}"
+        place = f"paths.results={config.paths.results}/{SAMPLES}/{arm.kin.variant}"
         words = [*arm.cell.argv, *SHORT, place]
         done = subprocess.run(
             [sys.executable, "-m", "ablate", *words], capture_output=True, text=True, check=False

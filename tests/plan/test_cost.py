@@ -13,9 +13,16 @@ def kin(variant="a", size="s"):
 
 
 def row(seed=0, metrics=None, **given):
-    """A run of 100 updates of 0.5 s, tested for 7 s."""
+    """A run of 100 updates of 0.5 s and validations of 2 s, tested for 7 s."""
     tested = {"beam": Evaluated(7.0, {}, "", Path())}
-    known = {"kin": kin(), "about": {}, "status": "finished", "steps": 100, "per_update": 0.5}
+    known = {
+        "kin": kin(),
+        "about": {},
+        "status": "finished",
+        "steps": 100,
+        "per_update": 0.5,
+        "per_validation": 2.0,
+    }
     known |= {"rest": 3.0, "here": True, "sample": False, "folder": Path(), "tested": tested}
     return Row(seed=seed, metrics=metrics or {}, **(known | given))
 
@@ -28,24 +35,26 @@ def test_cells_are_dealt_in_their_order_and_stages_wait_for_one_another():
 
 def test_the_time_of_a_run_is_that_of_its_variant_with_another_number_of_updates():
     known = [row(), row(kin=kin("b"), per_update=9.0)]
-    found = cost(kin(), 200, "beam", known)
-    assert found.seconds == pytest.approx(PER_CELL + 200 * 0.5 + 3.0 + 7.0)
+    found = cost(kin(), 200, 4, "beam", known)
+    assert found.seconds == pytest.approx(PER_CELL + 200 * 0.5 + 4 * 2.0 + 3.0 + 7.0)
     assert found.known_by == "1 earlier run of this variant"
 
 
 def test_a_variant_that_never_ran_is_as_slow_as_the_others_of_its_size():
     known = [row(), row(per_update=0.7), row(kin=kin("b"), per_update=9.0)]
-    assert cost(kin("new"), 100, None, known).seconds == pytest.approx(PER_CELL + 70.0 + 3.0)
-    assert cost(kin("new", size="other"), 100, None, known) is None
+    assert cost(kin("new"), 100, 4, None, known).seconds == pytest.approx(
+        PER_CELL + 70.0 + 8.0 + 3.0
+    )
+    assert cost(kin("new", size="other"), 100, 4, None, known) is None
 
 
 def test_runs_of_another_machine_say_nothing_and_short_ones_only_where_there_are_no_others():
-    assert cost(kin(), 100, None, [row(here=False)]) is None
+    assert cost(kin(), 100, 4, None, [row(here=False)]) is None
     short = row(sample=True, per_update=1.0)
-    assert cost(kin(), 100, None, [short]).known_by == "1 short run of this variant"
-    assert cost(kin(), 100, None, [short, row()]).seconds == pytest.approx(PER_CELL + 53.0)
+    assert cost(kin(), 100, 4, None, [short]).known_by == "1 short run of this variant"
+    assert cost(kin(), 100, 4, None, [short, row()]).seconds == pytest.approx(PER_CELL + 61.0)
 
 
 def test_an_arm_that_differs_in_testing_alone_is_only_tested():
-    found = cost(kin(), 100, "beam", [row()], trains=False)
+    found = cost(kin(), 100, 4, "beam", [row()], trains=False)
     assert found.seconds == pytest.approx(PER_CELL + 7.0)

@@ -74,6 +74,11 @@ def record(tmp_path):
         write_json(folder / "environment.json", here)
         times = [{"step": s, "time": 4.0 + s / 2} for s in range(5, 41, 5)]
         times[0]["time"] = 8.9  # the first updates are slow
+        for step, at in ((40, 2), (20, 1)):  # validations of 2 and of 1 s
+            where = [line["step"] for line in times].index(step)
+            times[where + 1 :] = [{**t, "time": t["time"] + at} for t in times[where + 1 :]]
+            times.insert(where + 1, {"step": step, "time": times[where]["time"] + at, "val/nll": 1})
+        times.append({**times[-1], "time": times[-1]["time"] + 9.0})  # of the weights to be tested
         (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, times)))
         test = folder / "tests" / "beam"
         tested = {"wall_seconds": 5.0, "metrics": {"test/bleu": bleu}, "identity": name}
@@ -92,7 +97,8 @@ def test_time_and_rest_of_a_run_are_read_from_its_record(record, tmp_path):
     record("b", PARTS, 2, 20.0, processor="another")
     (found, other) = rows(tmp_path)
     assert found.per_update == pytest.approx(0.5)
-    assert found.rest == pytest.approx(30.0 - 40 * 0.5)
+    assert found.per_validation == pytest.approx(1.5)
+    assert found.rest == pytest.approx(30.0 - 40 * 0.5 - 2 * 1.5)
     assert (found.here, other.here) == (True, False)
     assert [test.seconds for test in found.tested.values()] == [5.0]
 
