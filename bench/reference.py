@@ -33,6 +33,10 @@ from ablate.sweep.leaves import leaves
 PUBLISHED = {  # arXiv:2105.14462, table 1, text alone: 4 + 4 layers of 128, test_2016_flickr
     "test/bleu_tokenised": 41.02
 }
+SETTING = (
+    "Published: [arXiv:2105.14462](https://arxiv.org/abs/2105.14462), table 1, text alone: "
+    "dropout 0.3, some 65 million target tokens, the average of ten checkpoints."
+)
 SHOWN = {
     "test/bleu_tokenised": "BLEU, lower-cased and tokenised",
     "test/bleu": "BLEU, cased, on raw references",
@@ -90,6 +94,7 @@ def page(run: Finished, tried: Sequence[Path] = ()) -> Iterator[str]:
     yield "\n".join(
         ["| score | here | published | signature |", "|---|---:|---:|---|", *scores(run)]
     )
+    yield SETTING
     yield "![validation nll and BLEU against updates](curve.svg)"
     if tried:
         yield "## What was tried before, in short runs"

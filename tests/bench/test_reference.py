@@ -24,6 +24,7 @@ def test_scores_stand_beside_the_published_one_with_their_signature(run):
     text = "\n".join(page(run))
     assert "| 40.02 | 41.02 (-1.00) |" in text
     assert r"nrefs:1\|tok:13a" in text
+    assert "65 million target tokens" in text  # those of the published score
     assert "15,000 updates" in text and "31 million" in text and "60 minutes" in text
 
 
