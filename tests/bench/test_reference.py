@@ -5,6 +5,7 @@ from omegaconf import OmegaConf
 
 from ablate.data.pairs import Pairs
 from ablate.errors import UserError
+from ablate.report.draw.curves import draw_curves
 from bench.reference import Finished, curve, page, read
 
 
@@ -47,6 +48,12 @@ LINES = [
 def test_the_curve_has_the_validations_of_training_alone(tmp_path):
     (tmp_path / "metrics.jsonl").write_text("\n".join(LINES))
     assert curve(tmp_path) == {"step": [10], "val/nll": [2.0], "val/bleu": [7.0]}
+
+
+def test_one_curve_without_a_name_has_no_legend(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text("\n".join(LINES))
+    figure = draw_curves({"": [curve(tmp_path)]})
+    assert not [box for part in (figure, *figure.subfigs) for box in part.legends]
 
 
 def test_short_runs_are_told_by_what_differs_from_the_first(run, compose, tmp_path):

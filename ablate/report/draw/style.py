@@ -110,11 +110,13 @@ def rows(heights: Sequence[float]) -> tuple[Figure, list[SubFigure]]:
 
 
 def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str]) -> None:
-    """One legend below all panels, of every name that some panel has."""
+    """One legend below all panels, of every name that some panel has; none where none has one."""
     found: dict[str, Any] = {}
     for panel in axes:
         handles, labels = panel.get_legend_handles_labels()
         found = dict(zip(labels, handles, strict=True)) | found
+    if not found:
+        return
     ncols = _columns(names)
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols)
 
