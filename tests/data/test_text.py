@@ -91,7 +91,8 @@ def test_memory_holds_little_more_than_where_lines_begin(tmp_path, monkeypatch):
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(pair.src) == count
-    assert held < 2 * 4 * count + 20_000
+    # with room for what tests before left to be made; the lines themselves would be 2.8 MB
+    assert held < 2 * 4 * count + 200_000
     assert peak < 2 * 6 * count + 200_000
 
 
