@@ -213,4 +213,7 @@ def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, place,
         status, _, error = command(place.format(tmp_path), word, *sweep)
         assert status == 2
         assert "wobbly?" in error
-        assert "wobbly?" not in command(word, *sweep)[2]
+
+
+def test_hints_know_no_level_of_a_folder_that_is_not_named(command):
+    assert "wobbly?" not in command("model/position=wobly")[2]
