@@ -33,6 +33,7 @@ GROUPS = (
 LEFT_OUT = {
     "model/attention": ("linformer", "linformer_narrow"),  # in the encoder alone, below
     "initial": ("checkpoint", "vectors"),  # need a file
+    "adapt": ("freeze_inputs",),  # with an output of its own, below
 }
 SYNTHETIC = sorted(p.stem for p in CONF.glob("data/*.yaml") if "synthetic" in p.read_text())
 
@@ -46,6 +47,7 @@ class Sweep(NamedTuple):
 
 OTHERS = (
     Sweep("test/bleu", "model/attention@model.encoder.attention=linformer,linformer_narrow"),
+    Sweep("test/bleu", "adapt=freeze_inputs model/embedding=separate"),
     Sweep("test/bleu", "model=micro,prefix_lm,rnn,rnn_additive,rnn_patient,rnn_plain"),
     Sweep("test/nll", "task=language_model model=decoder_only"),
     Sweep("test/nll", "task=masked_language_model model=encoder_only"),

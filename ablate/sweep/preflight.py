@@ -11,10 +11,12 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.check import check
+from ablate.config.construct import construct
 from ablate.config.parts import check_parts
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
+from ablate.seeding import seed_of
 from ablate.sweep.arms import check_arms, check_twice
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
 from ablate.train.budgets import shortened
@@ -71,7 +73,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
             check_splits(list(config.test_splits), data[text])
             for doubt in doubts(config, data[text]) if new else ():
                 print(doubt, flush=True)
-            key = text + _key(config, "model", *PARTS)
+            key = text + _key(config, "model", "adapt", *PARTS)
             if key not in built:
                 built[key] = _build(config, data[text])
             models[cell.number] = built[key]
@@ -98,7 +100,9 @@ def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
 
 def _build(config: DictConfig, data: TextData) -> Model:
     with torch.device("meta"):
-        return build_model(config, data)
+        model = build_model(config, data)
+        construct(config.adapt)(model, seed_of(config))
+    return model
 
 
 def corpus(config: DictConfig) -> str:

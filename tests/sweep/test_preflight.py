@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import pytest
 
+from ablate.config.schema import CONF
 from ablate.errors import UserError
 from ablate.sweep import preflight
 from ablate.sweep.cell import Cell
@@ -34,6 +35,7 @@ def test_a_full_disk_is_seen_before_work(cell, monkeypatch):
         ("test_splits=[tset]", "test_splits has tset"),
         ("loss.epsilon=2.0", "loss.epsilon"),
         ("search.size=0", "search.size"),
+        ("adapt=freeze_inputs", "adapt.parts has 'embedding.src', which fits nothing"),
     ],
 )
 def test_a_bad_cell_is_named_with_what_is_wrong(cell, override, words):
@@ -44,3 +46,9 @@ def test_a_bad_cell_is_named_with_what_is_wrong(cell, override, words):
 def test_a_probe_that_cannot_measure_is_named_before_any_does(cell):
     with pytest.raises(UserError, match=r"cell 0 .*probe\.rows is 1: it must be at least 2"):
         preflight.preflight([cell("probe=dot_products", "probe.rows=1")])
+
+
+@pytest.mark.parametrize("level", sorted(path.stem for path in CONF.glob("adapt/*.yaml")))
+def test_an_adaptation_that_fits_passes(cell, level):
+    found = preflight.preflight([cell(f"adapt={level}", "model/embedding=separate")])
+    assert found.needed > 0
