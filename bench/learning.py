@@ -4,7 +4,7 @@
 
 Chance is what is reached without reading the source, bound what is possible: 0 and 100 for BLEU on
 the built-in corpus, what a synthetic corpus states, the unigram model for the nll of a language
-model.
+model. Adaptations go on from a model that was trained before, the first row of their part.
 Sweeps that are done are not run again as long as WORK is kept.
 """
 
@@ -28,13 +28,14 @@ GROUPS = (
         "optimizer",
         "schedule",
     ),
-    *("search", "initial", "adapt"),
+    *("search", "initial"),
 )
 LEFT_OUT = {
     "model/attention": ("linformer", "linformer_narrow"),  # in the encoder alone, below
     "initial": ("checkpoint", "vectors"),  # need a file
-    "adapt": ("freeze_inputs",),  # with an output of its own, below
 }
+ADAPTED = "model/embedding=separate"  # so that what is looked up can be frozen alone
+ADAPT = ",".join(sorted(p.stem for p in CONF.glob("adapt/*.yaml")))
 SYNTHETIC = sorted(p.stem for p in CONF.glob("data/*.yaml") if "synthetic" in p.read_text())
 
 
@@ -47,7 +48,8 @@ class Sweep(NamedTuple):
 
 OTHERS = (
     Sweep("test/bleu", "model/attention@model.encoder.attention=linformer,linformer_narrow"),
-    Sweep("test/bleu", "adapt=freeze_inputs model/embedding=separate"),
+    Sweep("test/bleu", ADAPTED),
+    Sweep("test/bleu", f"adapt={ADAPT} {ADAPTED} initial=checkpoint initial.folder={{trained}}"),
     Sweep("test/bleu", "model=micro,prefix_lm,rnn,rnn_additive,rnn_patient,rnn_plain"),
     Sweep("test/nll", "task=language_model model=decoder_only"),
     Sweep("test/nll", "task=masked_language_model model=encoder_only"),
@@ -67,17 +69,25 @@ def sweeps() -> Iterator[Sweep]:
 
 def cells(sweep: Sweep, work: Path) -> dict[str, dict[str, Any]]:
     """Run a sweep, unless it is done, and return what each of its cells gave."""
-    results = work / "".join(c if c.isalnum() else "_" for c in sweep.overrides)[:80]
+    results = place(sweep.overrides, work)
     done = results / "done"
     if not done.exists():
-        command = [
-            *("-m", "ablate", "-m", "logger=none", "name=learning"),
-            *sweep.overrides.split(),
-        ]
+        words = sweep.overrides.format(trained=trained(work)).split()
+        command = ["-m", "ablate", "-m", "logger=none", "name=learning", *words]
         places = [f"paths.results={results}", f"paths.cache={work / 'cache'}"]
         ended = subprocess.run([sys.executable, *command, *places], stdout=sys.stderr)
         done.write_text(f"{ended.returncode}\n")
     return read_cells(results)
+
+
+def place(overrides: str, work: Path) -> Path:
+    """Return the folder of a sweep's results."""
+    return work / "".join(c if c.isalnum() else "_" for c in overrides)[:80]
+
+
+def trained(work: Path) -> Path | None:
+    """Return the run that adaptations begin with, once it is there."""
+    return next(place(ADAPTED, work).glob("runs/*"), None)
 
 
 def row(sweep: Sweep, level: str, cell: dict[str, Any]) -> str:

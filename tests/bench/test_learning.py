@@ -24,4 +24,5 @@ def test_a_row_says_chance_and_bound():
         "metrics": {"test/nll": 2.5, "unigram_nll": 5.1875},
         "seconds": {"training": 20.0},
     }
-    assert row(OTHERS[2], "x", cell) == "| x | test/nll | 2.5 | 5.188 | - | 2.5 | 20 | finished |"
+    sweep = next(sweep for sweep in OTHERS if sweep.metric == "test/nll")
+    assert row(sweep, "x", cell) == "| x | test/nll | 2.5 | 5.188 | - | 2.5 | 20 | finished |"
