@@ -222,4 +222,7 @@ def _find_side(split: str, prefix: str, language: str) -> Path:
         if path.is_file():
             return path
     names = ", ".join(path.name for path in candidates)
-    raise UserError(f"data.{split}={prefix}: {candidates[0].parent} holds none of {names}.")
+    raise UserError(
+        f"data.{split}={prefix}: {candidates[0].parent.resolve()} holds none of {names}. "
+        "One file of two columns is named with its ending, as pairs.tsv."
+    )

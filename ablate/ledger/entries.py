@@ -62,6 +62,12 @@ class Entry:
 def read_entries(experiments: Path, results: Path) -> tuple[list[Entry], list[str]]:
     """The whole ledger with every verdict that there is, and a warning per damaged file."""
     found, warnings = collect(experiments, results)
+    if not (experiments.is_dir() or results.is_dir()):
+        # a ledger without a verdict looks like one that nobody has worked on
+        warnings.append(
+            f"no folder {experiments} or {results} is here, so no claim has a verdict: "
+            "say experiments=FOLDER"
+        )
     return join(read_claims(), with_family(latest(found))), warnings
 
 

@@ -128,3 +128,12 @@ def test_other_folders(ask, verdict):
     verdict("results2/sweeps/b/1", {"pe_unique": "refuted"})
     _, output, _ = ask("experiments=elsewhere", "results=results2", "verdict=tested")
     assert ids(output) == ["pe_unique", CLAIM]
+
+
+def test_a_folder_without_any_verdicts_is_not_taken_for_a_ledger_without(
+    command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    status, _, errors = command("ledger", "verdict=supported")
+    assert status == 0
+    assert errors.endswith("so no claim has a verdict: say experiments=FOLDER\n")

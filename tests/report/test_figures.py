@@ -1,5 +1,7 @@
 """Figures: named axes, readable letters, nothing on top of each other, right numbers."""
 
+import re
+
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -201,6 +203,13 @@ def test_letters_stay_letters_and_bytes_stay_the_same(evidence):
     assert one == other
     assert "difference in test BLEU (points)" in one
     assert "<metadata" not in one
+
+
+def test_only_what_is_read_keeps_all_its_digits():
+    picture = Picture(figsize=(3, 1))
+    picture.text(1 / 3, 1 / 3, "lr=0.00125")
+    text = svg(picture)
+    assert re.findall(r"\d\.\d{3,}", text) == ["0.00125"]
 
 
 def test_long_names_are_folded():

@@ -73,6 +73,8 @@ def test_what_is_opened_fits_its_window_and_keeps_to_the_rules(visit, translated
     page.locator(".seeds button", has_text="seed 3").click()
     for title in ("Sentences that they", "What they attend to"):
         page.locator(".sentences summary", has_text=title).click()
+    # as a model says it that goes on for ever
+    page.locator(".sentences dd").first.evaluate("line => line.append('inin'.repeat(40))")
     page.locator("details.all summary").click()
     page.wait_for_selector(".runs table")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -118,6 +120,19 @@ def test_from_an_effect_to_its_seeds_and_their_curves(visit):
     page.locator("details.all summary").click()
     page.wait_for_selector(".runs table")
     assert page.locator(".runs tbody tr").count() == 48
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["preln_vs_postln", "label_smoothing"])
+def test_no_name_of_a_curve_is_cut_and_no_letter_small(visit, name, width):
+    page = visit(f"experiments/{name}.html", width)
+    page.locator("details.drill").first.locator("summary").click()
+    page.wait_for_selector("svg.curve")
+    names = page.locator("svg.curve text.name")
+    ends = names.evaluate_all("all => all.map(name => name.getBoundingClientRect().right)")
+    assert len(ends) > 3 and max(ends) <= width
+    scales = "all => all.map(one => one.getBoundingClientRect().width / one.viewBox.baseVal.width)"
+    assert min(page.locator("svg.curve").evaluate_all(scales)) > 0.99
 
 
 def test_a_margin_can_be_moved_and_put_back(visit):

@@ -20,6 +20,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from ablate.report.marks import ARM_COLOURS
 
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
+TAG = re.compile(r"<[^>]*>")
 DECIMALS = re.compile(r"(?<=\d\.\d\d)\d+")  # of points, beyond the second
 WIDTH = 6.0  # inches
 INK = "#222222"  # of text and axes; a page may put its own colour in its place
@@ -180,4 +181,6 @@ def svg(figure: Figure) -> str:
     # clip paths are named by a hash of sizes whose last digits differ from run to run
     for number, name in enumerate(dict.fromkeys(CLIP_PATH.findall(text))):
         text = text.replace(name, f"clip{number}")
-    return "".join(f"{line.strip()}\n" for line in DECIMALS.sub("", text).splitlines())
+    # what is written between tags keeps its digits: a rate of 0.005 is none of 0.00
+    text = TAG.sub(lambda tag: DECIMALS.sub("", tag[0]), text)
+    return "".join(f"{line.strip()}\n" for line in text.splitlines())

@@ -120,12 +120,15 @@
   }
 
   function chart(box, metric, found, axis) {
-    const room = box.clientWidth - 20;
-    const [width, height] = [(room > 900 ? room / 2 - 12 : Math.min(room, 736)) || 600, 256];
-    const [left, right, top, bottom] = [48, 120, 26, 34];
+    const room = box.clientWidth - 40;
+    const width = (room > 900 ? room / 2 - 12 : Math.min(room, 736)) || 600;
+    const [beside, widest] = [24, Math.max(...found.map((run) => run.arm.length)) * 7.5];
+    const above = widest > width / 2; // no room beside the ends of lines: names stand over them
+    const [left, right, top, bottom] = [48, above ? 12 : widest + beside, 26 + (above ? found.length * 16 : 0), 34];
+    const height = 196 + top + bottom;
     const points = found.map((run) => line(run, metric));
     const every = points.flat();
-    const svg = draw("svg", { class: "curve", role: "img", "aria-label": `${axis} by optimiser step`, viewBox: `0 0 ${width} ${height}` });
+    const svg = draw("svg", { class: "curve", role: "img", "aria-label": `${axis} by optimiser step`, viewBox: `0 0 ${width} ${height}`, height });
     if (!every.length) return svg;
     const x = scale(every.map((p) => p[0]), left, width - right);
     const y = scale(every.map((p) => p[1]), height - bottom, top);
@@ -138,10 +141,19 @@
       const group = draw("g", { class: `arm-${number % 4}` });
       group.append(draw("path", { d: one.map(([a, b], i) => `${i ? "L" : "M"}${x(a)} ${y(b)}`).join("") }));
       for (const [a, b] of one) group.append(draw("circle", { class: "dot", cx: x(a), cy: y(b), r: 3 }));
-      if (one.length) group.append(draw("text", { class: "name", x: x(one.at(-1)[0]) + 8, y: names[number] + 4 }, found[number].arm));
+      if (one.length) group.append(...(above ? key(found[number].arm, 0, 28 + number * 16) : [named(found[number].arm, x(one.at(-1)[0]) + 8, names[number] + 4)]));
       svg.append(group);
     });
     return svg;
+  }
+
+  function named(arm, x, y) {
+    return draw("text", { class: "name", x, y }, arm);
+  }
+
+  // The name of a line after a piece of it.
+  function key(arm, x, y) {
+    return [draw("path", { d: `M${x} ${y - 4}h20` }), named(arm, x + 26, y)];
   }
 
   function line(run, metric) {
