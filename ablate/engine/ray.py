@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ablate.engine.base import Engine, Worker, needs
 from ablate.errors import UserError
@@ -43,7 +44,8 @@ class Ray(Engine):
         except (ConnectionError, ValueError) as error:
             raise UserError(f"engine.address={self.address}: {error}") from None
         worker = Worker(elsewhere, os.getcwd())
-        task = ray.remote(**self.options)(Worker.__call__)
+        remote: Any = ray.remote  # its types know no options that are read from a config
+        task = remote(**self.options)(Worker.__call__)
         for started in [task.remote(worker) for _ in range(self.workers)]:
             try:
                 ray.get(started)
