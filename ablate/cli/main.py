@@ -4,6 +4,7 @@ import os
 import pkgutil
 import sys
 from importlib import import_module
+from itertools import pairwise
 
 from ablate import __version__
 from ablate.cli import commands
@@ -33,6 +34,7 @@ def main() -> None:
         elif first in names():
             _run(first, rest)
         elif "=" in first or first.startswith(("-", "~")) or not first:
+            _refuse_late_command(sys.argv[1:])
             from ablate.cli.train import train  # imports Hydra
 
             train()
@@ -62,6 +64,17 @@ def _run(name: str, words: list[str]) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refuse_late_command(words: list[str]) -> None:
+    """A command behind options would be read as an override.
+
+    Raises:
+        UserError: there is one, and it is no value of the option before it.
+    """
+    for before, word in pairwise(words):
+        if word in names() and (before == "-m" or not before.startswith("-")):
+            raise UserError(f"{word} is a command, which stands first: ablate {word} ...")
 
 
 def _no_command(word: str) -> str:

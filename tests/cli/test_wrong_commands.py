@@ -84,6 +84,8 @@ WRONG = {  # by command, part of the sentence that is said
     "preln_vs_postln": "say +experiment=preln_vs_postln -m",
     "train": "training takes key=value alone",
     "legder": "did you mean ledger?",
+    "--config-dir . plan +experiment=preln_vs_postln": "stands first: ablate plan ...",
+    "-m ledger": "stands first: ablate ledger ...",
     "plan preln_vs_postln": "an override is key=value, or +key=value",
     "plan experiment=preln_vs_postln": "needs a plus, +experiment=",
     "judge preln_vs_postln": "not the folder of a study, as experiments/NAME is",
