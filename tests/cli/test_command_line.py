@@ -29,7 +29,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["judge", "--help"], ["ledger"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["judge", "--help"], ["ledger", "experiments=."]]
+)
 def test_what_needs_no_model_imports_nothing_heavy(words, tmp_path):
     code = IMPORTED.format(heavy=set(HEAVY), words=words)
     done = subprocess.run(
