@@ -28,7 +28,9 @@ def derived(scores: Mapping[str, float], levels: Mapping[str, float]) -> dict[st
     found = {}
     if levels:
         chance, bound = (levels[f"{level}/accuracy"] for level in ("chance", "bound"))
-        for split in _splits(scores, "accuracy") & DRAWN:
+        skilled = _splits(scores, "accuracy") & DRAWN
+        # random targets leave no room for skill
+        for split in skilled if bound > chance else ():
             found[f"{split}/skill"] = (scores[f"{split}/accuracy"] - chance) / (bound - chance)
     for name in GAPS:
         if {"train", "test"} <= _splits(scores, name):

@@ -7,6 +7,11 @@ from ablate.metric.derived import derived, derived_names
 LEVELS = {"chance/accuracy": 0.25, "bound/accuracy": 0.75, "chance/nll": 1.0, "bound/nll": 0.0}
 
 
+def test_where_chance_is_the_bound_there_is_no_skill():
+    levels = {"chance/accuracy": 0.25, "bound/accuracy": 0.25}
+    assert derived({"test/accuracy": 0.25}, levels) == {}
+
+
 def test_skill_is_0_at_chance_and_1_at_the_bound():
     for accuracy, skill in ((0.25, 0), (0.75, 1), (0.5, 0.5)):
         assert derived({"test/accuracy": accuracy}, LEVELS) == {"test/skill": skill}
