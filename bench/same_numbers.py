@@ -104,10 +104,12 @@ def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_cells(results: Path) -> dict[str, dict[str, Any]]:
-    """Return the numbers of every cell of the one sweep in a folder."""
+    """Return the numbers of every cell that ended with some; a later sweep goes before."""
     found = {}
     for path in sorted(results.glob("sweeps/*/*/cells/*.json")):
         cell = json.loads(path.read_text())
+        if "metrics" not in cell:
+            continue
         folder = Path(cell["evaluation"]) if cell.get("evaluation") else None
         hypotheses = sorted(folder.glob("*.hyp")) if folder else []
         found[" ".join(sorted(cell["overrides"]))] = {
