@@ -104,18 +104,16 @@ def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_cells(results: Path) -> dict[str, dict[str, Any]]:
-    """Return the numbers of every cell that ended with some; a later sweep goes before."""
+    """Return the numbers of every cell, of the latest sweep that has it; a failed cell has none."""
     found = {}
     for path in sorted(results.glob("sweeps/*/*/cells/*.json")):
         cell = json.loads(path.read_text())
-        if "metrics" not in cell:
-            continue
         folder = Path(cell["evaluation"]) if cell.get("evaluation") else None
         hypotheses = sorted(folder.glob("*.hyp")) if folder else []
         found[" ".join(sorted(cell["overrides"]))] = {
             "status": cell["status"],
-            "metrics": cell["metrics"],
-            "seconds": cell["seconds"],
+            "metrics": cell.get("metrics", {}),
+            "seconds": cell.get("seconds", {}),
             "translations": [text.read_text() for text in hypotheses],
         }
     return {_short(key, found): value for key, value in found.items()}
@@ -131,6 +129,8 @@ def _difference(before: dict[str, Any] | None, after: dict[str, Any] | None) -> 
     """Return what differs, or nothing."""
     if before is None or after is None:
         return "missing " + ("before" if before is None else "after")
+    if "failed" in (before["status"], after["status"]):
+        return f"{before['status']} before, {after['status']} after"
     told = [key for key in ("status", "translations") if before[key] != after[key]]
     for key in sorted(before["metrics"]):  # what is measured since then differs from nothing
         values = [side["metrics"].get(key) for side in (before, after)]

@@ -28,9 +28,8 @@ def derived(scores: Mapping[str, float], levels: Mapping[str, float]) -> dict[st
     found = {}
     if levels:
         chance, bound = (levels[f"{level}/accuracy"] for level in ("chance", "bound"))
-        skilled = _splits(scores, "accuracy") & DRAWN
-        # random targets leave no room for skill
-        for split in skilled if bound > chance else ():
+        room = bound > chance  # random targets leave none for skill
+        for split in _splits(scores, "accuracy") & DRAWN if room else ():
             found[f"{split}/skill"] = (scores[f"{split}/accuracy"] - chance) / (bound - chance)
     for name in GAPS:
         if {"train", "test"} <= _splits(scores, name):

@@ -145,8 +145,11 @@ def hush_lightning() -> None:
     """Keep the log to what a reader can act on; our own table says what runs where."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
-    pieces = ("does not have many workers", "smaller than the logging interval", "`srun` command")
-    for advice in pieces:
+    for advice in (
+        "does not have many workers",
+        "smaller than the logging interval",
+        "`srun` command is available",  # workers of a sweep are no tasks of one job
+    ):
         warnings.filterwarnings("ignore", message=f".*{advice}.*")
 
 

@@ -217,5 +217,7 @@ def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, place,
         assert "wobbly?" in error
 
 
-def test_hints_know_no_level_of_a_folder_that_is_not_named(command):
-    assert "wobbly?" not in command("model/position=wobly")[2]
+@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
+@pytest.mark.parametrize("word", ["model/position=wobly", "wobbly=true"])
+def test_hints_know_no_level_of_a_folder_that_is_not_named(command, word, sweep):
+    assert "wobbly?" not in command(word, *sweep)[2]

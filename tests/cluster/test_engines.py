@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+import warnings
+from unittest.mock import patch
 
 import pytest
 
@@ -31,6 +33,23 @@ def test_a_worker_that_has_done_what_it_could_is_not_started_again(status):
 def test_a_worker_that_died_is_started_again(end):
     with pytest.raises(RuntimeError, match="a worker ended with status"):
         Worker([sys.executable, "-c", end], ".")()
+
+
+def test_where_srun_is_installed_no_run_is_told_to_use_it():
+    from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+
+    from ablate.train.run import hush_lightning
+
+    with (
+        patch("shutil.which", return_value="/usr/bin/srun"),
+        warnings.catch_warnings(record=True) as told,
+    ):
+        warnings.simplefilter("always")
+        SLURMEnvironment._validate_srun_used()
+        assert "srun" in str(told[0].message)
+        hush_lightning()
+        SLURMEnvironment._validate_srun_used()
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(("engine", "package"), [("ray", "ray"), ("submitit", "submitit")])
