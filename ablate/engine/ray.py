@@ -40,7 +40,7 @@ class Ray(Engine):
         import ray
 
         try:
-            ray.init(address=self.address, log_to_driver=False, ignore_reinit_error=True)
+            ray.init(address=self.address, ignore_reinit_error=True)
         except (ConnectionError, ValueError) as error:
             raise UserError(f"engine.address={self.address}: {error}") from None
         worker = Worker(elsewhere, os.getcwd())

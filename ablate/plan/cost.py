@@ -26,6 +26,7 @@ def cost(
     asked: str | None,
     known: Iterable[Row],
     *,
+    tests: int = 1,
     trains: bool = True,
 ) -> Cost | None:
     """Time of a run, from runs of its variant, or else of its size; None where there are none.
@@ -36,6 +37,7 @@ def cost(
         validations: how often it is validated.
         asked: how it is tested; None where it is not.
         known: earlier runs. Those of another machine say nothing.
+        tests: how often it is tested: at each of its budgets.
         trains: whether it has to train, or tests what another arm has trained.
     """
     here = [row for row in known if row.here]
@@ -47,7 +49,7 @@ def cost(
                 row.rest + steps * row.per_update + validations * row.per_validation
                 for row in found
             )
-            tested = _testing(found, asked) if asked else 0.0
+            tested = tests * _testing(found, asked) if asked else 0.0
             kind = "earlier" if whole else "short"
             many = f"{len(found)} {kind} run{'s' * (len(found) > 1)}"
             return Cost(PER_CELL + trained + tested, f"{many} of {known_by}")

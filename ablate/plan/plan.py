@@ -28,6 +28,7 @@ from ablate.sweep.begin import checked
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.launch import Planned, n_jobs, plan
 from ablate.sweep.preflight import corpus
+from ablate.train.budgets import shared_steps, shortened
 
 MOST_SEEDS = 1000
 
@@ -37,7 +38,8 @@ class Arm:
     """The cells of a sweep that differ in their seed alone.
 
     `done` is None where the cells are not known yet, as a nuisance is chosen first. `asked` says
-    how a run is tested, None where it is not; `cost` is None where no run like it was timed.
+    how a run is tested, None where it is not, and `tests` at how many budgets; `cost` is None where
+    no run like it was timed.
     """
 
     cell: Cell
@@ -47,6 +49,7 @@ class Arm:
     validations: int
     kin: Kin
     asked: str | None
+    tests: int
     cost: Cost | None = None
 
     @property
@@ -165,7 +168,7 @@ def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, known: bool) ->
     fresh = cells[0].config.fresh
     first = records[0]
     probed = cells[0].config.probe is not None
-    steps = 0 if probed else int(cells[0].config.budget.steps)
+    steps, budgets = _steps(cells[0].task_config())
     tests = not probed and len(cells[0].config.test_splits) > 0
     return Arm(
         cell=cells[0],
@@ -175,7 +178,21 @@ def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, known: bool) ->
         validations=-(-steps // cells[0].config.budget.validate_every),
         kin=Kin.of(first.parts, tuned),
         asked=digest(first.evaluation.parts["config"]) if tests else None,
+        tests=budgets,
     )
+
+
+def _steps(config: DictConfig) -> tuple[int, int]:
+    """Optimiser steps of a run and the number of its budgets; no step is taken by a probe.
+
+    A shorter budget has steps of its own after those that both share.
+    """
+    if config.probe is not None:
+        return 0, 1
+    shorter, steps = shortened(config), int(config.budget.steps)
+    if shorter is None:
+        return steps, 1
+    return steps + shorter.budget.steps - shared_steps(config, shorter), 2
 
 
 def _record(cell: Cell, data: dict[str, str]) -> Record:
@@ -193,7 +210,11 @@ def priced(planned: Plan, known: Sequence[Row]) -> Plan:
     def with_cost(arm: Arm) -> Arm:
         trains = planned.tuned != "" or arm.kin.arm not in trained
         trained.add(arm.kin.arm)
-        found = cost(arm.kin, arm.steps, arm.validations, arm.asked, known, trains=trains)
+        found = cost(
+            *(arm.kin, arm.steps, arm.validations, arm.asked, known),
+            tests=arm.tests,
+            trains=trains,
+        )
         return replace(arm, cost=found)
 
     return replace(

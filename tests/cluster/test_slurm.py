@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def slurm(tmp_path):
         pytest.skip("needs root, slurmctld, slurmd and munge")
     folder = tmp_path / "slurm"
     subprocess.run([SCRIPT, "start", folder], check=True, timeout=120)
-    environment = {**ENVIRONMENT, "SLURM_CONF": str(folder / "slurm.conf")}
+    # Lightning would look for the first node by its name, which no network knows here
+    local = {"SLURM_CONF": str(folder / "slurm.conf"), "MASTER_ADDR": "127.0.0.1"}
+    environment = {**ENVIRONMENT, **local}
 
     def called(*words):
         found = subprocess.run(
@@ -66,3 +69,25 @@ def test_an_array_that_is_cancelled_requeued_limited_and_drained(slurm, line, st
     state = json.loads((folder / "sweep.json").read_text())
     assert state["failed"] == 0, list(tmp_path.glob(f"slurm-{array}*.out"))
     assert left(shared) == left(tmp_path / "quiet")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_two_tasks_on_two_nodes_train_one_model_together(slurm, small, tmp_path):
+    """Lightning finds its processes in Slurm's own variables; the scores are those of one."""
+    still = ("optimizer.lr=0.0", "batch.eval_tokens=64", "search=greedy")  # weights of the seed
+    nodes = ("trainer=ddp", "trainer.accelerator=cpu", "trainer.devices=1", "trainer.num_nodes=2")
+
+    def scores(name, *prefix, words=()):
+        folder = f"paths.results={tmp_path / name}"
+        slurm(*prefix, sys.executable, "-m", "ablate", *small, *still, *words, folder)
+        (test,) = (tmp_path / name).glob("runs/*/tests/*/result.json")
+        return json.loads(test.read_text())
+
+    two = scores("two", "srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", words=nodes)
+    one = scores("one")
+    tested = {name for name in one["metrics"] if name.startswith("test/")}
+    assert tested
+    assert {name: two["metrics"][name] for name in tested} == pytest.approx(
+        {name: one["metrics"][name] for name in tested}
+    )

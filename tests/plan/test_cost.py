@@ -55,6 +55,11 @@ def test_runs_of_another_machine_say_nothing_and_short_ones_only_where_there_are
     assert cost(kin(), 100, 4, None, [short, row()]).seconds == pytest.approx(PER_CELL + 61.0)
 
 
+def test_a_run_of_two_budgets_is_tested_at_both():
+    found = cost(kin(), 100, 4, "beam", [row()], tests=2)
+    assert found.seconds == pytest.approx(PER_CELL + 100 * 0.5 + 4 * 2.0 + 3.0 + 2 * 7.0)
+
+
 def test_an_arm_that_differs_in_testing_alone_is_only_tested():
     found = cost(kin(), 100, 4, "beam", [row()], trains=False)
     assert found.seconds == pytest.approx(PER_CELL + 7.0)

@@ -2,6 +2,10 @@
 
 import subprocess
 
+from ablate.plan.plan import _steps
+from ablate.plan.sample import SHORT
+from ablate.train.budgets import shortened
+
 SWEEP = ("+experiment=relu_vs_linear", "seed=0,1")
 
 
@@ -43,7 +47,7 @@ def test_every_variant_is_timed_once_by_a_short_run_of_its_own(
         return subprocess.CompletedProcess(words, 2 * (len(asked) == 2), "", "ablate: no memory\n")
 
     monkeypatch.setattr("ablate.plan.sample.subprocess.run", failing)
-    status, out, err = command("plan", *small, *SWEEP, "sample=true", "-m")
+    status, out, err = command("plan", *small, *SWEEP, "sample=true", "n_jobs=1", "-m")
     assert status == 2
     assert "the short run of model/feed_forward=linear" in err
     assert "failed: ablate: no memory" in err
@@ -54,3 +58,18 @@ def test_every_variant_is_timed_once_by_a_short_run_of_its_own(
     assert places == {f"paths.results={tmp_path / 'results'}/samples"}
     assert len({words[-1] for words in asked}) == 2
     assert out.count("timing ") == 2
+
+
+def test_a_short_run_has_one_budget(small, compose):
+    config = compose(*small, "budget.steps=100", "budget.short=50", *SHORT)
+    assert shortened(config) is None
+
+
+def test_both_budgets_of_a_run_are_counted(small, compose):
+    words = (*small, "budget.steps=100", "budget.short=40", "schedule=noam")
+    assert _steps(compose(*words)) == (100, 2)
+    steps, budgets = _steps(compose(*words, "schedule=cosine"))
+    assert 100 < steps <= 140
+    assert budgets == 2
+    assert _steps(compose(*words, "budget.short=null")) == (100, 1)
+    assert _steps(compose(*words, "probe=parameter_count")) == (0, 1)

@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.plan.sample import time_arms
     from ablate.plan.wording import solved, told
     from ablate.record.files import write_json
+    from ablate.sweep.launch import n_jobs
 
     own = arguments.config_dir
     if own and not Path(own).is_dir():
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     known = rows(results, plan.tuned)
     plan = priced(plan, known)
     if arguments.sample and plan.unknown:
-        time_arms(plan.unknown)
+        time_arms(plan.unknown, n_jobs(plan.config))
         known = rows(results, plan.tuned)
         plan = priced(plan, known)
     write_json(results / "registry.json", regimes(known))
