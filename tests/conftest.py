@@ -1,12 +1,16 @@
 """Shared fixtures. The package is imported inside them, after the shape checker has its hook."""
 
-import copy
+import dataclasses
 import functools
 import gc
+import inspect
+import pickle
 import sys
+from pathlib import Path
 
 # Libraries come before the package: what is imported while the hook loads one of its modules is
 # compiled anew, whatever compiled files lie beside it. That takes half a minute.
+import jaxtyping
 import matplotlib.figure  # noqa: F401
 import pandas  # noqa: F401
 import pytest
@@ -14,6 +18,8 @@ import pytorch_lightning  # noqa: F401
 import sacrebleu  # noqa: F401
 import scipy.stats  # noqa: F401
 import wandb.sdk.launch  # noqa: F401
+from beartype import beartype
+from jaxtyping._storage import pop_shape_memo, push_shape_memo
 
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
@@ -35,6 +41,38 @@ SMALL = (
 )
 
 
+check_twice = jaxtyping.jaxtyped
+
+
+def check_once(thing=None, *, typechecker):
+    """Check types and shapes of a function in one pass; jaxtyping takes two, before and after it.
+
+    A third of the time of a small model goes into checks. The hook asks for this decorator by name.
+    """
+    if thing is None:
+        return functools.partial(check_once, typechecker=typechecker)
+    said = str(getattr(thing, "__annotations__", ""))
+    plain = inspect.isfunction(thing) and not inspect.isgeneratorfunction(thing)
+    if not plain or "ForwardRef" in said or ": '" in said:  # names that stand for what is unknown
+        return check_twice(thing, typechecker=typechecker)
+    checked = beartype(thing)
+    if "jaxtyping" not in said:
+        return checked
+
+    @functools.wraps(thing)
+    def with_sizes(*args, **kwargs):
+        push_shape_memo({})
+        try:
+            return checked(*args, **kwargs)
+        finally:
+            pop_shape_memo()
+
+    return with_sizes
+
+
+jaxtyping.jaxtyped = check_once
+
+
 def pytest_collection_finish():
     """Keep what is imported out of later searches for garbage, and search less often."""
     gc.freeze()
@@ -42,23 +80,57 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_idle_maps():
-    """Let Hydra make its map for interpolations only where a list of defaults has some.
+def merged_once():
+    """Let Hydra parse each file and merge those of the same choices once; keys are set on a copy.
 
-    It makes one for each of fifty files, a sixth of the time of a composition.
+    That leaves a tenth of the sixth of a second that a composition takes. What lies in a folder of
+    a test may change, so it is always merged anew.
     """
-    from hydra._internal import defaults_list
+    from hydra._internal import config_loader_impl, defaults_list
+    from omegaconf import OmegaConf
 
-    made = defaults_list._create_interpolation_map
+    from ablate.config.schema import CONF
 
-    def needed(overrides, defaults, self_added):
+    loader = config_loader_impl.ConfigLoaderImpl
+    find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
+    parse, make_map = OmegaConf.load, defaults_list._create_interpolation_map
+    found, merged, parsed = {}, {}, {}
+
+    def ours(repo):
+        return all(s.scheme() != "file" or s.path == str(CONF) for s in repo.get_sources())
+
+    def find_once(repo, config_name, overrides_list, **how):
+        given = defaults_list.Overrides(repo, overrides_list)
+        choices = given.override_choices, given.append_group_defaults, given.deletions
+        key = str((repo.get_sources(), config_name, choices, how))
+        if key not in found or not ours(repo):
+            found[key] = find(repo, config_name, overrides_list, **how)
+        return dataclasses.replace(found[key], config_overrides=given.config_overrides)
+
+    def merge_once(self, defaults, repo):
+        key = str((repo.get_sources(), defaults))
+        if key not in merged or not ours(repo):
+            merged[key] = pickle.dumps(merge(self, defaults, repo))
+        return pickle.loads(merged[key])
+
+    def parse_once(file):
+        path = Path(file if isinstance(file, str | Path) else file.name)
+        text = path.read_text(encoding="utf-8")
+        if text not in parsed:
+            parsed[text] = pickle.dumps(parse(path))
+        return pickle.loads(parsed[text])
+
+    def map_where_needed(overrides, defaults, self_added):
         if any(default.is_interpolation() for default in defaults):
-            return made(overrides, defaults, self_added)
+            return make_map(overrides, defaults, self_added)
         return None
 
-    defaults_list._create_interpolation_map = needed
-    yield
-    defaults_list._create_interpolation_map = made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config_loader_impl, "create_defaults_list", find_once)
+        patch.setattr(loader, "_compose_config_from_defaults_list", merge_once)
+        patch.setattr(OmegaConf, "load", parse_once)
+        patch.setattr(defaults_list, "_create_interpolation_map", map_where_needed)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -93,6 +165,7 @@ def text_made_once():
 
 @functools.lru_cache(maxsize=128)
 def _composed(words):
+    """A config without and with the node of Hydra; unpickling gives one that a test may change."""
     import hydra
     from omegaconf import open_dict
 
@@ -100,25 +173,25 @@ def _composed(words):
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", list(words), return_hydra_config=True)
-    bare = copy.deepcopy(config)
-    with open_dict(bare):
-        del bare["hydra"]
-    return bare, config
+    whole = pickle.dumps(config)
+    with open_dict(config):
+        del config["hydra"]
+    return pickle.dumps(config), whole
 
 
 @pytest.fixture(scope="session")
 def compose():
     """Compose the config of a run from overrides, as the command line would.
 
-    That takes a third of a second, so configs that differ in their folders alone share it.
+    Configs that differ in their folders alone share a composition.
     """
 
     def composed(*overrides, hydra_node=False):
         if hydra_node:
-            return copy.deepcopy(_composed(overrides)[1])
+            return pickle.loads(_composed(overrides)[1])
         folders = dict(word.split("=", 1) for word in overrides if word.startswith("paths."))
         rest = tuple(word for word in overrides if not word.startswith("paths."))
-        config = copy.deepcopy(_composed(rest)[0])
+        config = pickle.loads(_composed(rest)[0])
         for key, folder in folders.items():
             config.paths[key.removeprefix("paths.")] = folder
         return config
