@@ -139,10 +139,17 @@ def cache_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="session")
+def small_in(cache_folder):
+    """Overrides of a tiny run that leaves nothing outside this folder."""
+    cache = f"paths.cache={cache_folder}"
+    return lambda folder: [*SMALL, f"paths.results={folder / 'results'}", cache]
+
+
 @pytest.fixture
-def small(tmp_path, cache_folder):
-    """Overrides of a tiny run that leaves nothing outside its folder."""
-    return [*SMALL, f"paths.results={tmp_path / 'results'}", f"paths.cache={cache_folder}"]
+def small(tmp_path, small_in):
+    """Overrides of a tiny run that leaves nothing outside the folder of the test."""
+    return small_in(tmp_path)
 
 
 @pytest.fixture(scope="session", autouse=True)
