@@ -5,8 +5,10 @@ import functools
 import gc
 import inspect
 import pickle
+import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 # Libraries come before the package: what is imported while the hook loads one of its modules is
 # compiled anew, whatever compiled files lie beside it. That takes half a minute.
@@ -51,12 +53,14 @@ def check_once(thing=None, *, typechecker):
     """
     if thing is None:
         return functools.partial(check_once, typechecker=typechecker)
-    said = str(getattr(thing, "__annotations__", ""))
-    plain = inspect.isfunction(thing) and not inspect.isgeneratorfunction(thing)
-    if not plain or "ForwardRef" in said or ": '" in said:  # names that stand for what is unknown
+    if not inspect.isfunction(thing) or inspect.isgeneratorfunction(thing):
+        return check_twice(thing, typechecker=typechecker)
+    try:
+        shaped = "jaxtyping" in str(get_type_hints(thing))
+    except NameError:  # of a type that is imported for its name alone, or that is yet to come
         return check_twice(thing, typechecker=typechecker)
     checked = beartype(thing)
-    if "jaxtyping" not in said:
+    if not shaped:
         return checked
 
     @functools.wraps(thing)
@@ -131,6 +135,28 @@ def merged_once():
         patch.setattr(OmegaConf, "load", parse_once)
         patch.setattr(defaults_list, "_create_interpolation_map", map_where_needed)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_disks():
+    """Leave to the system when it writes: no test takes the power away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda file: None)
+        yield
+
+
+@pytest.fixture(scope="session")
+def inspected():
+    """What W&B's own reader says of an offline run, which its Python command imports long for."""
+    from wandb.util import get_core_path
+
+    def read(run, *flags):
+        (file,) = run.glob("*.wandb")
+        command = [get_core_path(), "leet", "inspect", "--no-observability", "--json", *flags]
+        command += ["--run-file", file, run.parent]
+        return subprocess.run(command, capture_output=True, check=True).stdout
+
+    return read
 
 
 @pytest.fixture(scope="session")
