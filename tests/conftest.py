@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import gc
+import importlib
 import inspect
 import pickle
 import subprocess
@@ -10,18 +11,17 @@ import sys
 from pathlib import Path
 from typing import get_type_hints
 
-# Libraries come before the package: what is imported while the hook loads one of its modules is
-# compiled anew, whatever compiled files lie beside it. That takes half a minute.
 import jaxtyping
-import matplotlib.figure  # noqa: F401
-import pandas  # noqa: F401
 import pytest
-import pytorch_lightning  # noqa: F401
-import sacrebleu  # noqa: F401
-import scipy.stats  # noqa: F401
-import wandb.sdk.launch  # noqa: F401
 from beartype import beartype
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
+
+# They come before the package: what is imported while the hook loads one of its modules is
+# compiled anew, whatever compiled files lie beside it. That takes half a minute.
+LIBRARIES = (
+    *("matplotlib.figure", "pandas", "pytorch_lightning", "sacrebleu", "scipy.stats"),
+    "wandb.sdk.launch",
+)
 
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
@@ -75,6 +75,13 @@ def check_once(thing=None, *, typechecker):
 
 
 jaxtyping.jaxtyped = check_once
+
+
+def pytest_configure(config):
+    """Import libraries, but not in the process that deals the tests to others."""
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        for name in LIBRARIES:
+            importlib.import_module(name)
 
 
 def pytest_collection_finish():

@@ -22,13 +22,6 @@ def numbers(found):
     return {key: value for key, value in found.items() if key not in VOLATILE}
 
 
-@pytest.fixture(scope="module")
-def done(small_in, compose, tmp_path_factory):
-    """A run with the usual seed, and its results; no test changes them."""
-    folder = tmp_path_factory.mktemp("done")
-    return run(compose(*small_in(folder))), folder / "results"
-
-
 @pytest.fixture
 def go(small, compose):
     """Run with extra overrides and return the result and the record's folder."""
@@ -104,12 +97,11 @@ def test_another_seed_gives_other_numbers_and_another_record(go, done):
     assert first["metrics"]["test/nll"] != second["metrics"]["test/nll"]
 
 
-def test_a_finished_run_is_reused_and_fresh_runs_it_again(go):
-    first, folder = go()
-    assert (first["reused"], first["trained"]) == (False, True)
+def test_a_finished_run_is_reused_and_fresh_runs_it_again(go, kept):
+    assert (kept["reused"], kept["trained"]) == (False, True)
     second, _ = go("name=another_experiment", "n_jobs=7")
     assert (second["reused"], second["trained"]) == (True, False)
-    assert {**second, "reused": False, "trained": True} == first
+    assert {**second, "reused": False, "trained": True} == kept
     assert not go("fresh=true")[0]["reused"]
 
 
