@@ -13,7 +13,7 @@ from typing import get_type_hints
 
 import jaxtyping
 import pytest
-from beartype import beartype
+from beartype import BeartypeConf, beartype
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
 
 # They come before the package: what is imported while the hook loads one of its modules is
@@ -41,8 +41,7 @@ SMALL = (
     "search.max_ratio=0.5",  # an untrained model writes as much as it may
     "search.max_extra=1",
 )
-
-
+CHECKS = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
 check_twice = jaxtyping.jaxtyped
 
 
@@ -59,7 +58,7 @@ def check_once(thing=None, *, typechecker):
         shaped = "jaxtyping" in str(get_type_hints(thing))
     except NameError:  # of a type that is imported for its name alone, or that is yet to come
         return check_twice(thing, typechecker=typechecker)
-    checked = beartype(thing)
+    checked = beartype(thing, conf=CHECKS)
     if not shaped:
         return checked
 
@@ -98,7 +97,7 @@ def merged_once():
     a test may change, so it is always merged anew.
     """
     from hydra._internal import config_loader_impl, defaults_list
-    from omegaconf import OmegaConf
+    from omegaconf import OmegaConf, base
 
     from ablate.config.schema import CONF
 
@@ -137,6 +136,7 @@ def merged_once():
         return None
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("omegaconf.base.parse", functools.cache(base.parse))  # of interpolations
         patch.setattr(config_loader_impl, "create_defaults_list", find_once)
         patch.setattr(loader, "_compose_config_from_defaults_list", merge_once)
         patch.setattr(OmegaConf, "load", parse_once)

@@ -178,9 +178,9 @@ def test_building_leaves_the_global_random_numbers_alone(compose):
 
 
 def test_shapes_are_checked_in_tests(build_model):
-    from beartype.roar import BeartypeCallHintViolation
+    from jaxtyping import TypeCheckError
 
     from ablate.model.base import Seq2Seq
 
-    with pytest.raises(BeartypeCallHintViolation):
+    with pytest.raises(TypeCheckError):
         build_model()(Seq2Seq(torch.ones(2, 3, dtype=torch.long), torch.ones(5, 3)))
