@@ -1,19 +1,27 @@
 """Shared fixtures. The package is imported inside them, after the shape checker has its hook."""
 
-import copy
+import dataclasses
 import functools
 import gc
+import importlib
+import inspect
+import pickle
+import subprocess
 import sys
+from pathlib import Path
+from typing import get_type_hints
 
-# Libraries come before the package: what is imported while the hook loads one of its modules is
-# compiled anew, whatever compiled files lie beside it. That takes half a minute.
-import matplotlib.figure  # noqa: F401
-import pandas  # noqa: F401
+import jaxtyping
 import pytest
-import pytorch_lightning  # noqa: F401
-import sacrebleu  # noqa: F401
-import scipy.stats  # noqa: F401
-import wandb.sdk.launch  # noqa: F401
+from beartype import BeartypeConf, beartype
+from jaxtyping._storage import pop_shape_memo, push_shape_memo
+
+# They come before the package: what is imported while the hook loads one of its modules is
+# compiled anew, whatever compiled files lie beside it. That takes half a minute.
+LIBRARIES = (
+    *("matplotlib.figure", "pandas", "pytorch_lightning", "sacrebleu", "scipy.stats"),
+    "wandb.sdk.launch",
+)
 
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
@@ -33,6 +41,46 @@ SMALL = (
     "search.max_ratio=0.5",  # an untrained model writes as much as it may
     "search.max_extra=1",
 )
+CHECKS = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
+check_twice = jaxtyping.jaxtyped
+
+
+def check_once(thing=None, *, typechecker):
+    """Check types and shapes of a function in one pass; jaxtyping takes two, before and after it.
+
+    A third of the time of a small model goes into checks. The hook asks for this decorator by name.
+    """
+    if thing is None:
+        return functools.partial(check_once, typechecker=typechecker)
+    if not inspect.isfunction(thing) or inspect.isgeneratorfunction(thing):
+        return check_twice(thing, typechecker=typechecker)
+    try:
+        shaped = "jaxtyping" in str(get_type_hints(thing))
+    except NameError:  # of a type that is imported for its name alone, or that is yet to come
+        return check_twice(thing, typechecker=typechecker)
+    checked = beartype(thing, conf=CHECKS)
+    if not shaped:
+        return checked
+
+    @functools.wraps(thing)
+    def with_sizes(*args, **kwargs):
+        push_shape_memo({})
+        try:
+            return checked(*args, **kwargs)
+        finally:
+            pop_shape_memo()
+
+    return with_sizes
+
+
+jaxtyping.jaxtyped = check_once
+
+
+def pytest_configure(config):
+    """Import libraries, but not in the process that deals the tests to others."""
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        for name in LIBRARIES:
+            importlib.import_module(name)
 
 
 def pytest_collection_finish():
@@ -42,23 +90,80 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_idle_maps():
-    """Let Hydra make its map for interpolations only where a list of defaults has some.
+def merged_once():
+    """Let Hydra parse each file and merge those of the same choices once; keys are set on a copy.
 
-    It makes one for each of fifty files, a sixth of the time of a composition.
+    That leaves a tenth of the sixth of a second that a composition takes. What lies in a folder of
+    a test may change, so it is always merged anew.
     """
-    from hydra._internal import defaults_list
+    from hydra._internal import config_loader_impl, defaults_list
+    from omegaconf import OmegaConf, base
 
-    made = defaults_list._create_interpolation_map
+    from ablate.config.schema import CONF
 
-    def needed(overrides, defaults, self_added):
+    loader = config_loader_impl.ConfigLoaderImpl
+    find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
+    parse, make_map = OmegaConf.load, defaults_list._create_interpolation_map
+    found, merged, parsed = {}, {}, {}
+
+    def ours(repo):
+        return all(s.scheme() != "file" or s.path == str(CONF) for s in repo.get_sources())
+
+    def find_once(repo, config_name, overrides_list, **how):
+        given = defaults_list.Overrides(repo, overrides_list)
+        choices = given.override_choices, given.append_group_defaults, given.deletions
+        key = str((repo.get_sources(), config_name, choices, how))
+        if key not in found or not ours(repo):
+            found[key] = find(repo, config_name, overrides_list, **how)
+        return dataclasses.replace(found[key], config_overrides=given.config_overrides)
+
+    def merge_once(self, defaults, repo):
+        key = str((repo.get_sources(), defaults))
+        if key not in merged or not ours(repo):
+            merged[key] = pickle.dumps(merge(self, defaults, repo))
+        return pickle.loads(merged[key])
+
+    def parse_once(file):
+        path = Path(file if isinstance(file, str | Path) else file.name)
+        text = path.read_text(encoding="utf-8")
+        if text not in parsed:
+            parsed[text] = pickle.dumps(parse(path))
+        return pickle.loads(parsed[text])
+
+    def map_where_needed(overrides, defaults, self_added):
         if any(default.is_interpolation() for default in defaults):
-            return made(overrides, defaults, self_added)
+            return make_map(overrides, defaults, self_added)
         return None
 
-    defaults_list._create_interpolation_map = needed
-    yield
-    defaults_list._create_interpolation_map = made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("omegaconf.base.parse", functools.cache(base.parse))  # of interpolations
+        patch.setattr(config_loader_impl, "create_defaults_list", find_once)
+        patch.setattr(loader, "_compose_config_from_defaults_list", merge_once)
+        patch.setattr(OmegaConf, "load", parse_once)
+        patch.setattr(defaults_list, "_create_interpolation_map", map_where_needed)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_disks():
+    """Leave to the system when it writes: no test takes the power away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda file: None)
+        yield
+
+
+@pytest.fixture(scope="session")
+def inspected():
+    """What W&B's own reader says of an offline run, which its Python command imports long for."""
+    from wandb.util import get_core_path
+
+    def read(run, *flags):
+        (file,) = run.glob("*.wandb")
+        command = [get_core_path(), "leet", "inspect", "--no-observability", "--json", *flags]
+        command += ["--run-file", file, run.parent]
+        return subprocess.run(command, capture_output=True, check=True).stdout
+
+    return read
 
 
 @pytest.fixture(scope="session")
@@ -67,10 +172,17 @@ def cache_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="session")
+def small_in(cache_folder):
+    """Overrides of a tiny run that leaves nothing outside this folder."""
+    cache = f"paths.cache={cache_folder}"
+    return lambda folder: [*SMALL, f"paths.results={folder / 'results'}", cache]
+
+
 @pytest.fixture
-def small(tmp_path, cache_folder):
-    """Overrides of a tiny run that leaves nothing outside its folder."""
-    return [*SMALL, f"paths.results={tmp_path / 'results'}", f"paths.cache={cache_folder}"]
+def small(tmp_path, small_in):
+    """Overrides of a tiny run that leaves nothing outside the folder of the test."""
+    return small_in(tmp_path)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -93,6 +205,7 @@ def text_made_once():
 
 @functools.lru_cache(maxsize=128)
 def _composed(words):
+    """A config without and with the node of Hydra; unpickling gives one that a test may change."""
     import hydra
     from omegaconf import open_dict
 
@@ -100,25 +213,25 @@ def _composed(words):
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", list(words), return_hydra_config=True)
-    bare = copy.deepcopy(config)
-    with open_dict(bare):
-        del bare["hydra"]
-    return bare, config
+    whole = pickle.dumps(config)
+    with open_dict(config):
+        del config["hydra"]
+    return pickle.dumps(config), whole
 
 
 @pytest.fixture(scope="session")
 def compose():
     """Compose the config of a run from overrides, as the command line would.
 
-    That takes a third of a second, so configs that differ in their folders alone share it.
+    Configs that differ in their folders alone share a composition.
     """
 
     def composed(*overrides, hydra_node=False):
         if hydra_node:
-            return copy.deepcopy(_composed(overrides)[1])
+            return pickle.loads(_composed(overrides)[1])
         folders = dict(word.split("=", 1) for word in overrides if word.startswith("paths."))
         rest = tuple(word for word in overrides if not word.startswith("paths."))
-        config = copy.deepcopy(_composed(rest)[0])
+        config = pickle.loads(_composed(rest)[0])
         for key, folder in folders.items():
             config.paths[key.removeprefix("paths.")] = folder
         return config

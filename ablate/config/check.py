@@ -8,6 +8,8 @@ fail only when the component is called. `check` finds them all before any work.
 import dataclasses
 import inspect
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any, get_args, get_origin
 
 from hydra.utils import get_object
@@ -178,9 +180,14 @@ def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
     What **kwargs would swallow cannot be checked, so only named arguments are allowed.
     """
     try:
-        parameters = inspect.signature(get_object(target)).parameters
+        return _parameters(get_object(target))
     except Exception as error:
         reason = str(error.__cause__ or error).splitlines()[0]
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
+
+
+@cache  # a sweep has the same few in each of its cells
+def _parameters(kind: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    parameters = inspect.signature(kind).parameters
     return {name: p for name, p in parameters.items() if p.kind not in variadic}

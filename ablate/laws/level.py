@@ -87,7 +87,7 @@ def model_config(*words: str, size: str = "micro", small: bool = True, folder: P
     sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []
     path = f"hydra.searchpath=[file://{folder.resolve()}]"
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        return hydra.compose("config", [path, f"model={size}", *words, *sizes]).model
+        return hydra.compose(f"model/{size}", [path, *words, *sizes]).model  # and nothing else
 
 
 def built(config: DictConfig) -> Model:

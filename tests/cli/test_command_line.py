@@ -202,10 +202,13 @@ def test_a_command_that_hydra_has_left_still_knows_what_was_meant(command, word,
     assert said in error
 
 
-@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
 @pytest.mark.parametrize(
-    "place",
-    ["--config-dir={}", "hydra.searchpath=[file://{}]", "hydra.searchpath=['{}']"],
+    ("place", "sweep"),
+    [
+        ("--config-dir={}", []),
+        ("hydra.searchpath=[file://{}]", ["-m"]),
+        ("hydra.searchpath=['{}']", []),
+    ],
 )
 def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, place, sweep):
     (tmp_path / "model" / "position").mkdir(parents=True)

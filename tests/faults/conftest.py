@@ -1,8 +1,10 @@
 """Runs that are killed at a chosen moment, and what they must leave in the end."""
 
+import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +34,36 @@ def go(small, compose, tmp_path):
         return run(compose(*small, *TINY, *overrides, f"paths.results={tmp_path / results}"))
 
     return went
+
+
+@pytest.fixture(scope="session")
+def whole(small_in, compose, tmp_path_factory):
+    """What a run says that nothing disturbs, once for the same overrides; tests take copies."""
+    from ablate.train.run import run
+
+    @functools.cache
+    def went(*overrides):
+        return run(compose(*small_in(tmp_path_factory.mktemp("whole")), *TINY, *overrides))
+
+    return went
+
+
+@pytest.fixture
+def copied(whole, tmp_path):
+    """Copy the results of such a run under another name; return what it says, with its folders."""
+
+    def copy(name, *overrides):
+        found = whole(*overrides)
+        results = Path(found["folder"]).parents[1]
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+        shutil.copytree(results, tmp_path / name)
+        moved = {
+            key: str(tmp_path / name / Path(found[key]).relative_to(results))
+            for key in ("folder", "evaluation")
+        }
+        return {**found, **moved}
+
+    return copy
 
 
 @pytest.fixture

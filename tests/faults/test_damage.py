@@ -24,20 +24,18 @@ TESTING = ("result.json", "config.yaml", "identity.json", "test.hyp", "test.stat
 
 
 @pytest.fixture
-def finished(go, tmp_path):
-    """A finished run in the folder "whole": what it says."""
-    return go("whole")
+def finished(whole):
+    """A finished run: what it says."""
+    return whole()
 
 
 @pytest.fixture
-def copied(finished, tmp_path):
+def copied(copied):
     """Copy its results under another name; return the folders of the training and of the test."""
 
     def copy(name):
-        shutil.rmtree(tmp_path / name, ignore_errors=True)
-        shutil.copytree(tmp_path / "whole", tmp_path / name)
-        folder = tmp_path / name / "runs" / finished["training"]
-        return folder, folder / "tests" / finished["identity"]
+        found = copied(name)
+        return Path(found["folder"]), Path(found["evaluation"])
 
     return copy
 
@@ -69,8 +67,8 @@ def test_a_metrics_line_that_was_cut_in_half_is_named(go, left, finished, copied
     assert left(found) == left(finished)
 
 
-def test_weights_of_another_run_are_refused(go, finished, copied, capfd):
-    other = go("whole", "seed=2")
+def test_weights_of_another_run_are_refused(go, whole, finished, copied, capfd):
+    other = whole("seed=2")
     folder, _ = copied("mixed")
     shutil.copyfile(Path(other["folder"], "weights.pt"), folder / "weights.pt")
     with pytest.raises(UserError, match=r"weights\.pt holds the weights of another run"):
@@ -80,8 +78,8 @@ def test_weights_of_another_run_are_refused(go, finished, copied, capfd):
     assert found["metrics"]["val/nll"] == finished["metrics"]["val/nll"]
 
 
-def test_the_folder_of_another_run_is_refused(go, finished, copied, capfd):
-    other = go("whole", "seed=2")
+def test_the_folder_of_another_run_is_refused(go, whole, finished, copied, capfd):
+    other = whole("seed=2")
     folder, _ = copied("swapped")
     shutil.rmtree(folder)
     shutil.copytree(other["folder"], folder)
@@ -171,9 +169,11 @@ def test_every_damage_to_what_is_translated_with(go, finished, copied, table, ca
 
 @SLOW
 @pytest.mark.timeout(1800)
-def test_every_damage_to_the_state_of_an_interrupted_run(go, kill, left, tmp_path, table, capfd):
+def test_every_damage_to_the_state_of_an_interrupted_run(
+    go, kill, left, whole, tmp_path, table, capfd
+):
     best = "checkpoint.tested=best"
-    whole = left(go("whole", best))
+    whole = left(whole(best))
     kill("half", Training, "training_step", 12, best)
     (half,) = (tmp_path / "half" / "runs").iterdir()
     for name in ("checkpoints/last.ckpt", "checkpoints/best.pt", "metrics.jsonl"):

@@ -37,7 +37,7 @@ def full(monkeypatch):
         ),
     ],
 )
-def test_a_full_disk_is_named_and_the_next_call_goes_on(go, full, left, monkeypatch, name):
+def test_a_full_disk_is_named_and_the_next_call_goes_on(go, full, left, whole, monkeypatch, name):
     best = "checkpoint.tested=best"
     with monkeypatch.context():
         full(name)
@@ -46,13 +46,13 @@ def test_a_full_disk_is_named_and_the_next_call_goes_on(go, full, left, monkeypa
         monkeypatch.undo()
     found = go("full", best)
     assert not found["reused"]
-    assert left(found) == left(go("whole", best))
+    assert left(found) == left(whole(best))
 
 
 @pytest.fixture
-def finished(go):
+def finished(copied):
     """A finished run: what it says, and its two folders."""
-    found = go("finished")
+    found = copied("finished")
     return found, Path(found["folder"]), Path(found["evaluation"])
 
 

@@ -35,8 +35,8 @@ SLOW = pytest.mark.slow
     "mode",
     ["last", *(pytest.param(mode, marks=SLOW) for mode in MODES if mode != "last")],
 )
-def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(go, kill, left, mode):
-    whole = left(go("whole", *MODES[mode]))
+def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(go, kill, left, mode, whole):
+    whole = left(whole(*MODES[mode]))
     for owner, name, nth, after in LIVES:
         kill("killed", owner, name, nth, *MODES[mode], after=after)
     found = go("killed", *MODES[mode])
@@ -47,8 +47,8 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(go, kill, l
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("nth", range(1, 14))
-def test_killed_before_and_after_every_file_is_written(go, kill, left, nth, after):
-    whole = left(go("whole", "checkpoint.save_every=4"))
+def test_killed_before_and_after_every_file_is_written(go, kill, left, nth, after, whole):
+    whole = left(whole("checkpoint.save_every=4"))
     kill("killed", files, "write_bytes", nth, "checkpoint.save_every=4", after=after)
     assert left(go("killed", "checkpoint.save_every=4")) == whole
 
@@ -56,10 +56,10 @@ def test_killed_before_and_after_every_file_is_written(go, kill, left, nth, afte
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 2, 3])
 @pytest.mark.parametrize("nth", [4, 6, 7, 12])
-def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, every):
+def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, every, whole):
     """An epoch has three batches, so states lie at its begin, its middle and its end."""
     saving = f"checkpoint.save_every={every}"
-    whole = left(go("whole", saving))
+    whole = left(whole(saving))
     kill("killed", Training, "training_step", nth, saving)
     assert left(go("killed", saving)) == whole
 
@@ -67,8 +67,8 @@ def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, ev
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=SLOW)]
 )
-def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, status):
-    whole = left(go("whole"))
+def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, status, whole):
+    whole = left(whole())
     real, steps = Training.training_step, []
 
     def hit(task, *args):
@@ -94,9 +94,9 @@ def test_a_signal_while_testing_ends_at_once_and_keeps_the_training(go, monkeypa
     assert not go("stopped")["trained"]
 
 
-def test_a_diverged_run_that_was_killed_is_still_diverged(go, kill):
+def test_a_diverged_run_that_was_killed_is_still_diverged(go, kill, whole):
     wild = ("optimizer.lr=1e30", "schedule=constant")
-    whole = go("whole", *wild)
+    whole = whole(*wild)
     kill("killed", files, "write_bytes", 5, *wild, after=False)
     found = go("killed", *wild)
     assert found["status"] == whole["status"] == "diverged"
@@ -130,8 +130,8 @@ def _rename(path):
 
 
 @pytest.mark.slow
-def test_a_state_of_no_use_is_named_and_the_run_starts_anew(go, left, half, tmp_path, capfd):
-    whole = left(go("whole"))
+def test_a_state_of_no_use_is_named_and_the_run_starts_anew(go, left, half, tmp_path, capfd, whole):
+    whole = left(whole())
     for words, damage in DAMAGES.items():
         shutil.copytree(half, tmp_path / words / "runs" / half.name)
         damage(tmp_path / words / "runs" / half.name)

@@ -5,7 +5,7 @@ import torch
 
 from ablate.errors import UserError
 from ablate.laws import checks
-from ablate.laws.level import CONF
+from ablate.laws.level import CONF, SMALL, model_config
 
 # levels that are refused where the factor has them act: where they can
 PLACES = {
@@ -35,6 +35,14 @@ def test_law(check):
 def test_the_folder_mirrors_the_class(name):
     group = LEVELS[name].group.replace("/", ".")
     assert LEVELS[name].config._target_.startswith(f"ablate.{group}.")
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("model/position=rotary",), PLACES["model/attention=linformer"]], ids=str
+)
+def test_a_model_that_is_composed_alone_is_that_of_a_run(words, compose):
+    sizes = (f"model.{key}={value}" for key, value in SMALL.items())
+    assert model_config(*words) == compose("model=micro", *words, *sizes).model
 
 
 LOOKS_AHEAD = '''
@@ -97,7 +105,6 @@ def test_a_folder_without_levels_is_refused(tmp_path):
 
 @pytest.mark.parametrize("size", ["base", "big", "micro", "small", "tiny"])
 def test_every_size_builds_on_the_meta_device(size):
-    from ablate.laws.level import model_config
     from ablate.model.build import build
 
     config = model_config(size=size, small=False)

@@ -182,5 +182,7 @@ def test_shapes_are_checked_in_tests(build_model):
 
     from ablate.model.base import Seq2Seq
 
-    with pytest.raises(TypeCheckError):
-        build_model()(Seq2Seq(torch.ones(2, 3, dtype=torch.long), torch.ones(5, 3)))
+    src = torch.ones(2, 3, dtype=torch.long)
+    for tgt_in in (torch.ones(2, 3), torch.ones(5, 3, dtype=torch.long)):  # of a type, of a size
+        with pytest.raises(TypeCheckError):
+            build_model()(Seq2Seq(src, tgt_in))

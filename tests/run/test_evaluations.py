@@ -55,35 +55,32 @@ def go(small, compose):
     return lambda *overrides: run(compose(*small, *overrides))
 
 
-def test_another_search_tests_the_kept_weights(go, monkeypatch):
-    first = go()
+def test_another_search_tests_the_kept_weights(go, kept, monkeypatch):
     monkeypatch.setattr(Training, "training_step", None)  # would raise
     second = go("search=greedy", "test_splits=[test,test_long]")
     assert (second["trained"], second["reused"]) == (False, False)
-    assert second["training"] == first["training"]
-    assert second["identity"] != first["identity"]
-    assert second["metrics"]["val/nll"] == first["metrics"]["val/nll"]
+    assert second["training"] == kept["training"]
+    assert second["identity"] != kept["identity"]
+    assert second["metrics"]["val/nll"] == kept["metrics"]["val/nll"]
     assert "test_long/bleu" in second["metrics"]
-    assert second["ended"] > first["ended"]
+    assert second["ended"] > kept["ended"]
     assert go()["reused"]
     assert go("search=greedy", "test_splits=[test,test_long]")["reused"]
 
 
-def test_kept_weights_give_what_those_just_trained_gave(go):
-    first = go()
-    folder = Path(first["evaluation"])
+def test_kept_weights_give_what_those_just_trained_gave(go, kept):
+    folder = Path(kept["evaluation"])
     names = ("test.hyp", "test.stats.npz")
     before = [(folder / name).read_bytes() for name in names]
     (folder / "result.json").unlink()
     second = go()
     assert not second["trained"]
-    assert second["metrics"] == first["metrics"]
+    assert second["metrics"] == kept["metrics"]
     assert [(folder / name).read_bytes() for name in names] == before
 
 
-def test_an_evaluation_of_weights_that_are_gone_is_made_again(go):
-    first = go()
-    path = Path(first["evaluation"], "result.json")
+def test_an_evaluation_of_weights_that_are_gone_is_made_again(go, kept):
+    path = Path(kept["evaluation"], "result.json")
     write_json(path, seal({**read_sealed(path), "weights": "of an earlier training"}))
     again = go()
     assert (again["reused"], again["trained"]) == (False, False)
@@ -94,22 +91,21 @@ def test_validation_has_a_search_of_its_own(go):
     assert found["training"] != go("search=greedy")["training"]
 
 
-def test_a_refused_evaluation_leaves_the_training_as_it_was(go, monkeypatch):
-    first = go()
+def test_a_refused_evaluation_leaves_the_training_as_it_was(go, kept, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(RuntimeError):
         patch.setattr(Training, "test_step", broken)
         go("search=greedy")
     assert go()["reused"]
     assert not go("search=greedy")["trained"]
-    assert go("search=greedy")["training"] == first["training"]
+    assert go("search=greedy")["training"] == kept["training"]
 
 
 def broken(*args):
     raise RuntimeError("no luck")
 
 
-def test_another_set_of_seeds_shares_nothing(go):
-    first, second = go(), go("replicate=1")
+def test_another_set_of_seeds_shares_nothing(go, done):
+    first, second = done[0], go("replicate=1")
     one, two = (
         torch.load(Path(found["folder"], "weights.pt"), weights_only=True)
         for found in (first, second)

@@ -15,7 +15,7 @@ from ablate.sweep.metrics import KNOWN, metric_names
 from ablate.train.run import build_model, prepare_data, run
 
 LOGGED = ("train/objective", "train/nll", "train/gradient_norm")
-VOLATILE = ("seconds", "wall_seconds", "ended", "reused", "trained", "folder")
+VOLATILE = ("seconds", "wall_seconds", "ended", "reused", "trained", "folder", "evaluation")
 
 
 def numbers(found):
@@ -34,10 +34,10 @@ def go(small, compose):
     return went
 
 
-def test_a_run_leaves_a_whole_record(go, tmp_path, small, compose):
-    found, folder = go()
-    folder, tests = Path(folder), Path(found["evaluation"])
-    assert folder == tmp_path / "results" / "runs" / found["training"]
+def test_a_run_leaves_a_whole_record(done, small, compose):
+    found, results = done
+    folder, tests = Path(found["folder"]), Path(found["evaluation"])
+    assert folder == results / "runs" / found["training"]
     assert tests == folder / "tests" / found["identity"]
     assert {p.name for p in folder.iterdir()} == {
         *("config.yaml", "identity.json", "environment.json", "metrics.jsonl", "weights.pt"),
@@ -60,9 +60,9 @@ def test_a_run_leaves_a_whole_record(go, tmp_path, small, compose):
     assert len(lines) == len(np.load(tests / "test.stats.npz")["bleu"]) == 20
 
 
-def test_metrics_come_as_they_are_measured(go):
-    _, folder = go()
-    lines = [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
+def test_metrics_come_as_they_are_measured(done):
+    text = Path(done[0]["folder"], "metrics.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
     assert [line["step"] for line in lines if "val/nll" in line][:2] == [2, 4]
     assert all(math.isfinite(line["val/nll"]) for line in lines if "val/nll" in line)
 
@@ -80,29 +80,28 @@ def test_every_second_step_logs_what_it_logs_among_all(go, accumulated):
     assert logged(2) == {step: every_step[step] for step in (2, 4)}
 
 
-def test_the_same_command_gives_the_same_numbers_bit_for_bit(go):
-    first, folder = go("fresh=true")
-    weights = torch.load(f"{folder}/weights.pt", weights_only=True)
+def test_the_same_command_gives_the_same_numbers_bit_for_bit(go, done):
+    first, _ = done
+    weights = torch.load(f"{first['folder']}/weights.pt", weights_only=True)
     torch.manual_seed(99)  # what was drawn before a run must not matter
-    second, _ = go("fresh=true")
+    second, folder = go()
     again = torch.load(f"{folder}/weights.pt", weights_only=True)
     assert numbers(first) == numbers(second)
     assert all(torch.equal(weights[name], again[name]) for name in weights)
 
 
-def test_another_seed_gives_other_numbers_and_another_record(go):
-    first, _ = go("seed=1")
+def test_another_seed_gives_other_numbers_and_another_record(go, done):
+    first, _ = done
     second, _ = go("seed=2")
     assert first["identity"] != second["identity"]
     assert first["metrics"]["test/nll"] != second["metrics"]["test/nll"]
 
 
-def test_a_finished_run_is_reused_and_fresh_runs_it_again(go):
-    first, folder = go()
-    assert (first["reused"], first["trained"]) == (False, True)
+def test_a_finished_run_is_reused_and_fresh_runs_it_again(go, kept):
+    assert (kept["reused"], kept["trained"]) == (False, True)
     second, _ = go("name=another_experiment", "n_jobs=7")
     assert (second["reused"], second["trained"]) == (True, False)
-    assert {**second, "reused": False, "trained": True} == first
+    assert {**second, "reused": False, "trained": True} == kept
     assert not go("fresh=true")[0]["reused"]
 
 

@@ -1,7 +1,5 @@
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -16,20 +14,20 @@ def nobody(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def summed_up():
+def summed_up(inspected):
     """What W&B's own reader says of the one offline run of a folder, or of one of several."""
     return lambda folder, identity="": {
-        **json.loads(_read(folder, identity, "--summary")),
+        **json.loads(inspected(_run(folder, identity), "--summary")),
         "files": _run(folder, identity) / "files",
     }
 
 
 @pytest.fixture
-def recorded():
+def recorded(inspected):
     """Every record of an offline run, by its type."""
 
     def read(folder, identity=""):
-        lines = [json.loads(line) for line in _read(folder, identity).splitlines()]
+        lines = [json.loads(line) for line in inspected(_run(folder, identity)).splitlines()]
         return {kind: [x[kind] for x in lines if x["type"] == kind] for kind in ("run", "history")}
 
     return read
@@ -38,9 +36,3 @@ def recorded():
 def _run(folder, identity):
     (run,) = (folder / "wandb").glob(f"offline-run-*{identity}")
     return run
-
-
-def _read(folder, identity, *flags):
-    run = _run(folder, identity)
-    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *flags, run]
-    return subprocess.run(command, capture_output=True, check=True).stdout

@@ -170,7 +170,8 @@ def empty_config(run):
 
 def misspell_model(run):
     edit(run, lambda config: config["model"].update(d_modle=3))
-    return "config.yaml cannot be built: model.d_modle=3: got an unexpected keyword argument"
+    said = "Transformer.__init__() got an unexpected keyword argument 'd_modle'"
+    return f"config.yaml cannot be built: model.d_modle=3: {said}"
 
 
 def misspell_component(run):
@@ -220,7 +221,7 @@ def interpolate(run):
 
 def leave_a_size_out(run):
     edit(run, lambda config: config["model"].pop("d_model"))
-    return "missing a required argument: 'd_model'"
+    return "Transformer.__init__() missing 1 required keyword-only argument: 'd_model'"
 
 
 def nest_aliases(run):

@@ -63,9 +63,9 @@ def swept(results):
 
 
 @pytest.fixture(scope="session")
-def offline(results):
+def offline(results, inspected):
     """What W&B's own reader says of every offline run."""
-    return [_read(path) for path in sorted(results.glob("**/offline-run-*"))]
+    return [_read(path, inspected) for path in sorted(results.glob("**/offline-run-*"))]
 
 
 @pytest.fixture
@@ -82,11 +82,9 @@ def analysis(uploaded):
     return found
 
 
-def _read(folder):
-    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", folder]
-    lines = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()
+def _read(folder, inspected):
     found = {"folder": folder}
-    for record in map(json.loads, lines):
+    for record in map(json.loads, inspected(folder).splitlines()):
         found.setdefault(record["type"], []).append(record[record["type"]])
     return found
 
