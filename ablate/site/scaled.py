@@ -35,10 +35,13 @@ def _at(factor: float, found: Turns) -> Finding:
 
 
 def _verdicts(finding: Finding, site: Site) -> Turns:
-    """A verdict by the factor; that of the study's own margin is the one that was given."""
+    """A verdict by the factor; that of the study's own margin is the one that was given.
+
+    One that no margin would change, as where nothing was learned, has no bands.
+    """
     told = site.told(finding)
     which, own = bound(told) if told else ("", 0.0)
-    if told is None or which != "margin" or own <= 0:
+    if told is None or not told["sensitivity"] or which != "margin" or own <= 0:
         return [(0.0, finding)]
     bands: list[Band] = [band for band in told["sensitivity"] if band["from"] < LARGEST * own]
     here = [band for band in bands if band["from"] <= own][-1]["verdict"]
