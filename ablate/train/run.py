@@ -71,7 +71,8 @@ def run(config: DictConfig, longer: Record | None = None) -> Outcome:
     data = prepare_data(config)
     check_splits(list(config.test_splits), data)
     record = Record(config, data.fingerprint)
-    for doubt in doubts(config, data) if record.writes else ():
+    translates = record.writes and config.probe is None
+    for doubt in doubts(config, data) if translates else ():
         print(doubt, flush=True)
     with Interruption() as interruption, record.locked():
         give_name(record, short=longer is not None)
