@@ -1,10 +1,11 @@
 """What a sweep costs beside its cells: seconds per cell and memory of the process that deals them.
 
     python -m bench.cells                             100 and 1000 cells on this machine
-    python -m bench.cells cells=100 engine=ray        another engine
+    python -m bench.cells engine=ray engine.workers=2 n_jobs=1      the same by another engine
 
-The cells are probes, which take a fraction of a second. What is told is the time that a slot has
-for a cell beyond what the record of the cell counts as its own; both columns should not grow.
+The cells are probes, which take a fraction of a second, two at a time. What is told is the time
+that a slot has for a cell beyond what the record of the cell counts as its own; both columns should
+not grow.
 """
 
 import json
@@ -35,7 +36,7 @@ def row(folder: Path, cells: int, words: list[str]) -> str:
     place = (f"paths.results={folder / 'results'}", f"paths.cache={folder / 'cache'}", "n_jobs=2")
     start = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-m", "ablate", *words, seeds, *place, *STUDY], stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "ablate", seeds, *place, *words, *STUDY], stdout=subprocess.DEVNULL
     ) as sweep:
         most = 0
         while sweep.poll() is None:
