@@ -167,9 +167,8 @@ def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, known: bool) ->
     records = [_record(cell, data) for cell in (cells if known else cells[:1])]
     fresh = cells[0].config.fresh
     first = records[0]
-    probed = cells[0].config.probe is not None
     steps, budgets = _steps(cells[0].task_config())
-    tests = not probed and len(cells[0].config.test_splits) > 0
+    tested = cells[0].config.probe is None and len(cells[0].config.test_splits) > 0
     return Arm(
         cell=cells[0],
         cells=len(cells),
@@ -177,7 +176,7 @@ def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, known: bool) ->
         steps=steps,
         validations=-(-steps // cells[0].config.budget.validate_every),
         kin=Kin.of(first.parts, tuned),
-        asked=digest(first.evaluation.parts["config"]) if tests else None,
+        asked=digest(first.evaluation.parts["config"]) if tested else None,
         tests=budgets,
     )
 

@@ -1,6 +1,7 @@
 """`ablate plan` on a whole sweep."""
 
 import subprocess
+import threading
 
 from ablate.plan.plan import _steps
 from ablate.plan.sample import SHORT
@@ -58,6 +59,18 @@ def test_every_variant_is_timed_once_by_a_short_run_of_its_own(
     assert places == {f"paths.results={tmp_path / 'results'}/samples"}
     assert len({words[-1] for words in asked}) == 2
     assert out.count("timing ") == 2
+
+
+def test_as_many_are_timed_at_once_as_the_sweep_will_run(small, command, monkeypatch):
+    together = threading.Barrier(2)
+
+    def meeting(words, **kwargs):
+        together.wait(timeout=60)  # for ever, if one came after the other
+        return subprocess.CompletedProcess(words, 0, "", "")
+
+    monkeypatch.setattr("ablate.plan.sample.subprocess.run", meeting)
+    status, _, err = command("plan", *small, *SWEEP, "sample=true", "n_jobs=2")
+    assert (status, err) == (0, "")
 
 
 def test_a_short_run_has_one_budget(small, compose):

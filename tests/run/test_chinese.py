@@ -42,3 +42,8 @@ def test_chinese_by_13a_is_a_warning(go, capsys):
     assert "tok:13a" in found["signatures"]["bleu"]
     said = capsys.readouterr().out
     assert "warning, test: BLEU by 13a cannot mean much" in said and "task.tokenize=zh" in said
+
+
+def test_a_probe_is_asked_nothing_about_translations(go, capsys):
+    go("task.tokenize=13a", "probe=parameter_count")
+    assert "warning" not in capsys.readouterr().out
