@@ -88,10 +88,11 @@ def regime(verdict: Verdict) -> str:
     return ", ".join(parts)
 
 
-def _trained(steps: int, tokens: int | None, known: dict[str, Any]) -> str:
+def _trained(steps: int, tokens: int | str | None, known: dict[str, Any]) -> str:
     if not known.get("test_sentences", True):
         return "not trained"
-    return f"{steps:,} optimiser steps" + (f" of {tokens:,} tokens" if tokens else "")
+    many = f"{tokens:,}" if isinstance(tokens, int) else tokens  # a factor's levels are words
+    return f"{steps:,} optimiser steps" + (f" of {many} tokens" if many else "")
 
 
 def _tested(sentences: Any) -> str:

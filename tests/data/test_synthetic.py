@@ -23,6 +23,7 @@ TINY = {
     "copy": {"shortest": 1, "longest": 3, "symbols": 3},
     "reverse": {"shortest": 2, "longest": 4, "symbols": 2},
     "copy_longer": {"shortest": 1, "longest": 3, "symbols": 3},
+    "copy_memory": {"words": 2, "symbols": 3, "distance": 1},
     "count": {"length": 4, "symbols": 3},
     "look_up": {"length": 4, "symbols": 3, "offset": 1},
     "two_look_ups": {"length": 5, "symbols": 2, "first": 1, "second": 3},
@@ -186,6 +187,7 @@ def pronoun(words):
 SOLUTIONS = {  # written apart from the corpora
     "copy": lambda words: words,
     "copy_longer": lambda words: words,
+    "copy_memory": lambda words: words[8:-8],
     "reverse": lambda words: list(reversed(words)),
     "count": lambda words: [f"n{sum(word == 's0' for word in words)}"],
     "look_up": lambda words: [words[(t + 3) % 12] for t in range(12)],

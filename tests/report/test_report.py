@@ -136,6 +136,7 @@ def test_the_regime_of_a_probe_has_no_steps(report):
     assert "480 optimiser steps of" in report()
     probed = report(regime={"test_sentences": {}})
     assert "not trained" in probed and "optimiser steps of" not in probed
+    assert "steps of 512 and 128 tokens" in report(regime={"tokens_per_step": "512 and 128"})
 
 
 def test_runs_that_went_wrong_are_named(report):
