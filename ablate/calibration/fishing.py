@@ -1,4 +1,4 @@
-"""Nine ways to try until a claim holds that is false, and how often each of them succeeds.
+"""Ten ways to try until a claim holds that is false, and how often each of them succeeds.
 
 Two equal arms, normal seeds. Every try goes through the code of a real sweep: it is written into
 the book, earlier seeds are pooled, the looks are charged, the claim is decided. A route ends with
@@ -37,6 +37,7 @@ class Try:
     planned: int = SEEDS
     replicate: int = 0
     rate: float = 0.0
+    inside: float = 0.0  # what the level of one arm sets
     name: str = "study"
     margin: float = 0.0
     failed: tuple[int, ...] = ()  # stopped by hand
@@ -69,6 +70,7 @@ class Bench:
         own = Sweep(
             *(one.name, float(number), str(number), study_hash(study), {}, settings),
             *(one.replicate, sorted(one.seeds), asked, one.contest),
+            {f"arm={ARMS[0]}": {"arm.steps": one.inside}},
         )
         self.book.sweeps.append(own)
         runs = [self.run(one, arm, seed) for arm in ARMS for seed in own.seeds]
@@ -82,7 +84,7 @@ class Bench:
 
     def run(self, one: Try, arm: str, seed: int) -> dict[str, Any]:
         """The same runs have the same numbers."""
-        key = (one.replicate, seed, one.rate, arm)
+        key = (one.replicate, seed, one.rate, arm, one.inside if arm == ARMS[0] else 0.0)
         score = self.scores.setdefault(key, float(self.rng.standard_normal()))
         return {
             **{"levels": {"arm": arm}, "arm": arm, "seed": seed, "identity": str(key)},
@@ -93,7 +95,7 @@ class Bench:
     def worst(self, many: int) -> tuple[int, ...]:
         """Seeds of the first replicate that speak most against the claim."""
         loss = {
-            s: self.scores[0, s, 0.0, ARMS[0]] - self.scores[0, s, 0.0, ARMS[1]]
+            s: self.scores[0, s, 0.0, ARMS[0], 0.0] - self.scores[0, s, 0.0, ARMS[1], 0.0]
             for s in range(SEEDS)
         }
         return tuple(sorted(loss, key=lambda seed: -loss[seed])[:many])
@@ -124,6 +126,11 @@ def _stopped(bench: Bench) -> Iterator[Try]:
     yield Try(failed=bench.worst(1))
 
 
+def _inside(bench: Bench) -> Iterator[Try]:
+    for number in range(TRIES):
+        yield Try(inside=float(number))
+
+
 def _fresh(change: Callable[[int], dict[str, Any]], bench: Bench) -> Iterator[Try]:
     for number in range(TRIES):
         yield replace(Try(replicate=number), **change(number))
@@ -138,6 +145,7 @@ ROUTES: dict[str, Route] = {
     "another replicate": partial(_fresh, lambda number: {}),
     "another learning rate": partial(_fresh, lambda number: {"rate": float(number)}),
     "a renamed study": partial(_fresh, lambda number: {"name": f"study {number}"}),
+    "a level changed under its name": _inside,
     "another margin": partial(_fresh, lambda number: {"margin": number / 20}),
 }
 

@@ -164,7 +164,7 @@ STAGES = (
     "may be 2.5, and 5 where equivalence is supported; true ones are counted for comparison."
 )
 FISHED = (
-    "Two equal arms and nine ways to try again: up to ten sweeps of ten seeds, or four looks at "
+    "Two equal arms and ten ways to try again: up to ten sweeps of ten seeds, or four looks at "
     "twenty, each through the book. Share of users in % who come to *supported* without it being "
     "exploratory; at most 2.5. Without a book: 6.5 (looks within the plan), 8.7 and 18.4 (one "
     "and two seeds dropped), 22.5 (ten replicates)."

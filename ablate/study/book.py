@@ -18,7 +18,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from ablate.study.types import Claim, Registration, Study
 
 BOOK = "book.jsonl"
 SIDES = ("where", "minus", "over")
+ARMS = ("treatment", "baseline", "loses", "where", "minus")  # of a claim, what names its levels
 RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
 OF_STUDY = ("seeds", "tune")
 Rule = dict[str, Any]
@@ -52,6 +53,7 @@ class Sweep:
     seeds: list[int]
     questions: dict[str, list[Rule]]
     contest: bool = False  # fresh seeds for a verdict that is there; judged by themselves
+    levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each `factor=level` sets
 
     @property
     def planned(self) -> set[Seed]:
@@ -60,8 +62,15 @@ class Sweep:
 
     def same(self, other: "Sweep") -> bool:
         """Whether it makes the same runs."""
-        alike = not differences(self.settings, other.settings)
-        return alike and self.planned == other.planned
+        return not self.changes(other, self.levels) and self.planned == other.planned
+
+    def changes(self, now: "Sweep", levels: Iterable[str]) -> list[str]:
+        """What is not the same in a later sweep: its settings, and what some levels set."""
+        found = differences(self.settings, now.settings)
+        for level in levels:
+            before, after = self.levels.get(level, {}), now.levels.get(level, {})
+            found += [f"{said} in {level}" for said in differences(before, after)]
+        return found
 
 
 @dataclass(frozen=True)
@@ -223,6 +232,15 @@ def question(claim: Claim) -> str:
     asked: Mapping[str, Any] = claim
     arms = sorted(json.dumps(asked[arm], sort_keys=True) for arm in ("treatment", "baseline"))
     return digest([arms, claim["metric"], *(asked[side] for side in SIDES)])
+
+
+def concerns(claim: Claim, level: str) -> bool:
+    """Whether a claim has an arm with a level, `factor=level`; it has all of a factor not named."""
+    asked: Mapping[str, Any] = claim
+    factor, _, name = level.partition("=")
+    arms = [asked.get(arm) or {} for arm in ARMS]
+    named = {str(arm[factor]) for arm in arms if factor in arm}
+    return not named or name in named
 
 
 def rule(claim: Claim, study: Study) -> Rule:

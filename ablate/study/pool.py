@@ -24,6 +24,7 @@ from ablate.study.book import (
     Look,
     Seed,
     Sweep,
+    concerns,
     differences,
     question,
     rule,
@@ -103,7 +104,7 @@ class Past:
         """
         if self.own.contest:
             return []
-        return [s for s in self.before(claim) if not differences(s.settings, self.own.settings)]
+        return [sweep for sweep in self.before(claim) if not self._changed(sweep, claim)]
 
     def before(self, claim: Claim) -> list[Sweep]:
         """All earlier sweeps for a claim's question in this regime, but those in this folder."""
@@ -121,6 +122,10 @@ class Past:
             "regimes": self._regimes(question(claim)),
         }
 
+    def _changed(self, sweep: Sweep, claim: Claim) -> list[str]:
+        """What was not the same in an earlier sweep, of what a claim is about."""
+        return sweep.changes(self.own, [one for one in sweep.levels if concerns(claim, one)])
+
     def _otherwise(self, claim: Claim) -> list[str]:
         """Earlier sweeps with other settings, or for claims with other rules."""
         own, asked = rule(claim, self.study), question(claim)
@@ -128,7 +133,7 @@ class Past:
             return [f"{_said(sweep)}, as a contest" for sweep in self.before(claim)]
         found = []
         for sweep in self.before(claim):
-            changed = differences(sweep.settings, self.own.settings)
+            changed = self._changed(sweep, claim)
             if own not in sweep.questions[asked]:
                 changed += differences(sweep.questions[asked][0], own)
             if changed:

@@ -2,8 +2,10 @@
 
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
+import hydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
@@ -32,6 +34,7 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> Sweep:
         seeds=_seeds(swept.get("seed", str(config.seed))),
         questions=questions(study),
         contest=config.contest,
+        levels=_levels(config, study, swept),
     )
 
 
@@ -43,10 +46,29 @@ def _swept(config: DictConfig) -> dict[str, str]:
 
 
 def _seeds(text: str) -> list[int]:
-    override = OverridesParser.create().parse_override(f"seed={text}")
+    return sorted(int(seed) for seed in _each(f"seed={text}"))
+
+
+def _each(word: str) -> list[str]:
+    """The values that a word of the command line gives to a key."""
+    override = OverridesParser.create().parse_override(word)
     if not override.is_sweep_override():
-        return [int(text)]
-    return sorted(int(seed) for seed in override.sweep_string_iterator())
+        return [str(override.value())]
+    return [str(value) for value in override.sweep_string_iterator()]
+
+
+def _levels(config: DictConfig, study: Study, swept: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """What every level of a config group sets, by dotted keys: it can change under its name."""
+    groups = [key for key in study["factors"] if key in config.hydra.runtime.choices]
+    given = {key: _each(f"{key}={swept[key]}") for key in groups if key in swept}
+    return {f"{key}={name}": _inside(config, key, name) for key in given for name in given[key]}
+
+
+def _inside(config: DictConfig, group: str, name: str) -> dict[str, Any]:
+    words = [word for word in config.hydra.overrides.task if len(_each(word.lstrip("+"))) == 1]
+    kept = [word for word in words if word.partition("=")[0] != group]
+    found = leaves(hydra.compose("config", [*kept, f"{group}={name}"]))
+    return {key: value for key, value in _portable(found) if _below(key, place(group))}
 
 
 def _settings(config: DictConfig, study: Study) -> dict[str, Any]:
@@ -58,10 +80,15 @@ def _settings(config: DictConfig, study: Study) -> dict[str, Any]:
     tune = study.get("tune")
     free += [tune["key"]] if tune else []
     free.remove("data")  # its content is no part of the config
-    below = [place(key) for key in free]
-    return {
-        key: value
-        for key, value in leaves(config).items()
-        if key.rpartition(".")[2] not in PLACES
-        and not any(key == one or key.startswith(f"{one}.") for one in below)
-    }
+    nodes = [place(key) for key in free]
+    found = _portable(leaves(config))
+    return {key: value for key, value in found if not any(_below(key, node) for node in nodes)}
+
+
+def _portable(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """All but where a machine keeps its data."""
+    return ((key, value) for key, value in found.items() if key.rpartition(".")[2] not in PLACES)
+
+
+def _below(key: str, node: str) -> bool:
+    return key == node or key.startswith(f"{node}.")

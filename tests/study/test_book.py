@@ -9,6 +9,7 @@ import pytest
 from ablate.calibration.fishing import CLAIM, ROUTES, Bench, Try
 from ablate.errors import UserError
 from ablate.study.book import BOOK, Book, question, register, rule
+from ablate.study.book import concerns
 from ablate.study.looks import asked_of, looks_of
 from ablate.study.pool import looked
 from ablate.study.registration import study_hash
@@ -23,6 +24,7 @@ SAID = {
     "another learning rate": "optimizer.lr was 0.0 and is 1.0",
     "a renamed study": "all of alpha was spent",
     "another margin": "margin was 0.0 and is 0.05",
+    "a level changed under its name": "arm.steps was 0.0 and is 1.0 in arm=treatment",
 }
 
 
@@ -42,6 +44,13 @@ def test_no_route_to_a_second_try_is_free(bench, name):
         assert asked_of(CLAIM, second)["looks"] == []
     if name == "looks within the plan":
         assert looks_of(CLAIM, second, range(10)) == (0.25, 0.5)
+
+
+def test_a_claim_is_about_the_levels_that_it_names_and_all_of_other_factors():
+    held = {**CLAIM, "treatment": {"arm": "other"}}
+    assert concerns(CLAIM, "arm=treatment") and concerns(CLAIM, "loss=kl")
+    assert not concerns(held, "arm=treatment")
+    assert concerns({**held, "loses": {"arm": "treatment"}}, "arm=treatment")
 
 
 def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(bench):

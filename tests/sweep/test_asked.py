@@ -1,7 +1,9 @@
 """What the book keeps of a sweep: its seeds, and the settings that are no factor."""
 
+import hydra
 import pytest
 
+from ablate.config.schema import CONF
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
 
@@ -16,7 +18,8 @@ def begun(compose, tmp_path):
         config.hydra.overrides.task = list(overrides)
         for key, value in given.items():
             config[key] = value
-        return asked(config, plain_study(config), {"data": "toy", "threads": 2})
+        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+            return asked(config, plain_study(config), {"data": "toy", "threads": 2})
 
     return begin
 
@@ -38,3 +41,14 @@ def test_settings_are_what_no_factor_and_no_seed_says(begun):
     )
     assert not any("/" in str(value) for value in found.settings.values() if "${" not in str(value))
     assert len(found.questions) == 4
+
+
+def test_a_level_is_kept_with_what_it_sets(begun):
+    target = "ablate.model.residual.{}.{}".format
+    alone = begun("model/residual=pre_ln", "schedule=constant,noam").levels
+    assert alone["model/residual=pre_ln"] == {
+        "model.residual._target_": target("pre_ln", "PreLN"),
+        "model.residual._partial_": True,
+    }
+    assert alone.keys() == {"model/residual=pre_ln", "schedule=constant", "schedule=noam"}
+    assert {"model/residual=pre_ln", "model/residual=post_ln"} <= begun("n_jobs=1").levels.keys()

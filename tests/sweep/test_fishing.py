@@ -1,4 +1,4 @@
-"""Nine ways to try until a claim holds, as a user types them: the second try is not free."""
+"""Ten ways to try until a claim holds, as a user types them: the second try is not free."""
 
 import json
 import shutil
@@ -100,3 +100,20 @@ def test_seeds_that_are_dropped_come_back(swept, kept):
     swept(PLAN)
     (claim,) = judged(swept(PLAN, f"seed={kept}"))["claims"]
     assert claim["seeds"] == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_level_that_changed_under_its_name_is_told(swept, tmp_path):
+    level = tmp_path / "own" / "model" / "norm" / "mine.yaml"
+    level.parent.mkdir(parents=True)
+    study = OWN.replace("[model.d_head]", "[model.d_head, model/norm]")
+    study = study.replace("      treatment", "      where: {model/norm: mine}\n      treatment")
+    study = study.replace("params: {", 'params: {model/norm: "mine,layer_norm", ')
+    (tmp_path / "own" / "experiment" / "fished.yaml").write_text(study)
+    own = "_target_: ablate.model.norm.layer_norm.LayerNorm\n_partial_: true\neps: "
+    level.write_text(f"{own}1.0e-5\n")
+    assert not judged(swept())["exploratory"]
+    level.write_text(f"{own}1.0e-3\n")
+    found = judged(swept())
+    assert found["exploratory"]
+    assert "model.norm.eps was 1e-05 and is 0.001 in model/norm=mine" in json.dumps(found)
