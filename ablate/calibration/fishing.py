@@ -145,8 +145,8 @@ ROUTES: dict[str, Route] = {
     "another replicate": partial(_fresh, lambda number: {}),
     "another learning rate": partial(_fresh, lambda number: {"rate": float(number)}),
     "a renamed study": partial(_fresh, lambda number: {"name": f"study {number}"}),
-    "a level changed under its name": _inside,
     "another margin": partial(_fresh, lambda number: {"margin": number / 20}),
+    "a level changed under its name": _inside,
 }
 
 
