@@ -37,6 +37,7 @@ OUTSIDE_OF = {
     "checkpoint": ("save_every",),
     "initial": ("folder", "file"),  # what they hold is in the identity
 }
+STACKS = ("encoder", "decoder", "cross")  # of a model; each may name components of its own
 IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
 # what leaves a run as it was without these keys
 USUAL: dict[str, Any] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
@@ -61,6 +62,7 @@ def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
     tree = {k: v for k, v in used.items() if k not in (*OUTSIDE, *IN_TESTING)}
     for node, keys in (*OUTSIDE_OF.items(), *IN_TESTING_OF.items()):
         tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
+    tree["model"] = _without_repeats(tree["model"])
     trained = {k: v for k, v in plain.items() if k not in IN_TESTING}
     weights = construct(config.initial).fingerprint()
     bleu = tokenizer(tree["task"].pop("tokenize", USUAL_BLEU), plain["data"].get("target") or "")
@@ -84,6 +86,15 @@ def evaluation_parts(config: DictConfig, training: str) -> dict[str, Any]:
     hashes = source_hashes([*_target_modules(tree)])
     evaluate = {"ablate.train.evaluate": _read("ablate.train.evaluate").hash}
     return {"training": training, "config": tree, "modules": hashes | evaluate}
+
+
+def _without_repeats(model: dict[str, Any]) -> dict[str, Any]:
+    """A model in which no stack names the component that it has anyway."""
+    own = {stack: model[stack] for stack in STACKS if isinstance(model.get(stack), dict)}
+    return model | {
+        stack: {k: None if v == model.get(k) else v for k, v in named.items()}
+        for stack, named in own.items()
+    }
 
 
 def digest(identity_parts: dict[str, Any]) -> str:

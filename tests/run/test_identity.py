@@ -25,6 +25,8 @@ def identify(compose):
         "checkpoint.save_every=3",
         "budget.short=3",
         "+experiment=heads_param_count probe=none",
+        "model/position@model.encoder.position=sinusoidal",
+        "model/attention@model.cross.attention=fused",
     ],
 )
 def test_what_cannot_change_a_number_is_outside(identify, override):
@@ -37,6 +39,7 @@ def test_what_cannot_change_a_number_is_outside(identify, override):
         "seed=2",
         "threads=2",
         "model/residual=pre_ln",
+        "model/position@model.encoder.position=none",
         "model.n_heads=2",
         "trainer.precision=bf16-mixed",
         "optimizer.lr=0.1",
