@@ -48,15 +48,29 @@ def test_names_and_sizes(every_figure):
         assert not any("$" in t.get_text() for t in written)
 
 
+def assert_no_labels_overlap(picture):
+    with style():
+        FigureCanvasAgg(picture).draw()
+    for axes in picture.get_axes():
+        for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
+            boxes = [t.get_window_extent() for t in labels if t.get_text() and t.get_visible()]
+            assert not any(one.overlaps(b) for i, one in enumerate(boxes) for b in boxes[:i])
+
+
 def test_labels_of_an_axis_do_not_overlap(every_figure):
     for figure in every_figure.values():
-        with style():
-            canvas = FigureCanvasAgg(figure.picture)
-            canvas.draw()
-        for axes in all_axes(figure):
-            for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
-                boxes = [t.get_window_extent() for t in labels if t.get_text() and t.get_visible()]
-                assert not any(one.overlaps(b) for i, one in enumerate(boxes) for b in boxes[:i])
+        assert_no_labels_overlap(figure.picture)
+
+
+def test_names_of_contrasts_have_room_for_all_their_lines(evidence):
+    made = evidence()
+    stacks = [f"model/position@model.{stack}.position" for stack in ("encoder", "decoder")]
+    arms = {arm: dict.fromkeys(stacks, arm) for arm in ("treatment", "baseline")}
+    held = {"where": {"model.n_decoder_layers": 2}, "steps": 1200}
+    long = {**made.study["claims"][0], **conclude(made)["claims"][0], **arms, **held}
+    with style():
+        picture = draw_effects([long, long])
+    assert_no_labels_overlap(picture)
 
 
 def test_a_study_may_ask_for_a_figure_of_a_factor(evidence):

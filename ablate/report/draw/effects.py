@@ -10,7 +10,8 @@ from ablate.report.selection import bound, contrast, effect_axis
 from ablate.study.kind import KINDS
 from ablate.study.types import Told
 
-ROW = 0.62  # inches of one claim
+ROW = 0.62  # inches of one claim, or more where its name takes more lines
+LINE, BETWEEN = 0.145, 0.1  # inches of a line of a name, and between two names
 AROUND = 0.75  # inches of the axis of a panel and its name
 # equal for claims on one axis
 SHARED = ("metric", "kind", "margin", "tolerance", "better", "over", "scale")
@@ -20,10 +21,20 @@ ALIKE = 8  # effects whose sizes differ by more do not share an axis
 def draw_effects(claims: list[Told]) -> Figure:
     """One row per claim; claims on one metric with one margin share an axis where they can."""
     groups = _groups(claims)
-    figure, axes = stack([AROUND + ROW * len(group) for group in groups])
+    figure, axes = stack([AROUND + _height(group) * len(group) for group in groups])
     for panel, group in zip(axes, groups, strict=True):
         _draw_panel(panel, group)
     return figure
+
+
+def _height(claims: list[Told]) -> float:
+    """Inches of each row of a panel."""
+    lines = max(_name(claim).count("\n") + 1 for claim in claims)
+    return max(ROW, BETWEEN + LINE * lines)
+
+
+def _name(claim: Told) -> str:
+    return "\n".join(map(folded, contrast(claim)))
 
 
 def _groups(claims: list[Told]) -> list[list[Told]]:
@@ -53,8 +64,7 @@ def _draw_panel(axes: Axes, claims: list[Told]) -> None:
     for row, claim in enumerate(claims):
         _draw_row(axes, row, claim)
     axes.set_ylim(-len(claims) + 0.45, 0.5)
-    labels = ["\n".join(map(folded, contrast(claim))) for claim in claims]
-    axes.set_yticks([-row for row in range(len(claims))], labels)
+    axes.set_yticks([-row for row in range(len(claims))], list(map(_name, claims)))
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
     axes.set_ylabel("contrast")
