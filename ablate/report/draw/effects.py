@@ -11,7 +11,7 @@ from ablate.study.kind import KINDS
 from ablate.study.types import Told
 
 ROW = 0.62  # inches of one claim, or more where its name takes more lines
-LINE, BETWEEN = 0.145, 0.1  # inches of a line of a name, and between two names
+LINE, BETWEEN = 0.142, 0.05  # inches of a line of a name, and between two names
 AROUND = 0.75  # inches of the axis of a panel and its name
 # equal for claims on one axis
 SHARED = ("metric", "kind", "margin", "tolerance", "better", "over", "scale")
