@@ -5,6 +5,9 @@ from pathlib import Path
 
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import Sight
+from ablate.study.stages import planned_looks
+from ablate.study.words import listed
+from ablate.sweep.cell import plain_study
 
 HEAD = ("arm", "cells", "done", "seconds each", "by")
 SIDES = "<>>><"
@@ -51,9 +54,18 @@ def _costs(planned: Plan) -> list[str]:
         ]
     return [
         f"core time: {duration(planned.seconds)}",
-        f"wall time: {duration(planned.wall)}, {planned.at_once} at a time",
+        f"wall time: {duration(planned.wall)}, {planned.at_once} at a time{_early(planned)}",
         disk,
     ]
+
+
+def _early(planned: Plan) -> str:
+    """What a sweep may save by its planned looks, which no time counts on."""
+    if planned.config.study is None:
+        return ""
+    looks = planned_looks(plain_study(planned.config))
+    before = listed([str(seeds) for seeds in looks if seeds < planned.seeds])
+    return f"; less where looks after {before} seeds end arms" if before else ""
 
 
 def _existing(folder: Path) -> Path:

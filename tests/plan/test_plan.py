@@ -25,8 +25,11 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert "1 earlier run of this variant" in out
     assert "1 earlier run of other variants of this size" in out
     assert "wall time: " in out
+    assert "looks" not in out
     assert "\nIn 1 minutes: " in out
     assert "Nothing is known of the noise of: ffn_nonlinearity_needed." in out
+    _, out, _ = command("plan", *small, SWEEP[0], "budget.seeds=12")
+    assert "; less where looks after 4 and 8 seeds end arms" in out
 
 
 def test_what_cannot_work_is_said_as_the_sweep_would(small, command):
