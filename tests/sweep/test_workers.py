@@ -158,8 +158,13 @@ def command(small, tmp_path):
     return composed
 
 
+def start(config):
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        begin(config)
+
+
 def folder(config):
-    begin(config)
+    start(config)
     return Path(config.hydra.sweep.dir)
 
 
@@ -188,14 +193,14 @@ def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_
     config = command(hydra_overrides=named)
     assert folder(config) == tmp_path / "mine"
     with pytest.raises(UserError, match="another command, or another version, has begun a sweep"):
-        begin(command("budget.steps=5", hydra_overrides=named))
+        start(command("budget.steps=5", hydra_overrides=named))
     with share.alone(config):
         share.expect(config, 0)
     share.conclude(config, lambda config: 1)  # a run failed: it is tried again
     assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
     share.conclude(config, lambda config: 0)
     with pytest.raises(SystemExit) as left:
-        begin(command(hydra_overrides=named))
+        start(command(hydra_overrides=named))
     assert left.value.code == 0
 
 
