@@ -130,6 +130,7 @@ def _row(folder: Path, tuned: str) -> Row | None:
         machine: Environment = json.loads((folder / "environment.json").read_text())
         kin, about = Kin.of(parts, tuned), _about(parts)
         steps = int(found["metrics"].get("steps") or 0)
+        alone = _alone(found, parts)
         pace = _pace(folder / "metrics.jsonl") if steps else Pace(0.0, 0.0, 0)
     except (OSError, ValueError, KeyError, TypeError, UserError):  # damaged, or of another version
         return None
@@ -142,14 +143,26 @@ def _row(folder: Path, tuned: str) -> Row | None:
         status=found["status"],
         metrics=found["metrics"],
         steps=steps,
-        per_update=pace.update,
-        per_validation=pace.validation,
-        rest=max(0.0, found["wall_seconds"] - pace.seconds(steps)),
+        per_update=alone * pace.update,
+        per_validation=alone * pace.validation,
+        rest=alone * max(0.0, found["wall_seconds"] - pace.seconds(steps)),
         here=(machine.get("processor"), machine["cores"]) == (processor(), os.cpu_count()),
         sample=False,
         folder=folder,
-        tested=dict(_tests(folder)),
+        tested=dict(_tests(folder, parts)),
     )
+
+
+def _alone(found: Result, parts: Parts) -> float:
+    """What share of its time a run would have taken with a core for itself.
+
+    1 where that is not known: of several threads, which wait for each other, of other devices, and
+    of older records.
+    """
+    used = found.get("processor_seconds")
+    if used is None or parts["config"]["threads"] != 1 or parts["device"] != "cpu":
+        return 1.0
+    return min(1.0, used / found["wall_seconds"]) if found["wall_seconds"] else 1.0
 
 
 class Pace(NamedTuple):
@@ -189,17 +202,15 @@ def _pace(path: Path) -> Pace:
     return Pace(per_update, per_validation, len(validations))
 
 
-def _tests(folder: Path) -> Iterator[tuple[str, Evaluated]]:
+def _tests(folder: Path, parts: Parts) -> Iterator[tuple[str, Evaluated]]:
     for path in folder.glob("tests/*/result.json"):
         try:
             found: Result = read_sealed(path)
             asked = json.loads((path.parent / "identity.json").read_text())["config"]
         except (OSError, ValueError, UserError):
             continue
-        yield (
-            digest(asked),
-            Evaluated(found["wall_seconds"], found["metrics"], found["identity"], path.parent),
-        )
+        seconds = _alone(found, parts) * found["wall_seconds"]
+        yield digest(asked), Evaluated(seconds, found["metrics"], found["identity"], path.parent)
 
 
 def _about(parts: Parts) -> dict[str, Any]:

@@ -6,7 +6,6 @@ results/runs/<training identity>/tests/<identity>/
     result.json         status and scores; exists only when the evaluation has ended
 """
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,7 +27,7 @@ class EvaluationRecord(Part):
 
     def begin(self) -> None:
         """Start with an empty folder."""
-        self._started = time.monotonic()
+        self._start()
         if self.writes:
             self.clear()
             self.describe(self.parts["config"])

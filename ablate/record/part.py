@@ -34,8 +34,14 @@ class Part:
         self.folder = parent / self.identity
         self.seconds: dict[str, float] = {}
         self.writes = getattr(rank_zero_only, "rank", 0) == 0
-        self._started = time.monotonic()
+        self._start()
         self._damage = ""
+
+    def _start(self, earlier: float = 0.0) -> None:
+        """Start the clocks; `earlier` are the seconds before an interruption."""
+        self._started = time.monotonic() - earlier
+        # what was used before an interruption is not known
+        self._used = None if earlier else time.process_time()
 
     def result(self) -> Result | None:
         """The result that lies there, or None; a damaged one is named, once."""
@@ -78,6 +84,11 @@ class Part:
         """Seconds since this part has begun, those before an interruption counted."""
         return time.monotonic() - self._started
 
+    @property
+    def processor_seconds(self) -> float | None:
+        """Seconds of processor time, which no other work stretches; None after an interruption."""
+        return None if self._used is None else round(time.process_time() - self._used, 3)
+
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json, the last thing that this part does, and return what it says.
 
@@ -89,6 +100,7 @@ class Part:
             "metrics": metrics,
             "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
             "wall_seconds": round(self.wall_seconds, 3),
+            "processor_seconds": self.processor_seconds,
             "ended": round(time.time(), 3),
             "files": digests(self.folder, self.kept) if status in RESULTS else {},
             **more,

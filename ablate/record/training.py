@@ -18,7 +18,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -101,6 +100,7 @@ class Record(Part):
         whole |= {"training": self.identity, "folder": str(self.folder)}
         if tested is None:
             return cast(Whole, {"signatures": {}, **whole})
+        used: list[Any] = [part.get("processor_seconds") for part in (trained, tested)]
         both = {
             **whole,
             "identity": self.evaluation.identity,
@@ -109,20 +109,21 @@ class Record(Part):
             "signatures": tested["signatures"],
             "seconds": {**trained["seconds"], **tested["seconds"]},
             "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
+            "processor_seconds": None if None in used else round(sum(used), 3),
             "ended": max(trained["ended"], tested["ended"]),
         }
         return cast(Whole, both)
 
     def begin(self) -> None:
         """Start training with an empty folder; evaluations of the same identity stay."""
-        self._started = time.monotonic()
+        self._start()
         if self.writes:
             self.clear(keep=("tests",))
             self._introduce()
 
     def resume(self, metrics_bytes: int, wall_seconds: float) -> None:
         """Go on with training: forget the metrics that came after the checkpoint."""
-        self._started = time.monotonic() - wall_seconds
+        self._start(wall_seconds)
         self.seconds["training"] = wall_seconds
         if self.writes:
             (self.folder / "result.json").unlink(missing_ok=True)  # of a failure

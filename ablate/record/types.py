@@ -44,6 +44,7 @@ class Measured(Ended):
     metrics: Metrics
     seconds: dict[str, float]  # by phase
     wall_seconds: float
+    processor_seconds: NotRequired[float | None]  # of all threads; not in older records
     ended: float  # unix time
     weights: str | None  # SHA-256 of those that are tested; null: they are not kept
     seed: NotRequired[int]  # of training

@@ -64,9 +64,10 @@ def test_a_key_that_is_tuned_makes_no_other_arm():
 def record(tmp_path):
     """Write the record of a run, with its score and statistics of every sentence."""
 
-    def written(name, parts, seed, bleu, **machine):
+    def written(name, parts, seed, bleu, alone=None, **machine):
         folder = tmp_path / "runs" / name
         found = {"status": "finished", "seed": seed, "wall_seconds": 30.0}
+        found |= {"processor_seconds": alone and 30.0 * alone}
         found["metrics"] = {"steps": 40, "unigram_nll": 5.0, "val/nll": bleu / 10}
         write_json(folder / "result.json", seal(found))
         write_json(folder / "identity.json", parts)
@@ -82,6 +83,7 @@ def record(tmp_path):
         (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, times)))
         test = folder / "tests" / "beam"
         tested = {"wall_seconds": 5.0, "metrics": {"test/bleu": bleu}, "identity": name}
+        tested |= {"processor_seconds": alone and 5.0 * alone}
         write_json(test / "result.json", seal({**tested, "status": "finished"}))
         write_json(test / "identity.json", {"config": {"search": "beam"}})
         counts = np.tile([9, 9, 9, 8, 7, 6, 9, 8, 7, 6], (4, 1))
@@ -101,6 +103,18 @@ def test_time_and_rest_of_a_run_are_read_from_its_record(record, tmp_path):
     assert found.rest == pytest.approx(30.0 - 40 * 0.5 - 2 * 1.5)
     assert (found.here, other.here) == (True, False)
     assert [test.seconds for test in found.tested.values()] == [5.0]
+
+
+def test_what_other_work_took_of_the_time_of_one_thread_is_left_out(record, tmp_path):
+    record("a", PARTS, 1, 20.0, alone=0.25)
+    record("b", PARTS, 2, 20.0, alone=1.2)  # more than its core: threads that read data
+    record("c", changed("threads", 2), 1, 20.0, alone=0.25)  # threads may wait for each other
+    crowded, alone, threads = rows(tmp_path)
+    assert crowded.per_update == pytest.approx(0.25 * alone.per_update)
+    assert crowded.per_validation == pytest.approx(0.25 * alone.per_validation)
+    assert crowded.rest == pytest.approx(0.25 * alone.rest)
+    assert [test.seconds for test in crowded.tested.values()] == [1.25]
+    assert threads.per_update == alone.per_update == pytest.approx(0.5)
 
 
 def test_a_damaged_or_failed_record_is_passed_over(record, tmp_path):

@@ -15,7 +15,16 @@ from ablate.sweep.metrics import KNOWN, metric_names
 from ablate.train.run import build_model, prepare_data, run
 
 LOGGED = ("train/objective", "train/nll", "train/gradient_norm")
-VOLATILE = ("seconds", "wall_seconds", "ended", "reused", "trained", "folder", "evaluation")
+VOLATILE = (
+    "seconds",
+    "wall_seconds",
+    "processor_seconds",
+    "ended",
+    "reused",
+    "trained",
+    "folder",
+    "evaluation",
+)
 
 
 def numbers(found):

@@ -8,8 +8,7 @@ import pytest
 
 from ablate.calibration.fishing import CLAIM, ROUTES, Bench, Try
 from ablate.errors import UserError
-from ablate.study.book import BOOK, Book, question, register, rule
-from ablate.study.book import concerns
+from ablate.study.book import BOOK, Book, concerns, question, register, rule
 from ablate.study.looks import asked_of, looks_of
 from ablate.study.pool import looked
 from ablate.study.registration import study_hash

@@ -1,7 +1,7 @@
 """Copy a few words across a distance.
 
-Equation: y_t = x_t, t = 1 .. `words`, x_t uniform; the source has `distance` words that mean nothing,
-    then x, then as many again.
+Equation: y_t = x_t, t = 1 .. `words`, x_t uniform; the source has `distance` words that mean
+    nothing, then x, then as many again.
 Source: doi:10.1162/neco.1997.9.8.1735, section 5 (long time lags); arXiv:1511.06464, section 5.1
     (copying memory problem).
 What differs: words that mean nothing stand before x as well, so that who reads a source from its
