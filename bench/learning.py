@@ -35,7 +35,7 @@ LEFT_OUT = {
     "initial": ("checkpoint", "vectors"),  # need a file
 }
 ADAPT = ",".join(sorted(p.stem for p in CONF.glob("adapt/*.yaml")))
-# an answer of one word, which needs parts of several layers at once: found late and suddenly
+# an answer of one word, which needs parts of several layers at once: found late
 LATE = ("hops", "induction", "recall", "xor")
 SYNTHETIC = {p.stem for p in CONF.glob("data/*.yaml") if "synthetic" in p.read_text()}
 AT_ONCE = ",".join(sorted(SYNTHETIC.difference(LATE)))

@@ -37,7 +37,8 @@ OUTSIDE_OF = {
     "checkpoint": ("save_every",),
     "initial": ("folder", "file"),  # what they hold is in the identity
 }
-STACKS = ("encoder", "decoder", "cross")  # of a model; each may name components of its own
+# a node of a model: components of a stack in place of the model's, null where they are the model's
+OWN = "ablate.model.transformer.Own"
 IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
 # what leaves a run as it was without these keys
 USUAL: dict[str, Any] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
@@ -90,7 +91,7 @@ def evaluation_parts(config: DictConfig, training: str) -> dict[str, Any]:
 
 def _without_repeats(model: dict[str, Any]) -> dict[str, Any]:
     """A model in which no stack names the component that it has anyway."""
-    own = {stack: model[stack] for stack in STACKS if isinstance(model.get(stack), dict)}
+    own = {k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OWN}
     return model | {
         stack: {k: None if v == model.get(k) else v for k, v in named.items()}
         for stack, named in own.items()

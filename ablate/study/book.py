@@ -32,7 +32,7 @@ from ablate.study.types import Claim, Registration, Study
 
 BOOK = "book.jsonl"
 SIDES = ("where", "minus", "over")
-ARMS = ("treatment", "baseline", "loses", "where", "minus")  # of a claim, what names its levels
+ARMS = ("treatment", "baseline", "where", "minus")  # of a claim, what names the levels compared
 RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
 OF_STUDY = ("seeds", "tune")
 Rule = dict[str, Any]
@@ -235,12 +235,17 @@ def question(claim: Claim) -> str:
 
 
 def concerns(claim: Claim, level: str) -> bool:
-    """Whether a claim has an arm with a level, `factor=level`; it has all of a factor not named."""
+    """Whether a claim has an arm or a control with a level, `factor=level`.
+
+    It has all levels of a factor that none of its arms names.
+    """
     asked: Mapping[str, Any] = claim
     factor, _, name = level.partition("=")
-    arms = [asked.get(arm) or {} for arm in ARMS]
-    named = {str(arm[factor]) for arm in arms if factor in arm}
-    return not named or name in named
+    named, control = (
+        {str(asked[arm][factor]) for arm in arms if factor in (asked.get(arm) or {})}
+        for arms in (ARMS, ("loses",))
+    )
+    return not named or name in named | control
 
 
 def rule(claim: Claim, study: Study) -> Rule:

@@ -59,14 +59,20 @@ def _each(word: str) -> list[str]:
 
 def _levels(config: DictConfig, study: Study, swept: dict[str, str]) -> dict[str, dict[str, Any]]:
     """What every level of a config group sets, by dotted keys: it can change under its name."""
-    groups = [key for key in study["factors"] if key in config.hydra.runtime.choices]
-    given = {key: _each(f"{key}={swept[key]}") for key in groups if key in swept}
+    choices = config.hydra.runtime.choices
+    chosen = {key: swept.get(key) or choices[key] for key in study["factors"] if key in choices}
+    given = {key: _each(f"{key}={words}") for key, words in chosen.items() if words}
     return {f"{key}={name}": _inside(config, key, name) for key in given for name in given[key]}
 
 
 def _inside(config: DictConfig, group: str, name: str) -> dict[str, Any]:
-    words = [word for word in config.hydra.overrides.task if len(_each(word.lstrip("+"))) == 1]
-    kept = [word for word in words if word.partition("=")[0] != group]
+    """What a level sets where all else is as the command line says, but for what it sweeps."""
+    words = {word: word.lstrip("+") for word in config.hydra.overrides.task}
+    kept = [
+        word
+        for word, plain in words.items()
+        if plain.partition("=")[0] != group and len(_each(plain)) == 1
+    ]
     found = leaves(hydra.compose("config", [*kept, f"{group}={name}"]))
     return {key: value for key, value in _portable(found) if _below(key, place(group))}
 

@@ -5,6 +5,12 @@ from pathlib import Path
 
 import pytest
 
+# when, where and for how long: what two equal runs do not say alike
+VOLATILE = (
+    *("seconds", "wall_seconds", "processor_seconds", "ended"),
+    *("reused", "trained", "folder", "evaluation"),
+)
+
 
 @pytest.fixture(scope="session")
 def done(small_in, compose, tmp_path_factory):

@@ -14,16 +14,8 @@ from ablate.train.budgets import _alike, shared_steps, shortened
 from ablate.train.module import Training
 from ablate.train.run import run
 
-VOLATILE = {
-    "seconds",
-    "wall_seconds",
-    "processor_seconds",
-    "ended",
-    "reused",
-    "trained",
-    "folder",
-    "evaluation",
-}
+from .conftest import VOLATILE
+
 BOTH = ("budget.steps=8", "budget.short=4")
 TINY = ("data.n_validation=4", "data.n_test=4", "search=greedy", "search.max_extra=2")
 SLOW = pytest.mark.slow

@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+from omegaconf import OmegaConf
 
 from ablate.record.identity import closure, digest, parts, source_hash
 
@@ -53,6 +54,17 @@ def test_what_cannot_change_a_number_is_outside(identify, override):
 )
 def test_what_can_change_a_number_is_inside(identify, override):
     assert identify(override) != identify()
+
+
+def test_only_a_stack_that_falls_back_on_the_model_may_repeat_it(compose):
+    def identity(**own):
+        config = compose("logger=none")
+        stack = {"_target_": "somewhere.Else", **own}
+        for key, value in (("rate", 0.1), ("stack", stack)):
+            OmegaConf.update(config.model, key, value, force_add=True)
+        return digest(parts(config, "text"))
+
+    assert identity(rate=0.1) != identity(rate=None)
 
 
 def test_how_bleu_counts_words_is_inside_where_it_is_not_the_usual_way(compose):

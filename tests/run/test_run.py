@@ -14,17 +14,9 @@ from ablate.study.outcome import UNSTABLE
 from ablate.sweep.metrics import KNOWN, metric_names
 from ablate.train.run import build_model, prepare_data, run
 
+from .conftest import VOLATILE
+
 LOGGED = ("train/objective", "train/nll", "train/gradient_norm")
-VOLATILE = (
-    "seconds",
-    "wall_seconds",
-    "processor_seconds",
-    "ended",
-    "reused",
-    "trained",
-    "folder",
-    "evaluation",
-)
 
 
 def numbers(found):

@@ -50,6 +50,9 @@ def test_a_claim_is_about_the_levels_that_it_names_and_all_of_other_factors():
     assert concerns(CLAIM, "arm=treatment") and concerns(CLAIM, "loss=kl")
     assert not concerns(held, "arm=treatment")
     assert concerns({**held, "loses": {"arm": "treatment"}}, "arm=treatment")
+    assert concerns(
+        {**CLAIM, "loses": {"loss": "absolute"}}, "loss=kl"
+    )  # both arms have all losses
 
 
 def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(bench):
