@@ -21,7 +21,14 @@ from ablate.report.marks import ARM_COLOURS
 
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 TAG = re.compile(r"<[^>]*>")
-DECIMALS = re.compile(r"(?<=\d\.\d\d)\d+")  # of points, beyond the second
+SPARE = re.compile(  # in a tag: what no reader sees
+    r"(?<=\d\.\d\d)\d+"  # decimals of points beyond the second
+    r"|(?<=<g) id=\"[^\"]*\""  # names of groups
+    r"| transform=\"rotate\(-0 [^\"]*\""  # letters that stand upright
+    r"|font-family: [^;\"]*;? ?"  # the root names the only one
+    r"|(?<=[:;]) "
+)
+FONT = "DejaVu Sans, sans-serif"
 WIDTH = 6.0  # inches
 INK = "#222222"  # of text and axes; a page may put its own colour in its place
 GRID = "#bbbbbb"
@@ -34,7 +41,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # every text of a file names all that are listed
+    "font.sans-serif": ["DejaVu Sans"],
     "text.parse_math": False,  # names of arms and metrics are no formulas
     "font.size": 9,
     "axes.titlesize": 9.5,
@@ -182,5 +189,6 @@ def svg(figure: Figure) -> str:
     for number, name in enumerate(dict.fromkeys(CLIP_PATH.findall(text))):
         text = text.replace(name, f"clip{number}")
     # what is written between tags keeps its digits: a rate of 0.005 is none of 0.00
-    text = TAG.sub(lambda tag: DECIMALS.sub("", tag[0]), text)
+    text = TAG.sub(lambda tag: SPARE.sub("", tag[0]), text)
+    text = text.replace("<svg ", f'<svg font-family="{FONT}" ', 1)
     return "".join(f"{line.strip()}\n" for line in text.splitlines())
