@@ -9,7 +9,7 @@ import numpy as np
 from rich.progress import track
 
 from ablate.calibration.fishing import ROUTES, fishing
-from ablate.calibration.planned import of_translations, promised
+from ablate.calibration.planned import PROMISES, of_translations, promised
 from ablate.calibration.rivals import Weights
 from ablate.calibration.sequential import CASES, sequential
 from ablate.calibration.simulate import KINDS, Design
@@ -64,9 +64,14 @@ def calibrate(sweeps: int, seeds: list[int]) -> Results:
 
 def keep(results: Results, sweeps: int) -> Promises:
     """Power of the seeds that are said to be needed, for every kind of noise."""
-    noises = [(kind, noise_of(results, kind, SENTENCES), sweeps) for kind in KINDS]
+    rows = [(kind, name) for kind in reversed(KINDS) for name in PROMISES]  # the longest first
+    noises = [noise_of(results, kind, SENTENCES) for kind, _ in rows]
+    found: Promises = {kind: {} for kind in KINDS}
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        return dict(zip(KINDS, pool.map(_keep, *zip(*noises, strict=True)), strict=True))
+        marks = pool.map(_keep, rows, noises, [sweeps] * len(rows))
+        for (kind, _), one in zip(rows, track(marks, "promised power", len(rows)), strict=True):
+            found[kind] |= one
+    return found
 
 
 def tried(sweeps: int) -> Tried:
@@ -80,6 +85,8 @@ def tried(sweeps: int) -> Tried:
     return Tried(dict(zip(CASES, shares, strict=True)), dict(zip(ROUTES, false, strict=True)))
 
 
-def _keep(kind: str, noise: Estimate, sweeps: int) -> Marks:
-    rng = np.random.default_rng([SEED, len(KINDS), list(KINDS).index(kind)])
-    return promised(noise, MARGIN, of_translations(kind, SENTENCES, rng), sweeps)
+def _keep(row: tuple[str, str], noise: Estimate, sweeps: int) -> Marks:
+    kind, name = row
+    numbers = list(KINDS).index(kind), list(PROMISES).index(name)
+    draw = of_translations(kind, SENTENCES, np.random.default_rng([SEED, len(KINDS), *numbers]))
+    return promised(name, noise, MARGIN, draw, sweeps)

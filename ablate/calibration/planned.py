@@ -31,25 +31,19 @@ PROMISES = {
 }
 
 
-def promised(noise: Estimate, margin: float, draw: Draw, sweeps: int) -> Marks:
-    """Share of sweeps in which each decision was reached, the plan's power, and its seeds."""
-    found: Marks = {}
-    for name, (kind, side, effects, others) in PROMISES.items():
-        rule, claim = KINDS[kind], cast(Claim, {"kind": kind, "margin": margin})
-        known = _one([noise] * others)
-        plan = rule.seeds_needed(claim, known, ALPHA)[side]
-        assert plan.seeds is not None
-        reached = 0
-        for _ in range(sweeps):
-            drawn = draw(effects * margin, plan.seeds, others)
-            one = (
-                Ladder({str(i): e for i, e in enumerate(drawn)}, ALPHA) if others > 1 else drawn[0]
-            )
-            decision = rule.alone(one, margin, ALPHA)
-            reached += side in (decision.status, decision.grade)
-        power = rule.power(side, known, margin, plan.effect, plan.seeds, ALPHA)
-        found |= {name: reached / sweeps, f"{name}: seeds": plan.seeds, f"{name}: planned": power}
-    return found
+def promised(name: str, noise: Estimate, margin: float, draw: Draw, sweeps: int) -> Marks:
+    """Share of sweeps in which a decision was reached, the plan's power, and its seeds."""
+    kind, side, effects, others = PROMISES[name]
+    rule, claim = KINDS[kind], cast(Claim, {"kind": kind, "margin": margin})
+    known = _one([noise] * others)
+    plan = rule.seeds_needed(claim, known, ALPHA)[side]
+    assert plan.seeds is not None
+    reached = 0
+    for _ in range(sweeps):
+        decision = rule.alone(_one(draw(effects * margin, plan.seeds, others)), margin, ALPHA)
+        reached += side in (decision.status, decision.grade)
+    power = rule.power(side, known, margin, plan.effect, plan.seeds, ALPHA)
+    return {name: reached / sweeps, f"{name}: seeds": plan.seeds, f"{name}: planned": power}
 
 
 def _one(found: list[Estimate]) -> Estimate | Ladder:
