@@ -17,6 +17,7 @@ class Cost:
 
     seconds: float
     known_by: str
+    guessed: bool = False  # from other variants
 
 
 def cost(
@@ -52,7 +53,8 @@ def cost(
             tested = tests * _testing(found, asked) if asked else 0.0
             kind = "earlier" if whole else "short"
             many = f"{len(found)} {kind} run{'s' * (len(found) > 1)}"
-            return Cost(PER_CELL + trained + tested, f"{many} of {known_by}")
+            seconds = PER_CELL + trained + tested
+            return Cost(seconds, f"{many} of {known_by}", guessed=same == "size")
     return None
 
 

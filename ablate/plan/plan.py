@@ -86,6 +86,11 @@ class Plan:
         return [arm for arm in self.everything if arm.cost is None and arm.left]
 
     @property
+    def guessed(self) -> list[Arm]:
+        """Arms whose time is that of other variants of their size."""
+        return [arm for arm in self.everything if arm.cost and arm.cost.guessed and arm.left]
+
+    @property
     def seconds(self) -> float | None:
         """Core time of what is left to do; None where an arm is not known."""
         known = sum(arm.cost.seconds * arm.left for arm in self.everything if arm.cost)

@@ -1,4 +1,4 @@
-"""A short timed run of every arm that no earlier run says anything about."""
+"""A short timed run of every arm of which no earlier run was timed."""
 
 import subprocess
 import sys

@@ -53,10 +53,17 @@ def _costs(planned: Plan) -> list[str]:
             disk,
         ]
     return [
-        f"core time: {duration(planned.seconds)}",
+        f"core time: {duration(planned.seconds)}{_guessed(len(planned.guessed))}",
         f"wall time: {duration(planned.wall)}, {planned.at_once} at a time{_early(planned)}",
         disk,
     ]
+
+
+def _guessed(arms: int) -> str:
+    if not arms:
+        return ""
+    these = "one arm goes" if arms == 1 else f"{arms} arms go"
+    return f"; {these} by other variants, which may be slower or faster; sample=true times each"
 
 
 def _early(planned: Plan) -> str:

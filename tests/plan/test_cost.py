@@ -42,9 +42,9 @@ def test_the_time_of_a_run_is_that_of_its_variant_with_another_number_of_updates
 
 def test_a_variant_that_never_ran_is_as_slow_as_the_others_of_its_size():
     known = [row(), row(per_update=0.7), row(kin=kin("b"), per_update=9.0)]
-    assert cost(kin("new"), 100, 4, None, known).seconds == pytest.approx(
-        PER_CELL + 70.0 + 8.0 + 3.0
-    )
+    found = cost(kin("new"), 100, 4, None, known)
+    assert found.seconds == pytest.approx(PER_CELL + 70.0 + 8.0 + 3.0)
+    assert found.guessed and not cost(kin(), 100, 4, None, known).guessed
     assert cost(kin("new", size="other"), 100, 4, None, known) is None
 
 

@@ -25,6 +25,7 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert "1 earlier run of this variant" in out
     assert "1 earlier run of other variants of this size" in out
     assert "wall time: " in out
+    assert "; one arm goes by other variants, which may be slower or faster; sample=true" in out
     assert "looks" not in out
     assert "\nIn 1 minutes: " in out
     assert "Nothing is known of the noise of: ffn_nonlinearity_needed." in out
@@ -62,6 +63,22 @@ def test_every_variant_is_timed_once_by_a_short_run_of_its_own(
     assert places == {f"paths.results={tmp_path / 'results'}/samples"}
     assert len({words[-1] for words in asked}) == 2
     assert out.count("timing ") == 2
+
+
+def test_an_arm_that_was_only_guessed_is_timed_too(small, command, compose, monkeypatch):
+    from ablate.train.run import run
+
+    run(compose(*small, SWEEP[0], "model/feed_forward=linear", "seed=1"))
+    asked = []
+
+    def done(words, **kwargs):
+        asked.append(words)
+        return subprocess.CompletedProcess(words, 0, "", "")
+
+    monkeypatch.setattr("ablate.plan.sample.subprocess.run", done)
+    command("plan", *small, *SWEEP, "sample=true")
+    (words,) = asked
+    assert "model/feed_forward=linear" not in words
 
 
 def test_as_many_are_timed_at_once_as_the_sweep_will_run(small, command, monkeypatch):

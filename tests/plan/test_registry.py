@@ -47,6 +47,7 @@ def changed(path, value):
         ("seed", ["arm", "variant", "size", "regime"]),
         ("budget.steps", ["variant", "size"]),
         ("model.residual._target_", ["size", "regime"]),
+        ("model.d_head", []),
         ("batch.tokens", []),
         ("optimizer.lr", ["size", "regime"]),
     ],

@@ -27,7 +27,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--config-dir", help="a folder with config files of your own")
     parser.add_key("minutes", "solve for the seeds that end within so much wall time", whole(1))
     truth = Kind("BOOL", "true or false", _said)
-    parser.add_key("sample", "time a few updates of each arm that nothing is known of", truth)
+    parser.add_key("sample", "time a few updates of each arm of which no run was timed", truth)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -57,8 +57,9 @@ def run(arguments: argparse.Namespace) -> None:
     results = Path(plan.config.paths.results)
     known = rows(results, plan.tuned)
     plan = priced(plan, known)
-    if arguments.sample and plan.unknown:
-        time_arms(plan.unknown, n_jobs(plan.config))
+    untimed = [*plan.unknown, *plan.guessed]
+    if arguments.sample and untimed:
+        time_arms(untimed, n_jobs(plan.config))
         known = rows(results, plan.tuned)
         plan = priced(plan, known)
     write_json(results / "registry.json", regimes(known))
