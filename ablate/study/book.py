@@ -16,7 +16,7 @@ that sweeps keep beside their verdicts.
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -35,6 +35,8 @@ SIDES = ("where", "minus", "over")
 ARMS = ("treatment", "baseline", "where", "minus")  # of a claim, what names the levels compared
 RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
 OF_STUDY = ("seeds", "tune")
+BESIDE = ("metric", "measure")  # what is measured of the same runs
+NOT_GIVEN = "not given"
 Rule = dict[str, Any]
 Seed = tuple[int, int]  # replicate and seed
 
@@ -54,6 +56,8 @@ class Sweep:
     questions: dict[str, list[Rule]]
     contest: bool = False  # fresh seeds for a verdict that is there; judged by themselves
     levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each `factor=level` sets
+    free: list[str] = field(default_factory=list)  # keys that settings leave out: factors, tuned
+    code: str = ""  # digest of the package's source; other code may have other keys
 
     @property
     def planned(self) -> set[Seed]:
@@ -66,10 +70,12 @@ class Sweep:
 
     def changes(self, now: "Sweep", levels: Iterable[str]) -> list[str]:
         """What is not the same in a later sweep: its settings, and what some levels set."""
-        found = differences(self.settings, now.settings)
+        apart = (*self.free, *now.free, *BESIDE) if self.code == now.code != "" else None
+        found = differences(self.settings, now.settings, apart)
         for level in levels:
-            before, after = self.levels.get(level, {}), now.levels.get(level, {})
-            found += [f"{said} in {level}" for said in differences(before, after)]
+            if level in self.levels and level in now.levels:
+                changed = differences(self.levels[level], now.levels[level], () if apart else None)
+                found += [f"{said} in {level}" for said in changed]
         return found
 
 
@@ -255,12 +261,24 @@ def rule(claim: Claim, study: Study) -> Rule:
     return {key: own[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
 
 
-def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """What two have in common and is not the same; keys that one lacks came with other code."""
+def differences(
+    before: dict[str, Any], now: dict[str, Any], apart: Sequence[str] | None = None
+) -> list[str]:
+    """What is not the same in two.
+
+    Keys that one lacks came with other code where `apart` is None; else they count as well, but for
+    those at or below one of these nodes.
+    """
+
+    def counts(key: str) -> bool:
+        if key in before and key in now:
+            return True
+        return apart is not None and not any(f"{key}.".startswith(f"{node}.") for node in apart)
+
     return [
-        f"{key} was {before[key]} and is {now[key]}"
-        for key in before
-        if key in now and before[key] != now[key]
+        f"{key} was {before.get(key, NOT_GIVEN)} and is {now.get(key, NOT_GIVEN)}"
+        for key in before | now
+        if before.get(key, NOT_GIVEN) != now.get(key, NOT_GIVEN) and counts(key)
     ]
 
 

@@ -15,6 +15,7 @@ from ablate.study.registration import study_hash
 from ablate.study.types import Regime, Study
 from ablate.sweep.cell import SEEDS
 from ablate.sweep.leaves import leaves
+from ablate.sweep.share import digest_of_code
 
 PLACES = ("root", "download_to", "url", "folder", "file")  # where a machine keeps data
 MACHINE = ("threads",)  # of a regime: what changes a number by its rounding alone
@@ -35,6 +36,8 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> Sweep:
         questions=questions(study),
         contest=config.contest,
         levels=_levels(config, study, swept),
+        free=_varied(study),
+        code=digest_of_code(),
     )
 
 
@@ -81,14 +84,18 @@ def _settings(config: DictConfig, study: Study) -> dict[str, Any]:
     """All that can change a number and is neither factor nor seed, by dotted keys."""
     from ablate.record.identity import OUTSIDE, OUTSIDE_OF  # torch
 
-    free = [*OUTSIDE, *SEEDS, "hydra", *study["factors"]]
+    free = [*OUTSIDE, *SEEDS, "hydra"]
     free += [f"{node}.{key}" for node in OUTSIDE_OF for key in OUTSIDE_OF[node]]
-    tune = study.get("tune")
-    free += [tune["key"]] if tune else []
     free.remove("data")  # its content is no part of the config
-    nodes = [place(key) for key in free]
+    nodes = [*free, *_varied(study)]
     found = _portable(leaves(config))
     return {key: value for key, value in found if not any(_below(key, node) for node in nodes)}
+
+
+def _varied(study: Study) -> list[str]:
+    """Keys of the factors and of what is tuned."""
+    tune = study.get("tune")
+    return [place(key) for key in (*study["factors"], *([tune["key"]] if tune else []))]
 
 
 def _portable(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:

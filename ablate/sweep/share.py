@@ -81,8 +81,13 @@ def key(config: DictConfig, regime: Regime) -> str:
     asked = sorted(word for word in words if not word.lstrip("+~").startswith(OWN))
     sources = config.hydra.runtime.config_sources
     trees = [Path(source.path) for source in sources if source.schema == "file"]
-    files = [_content(PACKAGE.rglob("*.py")), *(_content(tree.rglob("*.yaml")) for tree in trees)]
+    files = [digest_of_code(), *(_content(tree.rglob("*.yaml")) for tree in trees)]
     return digest([asked, regime, files])
+
+
+def digest_of_code() -> str:
+    """What stands for the source of this package."""
+    return _content(PACKAGE.rglob("*.py"))
 
 
 def _content(paths: Iterable[Path]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from ablate.calibration.fishing import CLAIM, ROUTES, Bench, Try
 from ablate.errors import UserError
-from ablate.study.book import BOOK, Book, concerns, question, register, rule
+from ablate.study.book import BOOK, Book, Sweep, concerns, question, register, rule
 from ablate.study.looks import asked_of, looks_of
 from ablate.study.pool import looked
 from ablate.study.registration import study_hash
@@ -53,6 +53,29 @@ def test_a_claim_is_about_the_levels_that_it_names_and_all_of_other_factors():
     assert concerns(
         {**CLAIM, "loses": {"loss": "absolute"}}, "loss=kl"
     )  # both arms have all losses
+
+
+BEGUN = Sweep("a", 1.0, "a", "", {}, {"lr": 0.1}, 0, [0], {}, levels={"norm=mine": {"eps": 1}})
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        ({"settings": {"lr": 0.1, "eps": 2}}, ["eps was not given and is 2"]),
+        ({"settings": {}}, ["lr was 0.1 and is not given"]),
+        ({"settings": {}, "free": ["lr"]}, []),  # it varies there
+        ({"settings": {"lr": 0.1, "metric.mine.most": 2}}, []),
+        ({"levels": {"norm=mine": {"eps": 1, "gain": 2}}},
+         ["gain was not given and is 2 in norm=mine"]),
+        ({"levels": {"norm=mine": {}}}, ["eps was 1 and is not given in norm=mine"]),
+        ({"levels": {}}, []),
+    ],
+)  # fmt: skip
+def test_keys_that_came_or_went_are_changes_unless_the_code_is_another(later, said):
+    before = replace(BEGUN, code="c")
+    assert before.changes(replace(before, **later), ["norm=mine"]) == said
+    assert before.changes(replace(before, **later, code="d"), ["norm=mine"]) == []
+    assert BEGUN.changes(replace(BEGUN, **later), ["norm=mine"]) == []  # of before it was kept
 
 
 def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(bench):

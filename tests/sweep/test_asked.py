@@ -41,6 +41,8 @@ def test_settings_are_what_no_factor_and_no_seed_says(begun):
     )
     assert not any("/" in str(value) for value in found.settings.values() if "${" not in str(value))
     assert len(found.questions) == 4
+    assert found.free == ["model.residual", "schedule", "optimizer.lr"]
+    assert len(found.code) == 64
 
 
 def test_a_level_is_kept_with_what_it_sets(begun):

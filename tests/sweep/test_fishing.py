@@ -117,3 +117,11 @@ def test_a_level_that_changed_under_its_name_is_told(swept, tmp_path):
     found = judged(swept())
     assert found["exploratory"]
     assert "model.norm.eps was 1e-05 and is 0.001 in model/norm=mine" in json.dumps(found)
+
+
+@pytest.mark.slow
+def test_a_setting_that_came_is_told(swept):
+    assert not judged(swept())["exploratory"]
+    found = judged(swept("replicate=1", "+optimizer.weight_decay=0.1"))
+    assert found["exploratory"]
+    assert "optimizer.weight_decay was not given and is 0.1" in json.dumps(found)
