@@ -1,4 +1,4 @@
-"""Ten ways to try until a claim holds, as a user types them: the second try is not free."""
+"""Ways to try until a claim holds, as a user types them: the second try is not free."""
 
 import json
 import shutil
