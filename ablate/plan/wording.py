@@ -95,7 +95,8 @@ def _sights(seen: list[Sight]) -> list[str]:
 
 def _sight(one: Sight) -> str:
     claim = one.claim
-    name = f"{claim['id']}, {claim['kind']}"
+    reading = f" ({said})" if (said := claim.get("reading")) else ""
+    name = f"{claim['id']}{reading}, {claim['kind']}"
     if one.least is None:
         return f"{name}: {one.noise}" if claim["kind"] == "exact" else f"{name}: ? ({one.noise})"
     return f"{name}: {one.least:.3g} {claim['metric']}; {_needs(one)} ({one.noise})"
@@ -117,10 +118,12 @@ def solved(planned: Plan, minutes: int, seen: list[Sight]) -> str:
         f"\nIn {minutes} minutes: {planned.seeds} seeds of every arm, {duration(planned.wall)} "
         f"(budget.seeds={planned.seeds}, or seed=range({planned.seeds}) where seeds are listed)."
     ]
-    short = [
+    short = dict.fromkeys(
         one.claim["id"] for one in seen if one.least is not None and not _reached(one, planned)
-    ]
-    unknown = [one.claim["id"] for one in seen if one.least is None and one.plan is None]
+    )
+    unknown = dict.fromkeys(
+        one.claim["id"] for one in seen if one.least is None and one.plan is None
+    )
     if short:
         lines.append(f"With power .8 they do not decide: {', '.join(short)}.")
     if unknown:

@@ -33,6 +33,11 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert "; less where looks after 4 and 8 seeds end arms" in out
 
 
+def test_a_claim_is_named_with_its_reading(small, command):
+    _, out, _ = command("plan", *small, *SWEEP, "study.claims.0.reading=alone")
+    assert "ffn_nonlinearity_needed (alone), superiority: ?" in out
+
+
 def test_what_cannot_work_is_said_as_the_sweep_would(small, command):
     assert command("plan", *small, "+experiment=nothing")[0] == 2
     status, _, err = command("plan", *small, *SWEEP, "study.claims.0.kind=equality")
