@@ -1,13 +1,14 @@
 """Whether a claim was judged where learning is flat: what the last quarter of the updates gained.
 
 Learning is flat where no arm gains half the margin or more in it, by the claim's own metric on the
-validation sentences: then the same again of updates would not move an effect by much. Runs that
+validation sentences: then the same again of updates would not move an effect by much. Skill is not
+measured on the way; the nll tells it, as a share of its own way from chance to the bound. Runs that
 went wrong learn nothing and do not enter.
 """
 
 import itertools
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +25,7 @@ from ablate.study.words import listed
 Points = Float[np.ndarray, " points"]
 QUARTER = 0.25
 UNJUDGED = ("exact", "stability")  # say nothing of how good a model has become
+SKILL = "val/skill"
 
 
 def learning(claim: Claim, evidence: Evidence) -> Learning:
@@ -50,13 +52,13 @@ def said(claim: Question, found: Learning) -> str:
     if not found["gains"]:
         return " Whether learning was flat is not known: no margin, no curve or nothing learned."
     unit, gains = metric_of(found["metric"]), found["gains"]
+    name = f"{unit.name}{', told by the nll' * (found['metric'] == SKILL)}"
     if not found["still"]:
         most = unit.say(max(gains.values()), sign=True)
-        return f" Learning was flat: the last quarter gained at most {most} {unit.name} in an arm."
-    told = [f"{name} {unit.say(gains[name], sign=True)}" for name in found["still"]]
+        return f" Learning was flat: the last quarter gained at most {most} {name} in an arm."
+    told = [f"{arm} {unit.say(gains[arm], sign=True)}" for arm in found["still"]]
     return (
-        f" Still learning: the last quarter gained half the margin or more ({listed(told)} "
-        f"{unit.name})."
+        f" Still learning: the last quarter gained half the margin or more ({listed(told)} {name})."
     )
 
 
@@ -77,12 +79,23 @@ def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
 
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:
     """What the last quarter of its updates gained each run that has a curve of this metric."""
-    curves = [run["curve"] for run in runs if None not in run["curve"].get(metric, [None])]
+    curves = [(run["curve"]["step"], _curve(run, metric)) for run in runs]
     return [
-        _gain(np.array(curve["step"], float), np.array(curve[metric], float))
-        for curve in curves
-        if len(curve["step"]) > 1
+        _gain(np.array(steps, float), np.array(values, float))
+        for steps, values in curves
+        if len(steps) > 1 and len(values) == len(steps) and None not in values
     ]
+
+
+def _curve(run: Run, metric: str) -> Sequence[float | None]:
+    """The values of a metric at every validation; [] where there are none."""
+    if metric != SKILL:
+        return run["curve"].get(metric, [])
+    chance, bound = (run["metrics"].get(f"{level}/nll") for level in ("chance", "bound"))
+    if chance is None or bound is None or chance == bound:
+        return []
+    nll = run["curve"].get("val/nll", [])
+    return [None if x is None else (x - chance) / (bound - chance) for x in nll]
 
 
 def _gain(steps: Points, values: Points) -> float:

@@ -13,6 +13,7 @@ from ablate.ledger.verdicts import collect
 from ablate.report.write import write_report
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
+from ablate.study.learning import learning
 from ablate.study.match import check_match
 from ablate.study.target import _interval, first_at
 
@@ -212,3 +213,19 @@ def test_a_match_that_cannot_be_solved_is_refused(changed, words):
     match = {"by": "parameters", "to": {"model/residual": "post_ln"}, "key": "model.d_ff"}
     with pytest.raises(UserError, match=words):
         check_match({"factors": ["model/residual"], "match": match | changed})
+
+
+@pytest.mark.parametrize(("nll", "still"), [(1.0, ["pre_ln"]), (1.6, []), (None, [])])
+def test_whether_skill_still_grows_is_told_by_the_nll(at_both, nll, still):
+    found = at_both()
+    for run in found.runs:
+        run["metrics"] |= {"test/skill": 0.5, "chance/nll": 2.0, "bound/nll": 0.0}
+        if run["arm"] == "pre_ln":
+            run["curve"]["val/nll"] = [1.9, 1.8, 1.6, nll]
+    (claim,) = found.study["claims"]
+    told = learning({**claim, "metric": "test/skill", "margin": 0.2}, found)
+    assert told["still"] == still
+    assert told["gains"].get("pre_ln") == (nll and pytest.approx((1.6 - nll) / 2))
+    for run in found.runs:
+        del run["metrics"]["bound/nll"]
+    assert learning({**claim, "metric": "test/skill"}, found)["gains"] == {}
