@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ablate.plan.registry import Kin, Row
 
-PER_CELL = 1.0  # seconds to start a process and to read the data, which no record counts
+PER_CELL = 0.5  # seconds to start a run and to read its data, which no record counts: bench/cells.py
 PER_SWEEP = 15.0  # seconds to check all cells, and for table, verdicts and report
 
 
