@@ -52,7 +52,7 @@ def said(claim: Question, found: Learning) -> str:
     if not found["gains"]:
         return " Whether learning was flat is not known: no margin, no curve or nothing learned."
     unit, gains = metric_of(found["metric"]), found["gains"]
-    name = f"{unit.name}{', told by the nll' * (found['metric'] == SKILL)}"
+    name = f"{unit.name}{' by the nll' * (found['metric'] == SKILL)}"
     if not found["still"]:
         most = unit.say(max(gains.values()), sign=True)
         return f" Learning was flat: the last quarter gained at most {most} {name} in an arm."
