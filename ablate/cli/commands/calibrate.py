@@ -1,7 +1,7 @@
 """Measure on simulated sweeps how often verdicts are wrong, as a table per question.
 
-Takes half an hour of one core and more, on all cores. The exit status is 1 where a share of errors is
-above what is allowed by more than the simulation's own chance.
+Takes half an hour of one core and more, on all cores. The exit status is 1 where a share of
+errors is above what is allowed by more than the simulation's own chance.
 """
 
 import argparse
