@@ -330,5 +330,6 @@ def test_a_file_names_its_font_once_and_turns_only_what_is_turned(every_figure):
     files = [svg(figure.picture) for figure in every_figure.values()]
     for text in files:
         assert text.count("font-family") == 1
+        assert "<style" not in text  # it would be one of the page that has the figure
         assert 'font-family="DejaVu Sans' in re.search(r"<svg[^>]*>", text)[0]
     assert set(re.findall(r"rotate\((-?[\d.]+)", "".join(files))) == {"-90"}

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import wrap
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from scour.scour import scourString
 
 from ablate.report.marks import ARM_COLOURS
 
@@ -23,12 +25,16 @@ CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 TAG = re.compile(r"<[^>]*>")
 SPARE = re.compile(  # in a tag: what no reader sees
     r"(?<=\d\.\d\d)\d+"  # decimals of points beyond the second
-    r"|(?<=<g) id=\"[^\"]*\""  # names of groups
     r"| transform=\"rotate\(-0 [^\"]*\""  # letters that stand upright
     r"|font-family: [^;\"]*;? ?"  # the root names the only one
-    r"|(?<=[:;]) "
 )
-FONT = "DejaVu Sans, sans-serif"
+SHORT_FORM = SimpleNamespace(  # colours stay as they are: a page looks for that of the ink
+    strip_ids=True, shorten_ids=True, simple_colors=False, indent_type="none"
+)
+SHEET = re.compile(
+    r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL
+)  # for a whole page, where inlined
+ROOT = {"font-family": "DejaVu Sans, sans-serif", "stroke-linejoin": "round"}  # what all parts have
 WIDTH = 6.0  # inches
 INK = "#222222"  # of text and axes; a page may put its own colour in its place
 GRID = "#bbbbbb"
@@ -190,5 +196,6 @@ def svg(figure: Figure) -> str:
         text = text.replace(name, f"clip{number}")
     # what is written between tags keeps its digits: a rate of 0.005 is none of 0.00
     text = TAG.sub(lambda tag: SPARE.sub("", tag[0]), text)
-    text = text.replace("<svg ", f'<svg font-family="{FONT}" ', 1)
-    return "".join(f"{line.strip()}\n" for line in text.splitlines())
+    common = " ".join(f'{key}="{value}"' for key, value in ROOT.items())
+    text = SHEET.sub("", text.replace("<svg ", f"<svg {common} ", 1))
+    return str(scourString(text, SHORT_FORM))
