@@ -90,6 +90,8 @@ class Claim:
     control: str = ""  # of an exact claim: a metric that must exceed 0.001 for a case to count
     # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
     loses: dict[str, Any] = field(default_factory=dict)
+    # whether this is about what the baseline cannot do: not supported while an arm still learns
+    cannot: bool = False
     # true effect for which seeds are planned; null: the margin, or 0 where nothing is to be lost
     plan_for: float | None = None
     reading: str = ""  # which reading of the sentence this is, where the ledger's claim has several

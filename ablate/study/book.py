@@ -35,6 +35,7 @@ SIDES = ("where", "minus", "over")
 ARMS = ("treatment", "baseline", "where", "minus")  # of a claim, what names the levels compared
 RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
 OF_STUDY = ("seeds", "tune")
+UNUSUAL = {"cannot": False}  # a part of the rules of few claims, and what the others have
 BESIDE = ("metric", "measure")  # what is measured of the same runs
 NOT_GIVEN = "not given"
 Rule = dict[str, Any]
@@ -258,7 +259,8 @@ def rule(claim: Claim, study: Study) -> Rule:
     """What decides a claim."""
     own: Mapping[str, Any] = claim
     common: Mapping[str, Any] = study
-    return {key: own[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
+    given = {key: own[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
+    return given | {key: True for key in UNUSUAL if own.get(key)}
 
 
 def differences(

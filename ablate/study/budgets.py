@@ -11,15 +11,24 @@ from ablate.study import learning, target
 from ablate.study.evidence import Evidence
 from ablate.study.judge import ASKED
 from ablate.study.types import Claim, Entry, Short
+from ablate.study.verdict import SUPPORTED
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
     """The entries of the long budget, each with that of the short one, made from `short`."""
-    pairs = zip(evidence.study["claims"], long, early, strict=True)
+    asked = list(zip(evidence.study["claims"], long, early, strict=True))
+    held = [_held(claim, one, other) for claim, one, other in asked]
     return [
         {**_late(claim, one, evidence), "short": _early(one, other, evidence, short)}
-        for claim, one, other in pairs
+        for (claim, one, _), other in zip(asked, held, strict=True)
     ]
+
+
+def _held(claim: Claim, late: Entry, early: Entry) -> Entry:
+    """The early entry; a plateau on the way to where an arm can shows nothing of what it cannot."""
+    if late["verdict"] == SUPPORTED:
+        return early
+    return learning.withhold(claim, early, "where more updates do not confirm it")
 
 
 def _late(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:

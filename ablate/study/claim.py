@@ -15,6 +15,7 @@ ALLOWED = {
     "better": ("higher", "lower"),
     "scale": ("linear", "log", "log_log"),
 }
+CANNOT = "superiority"  # the kind of a claim about what the baseline cannot
 LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")  # of a figure over layers
 # Levels that one and the same run would need to have, so that they must not contradict.
 TOGETHER = (
@@ -84,6 +85,7 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
     if claim["minus"] and claim["kind"] in ("exact", "stability"):
         raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}")
     _check_loses(name, claim)
+    _check_cannot(name, claim)
     _check_plan(name, claim)
     kind_of(claim).check(name, claim, factors)
 
@@ -94,6 +96,14 @@ def _check_loses(name: str, claim: Claim) -> None:
     if claim.get("loses") and claim["kind"] not in takers:
         raise UserError(
             f"{name}: loses has no meaning for kind={claim['kind']}; it is for {listed(takers)}"
+        )
+
+
+def _check_cannot(name: str, claim: Claim) -> None:
+    """Only a claim that one arm is better can say what the other cannot."""
+    if claim.get("cannot") and claim["kind"] != CANNOT:
+        raise UserError(
+            f"{name}: cannot has no meaning for kind={claim['kind']}; it is for {CANNOT}"
         )
 
 

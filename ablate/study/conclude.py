@@ -15,6 +15,7 @@ from ablate.study.evidence import Evidence
 from ablate.study.exact import Exact
 from ablate.study.judge import age, judged
 from ablate.study.kind.base import Finding
+from ablate.study.learning import withheld
 from ablate.study.looks import asked_of
 from ablate.study.outcome import STATUSES
 from ablate.study.registration import departures
@@ -74,11 +75,13 @@ def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Findin
     """What is found of every claim, and its entry."""
     found = decide(evidence)
     undecided = sum(bool(p) and one.status == INCONCLUSIVE for _, p, one in found)
+    findings = [finding for finding, _, _ in found]
     claims = [
         judged(finding, p, undecided, registration, evidence, primary=number == 0)
         for number, (finding, p, _) in enumerate(found)
     ]
-    return [finding for finding, _, _ in found], claims
+    pairs = zip(findings, claims, strict=True)
+    return findings, [withheld(finding.claim, entry, evidence) for finding, entry in pairs]
 
 
 def _regime(evidence: Evidence) -> Regime:

@@ -3,7 +3,7 @@
 Learning is flat where no arm gains half the margin or more in it, by the claim's own metric on the
 validation sentences: then the same again of updates would not move an effect by much. Skill is not
 measured on the way; the nll tells it, as a share of its own way from chance to the bound. Runs that
-went wrong learn nothing and do not enter.
+went wrong learn nothing and do not enter. What an arm *cannot* is shown by none that still learns.
 """
 
 import itertools
@@ -19,7 +19,8 @@ from ablate.study.evidence import Evidence
 from ablate.study.floor import nothing_learned
 from ablate.study.kind import kind_of
 from ablate.study.sides import ContrastError, sides
-from ablate.study.types import Claim, Learning, Question, Run
+from ablate.study.types import Claim, Entry, Learning, Question, Run
+from ablate.study.verdict import INCONCLUSIVE, SUPPORTED
 from ablate.study.words import listed
 
 Points = Float[np.ndarray, " points"]
@@ -43,6 +44,24 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
     gains = {name: sign * statistics.fmean(found) for name, found in arms.items() if found}
     still = [name for name, gain in gains.items() if gain >= claim["margin"] / 2]
     return {"metric": metric, "gains": gains, "still": still}
+
+
+def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
+    """The entry; inconclusive where a claim that the baseline *cannot* is ahead of the learning.
+
+    An arm that still learns, or of which that is not known, has not shown what it cannot.
+    """
+    found = learning(claim, evidence)
+    flat = found["gains"] and not found["still"]
+    return entry if flat else withhold(claim, entry, "before learning is flat")
+
+
+def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
+    """The entry; inconclusive where it says that a claim of what the baseline *cannot* holds."""
+    if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
+        return entry
+    sentence = f"{entry['sentence']} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."
+    return {**entry, "verdict": INCONCLUSIVE, "grade": "", "sensitivity": [], "sentence": sentence}
 
 
 def said(claim: Question, found: Learning) -> str:
@@ -79,7 +98,7 @@ def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
 
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:
     """What the last quarter of its updates gained each run that has a curve of this metric."""
-    curves = [(run["curve"]["step"], _curve(run, metric)) for run in runs]
+    curves = [(run["curve"].get("step", []), _curve(run, metric)) for run in runs]
     return [
         _gain(np.array(steps, float), np.array(values, float))
         for steps, values in curves

@@ -20,6 +20,7 @@ from ablate.errors import UserError
 from ablate.record.files import write_text
 from ablate.study.book import (
     BOOK,
+    UNUSUAL,
     Book,
     Look,
     Seed,
@@ -135,7 +136,7 @@ class Past:
         for sweep in self.before(claim):
             changed = self._changed(sweep, claim)
             if own not in sweep.questions[asked]:
-                changed += differences(sweep.questions[asked][0], own)
+                changed += differences(UNUSUAL | sweep.questions[asked][0], UNUSUAL | own)
             if changed:
                 found.append(f"{_said(sweep)}: {listed(changed)}")
         return found

@@ -17,6 +17,8 @@ TOLD = ("literature", "published", "fixed", "figures")
 # Alpha is spent rightly however often a study is looked at.
 FREE = ("looks",)
 TOLD_OF_CLAIM = ("measures", "control_measures")
+# It can only withhold a verdict; where it is taken away, the book knows.
+FREE_OF_CLAIM = ("cannot",)
 
 
 def study_hash(study: Mapping[str, Any]) -> str:
@@ -31,7 +33,9 @@ def decisive(study: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asked(claim: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in claim.items() if key not in TOLD_OF_CLAIM}
+    return {
+        key: value for key, value in claim.items() if key not in (*TOLD_OF_CLAIM, *FREE_OF_CLAIM)
+    }
 
 
 def departures(

@@ -34,6 +34,7 @@ class Question(TypedDict):
     scale: str
     reading: NotRequired[str]
     loses: NotRequired[Levels]
+    cannot: NotRequired[bool]
     plan_for: NotRequired[float | None]
 
 

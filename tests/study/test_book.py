@@ -78,6 +78,16 @@ def test_keys_that_came_or_went_are_changes_unless_the_code_is_another(later, sa
     assert BEGUN.changes(replace(BEGUN, **later), ["norm=mine"]) == []  # of before it was kept
 
 
+def test_a_claim_of_what_cannot_be_does_not_become_one_of_what_is_worse(bench):
+    bench.judged(Try(seeds=(0, 1), planned=4))
+    for rules in bench.book.sweeps[0].questions.values():
+        rules[0]["cannot"] = True
+    second = bench.judged(Try(planned=4, seeds=(2, 3)))
+    assert asked_of(CLAIM, second)["tried"] == [
+        "study of 1970-01-01, 2 seeds: cannot was True and is False"
+    ]
+
+
 def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(bench):
     bench.judged(Try(seeds=(0, 1), planned=4))
     found = bench.judged(Try(seeds=(1, 2), planned=4, replicate=3))

@@ -102,6 +102,36 @@ def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, sti
 
 
 @pytest.mark.parametrize(
+    ("gains", "verdict"),
+    [(FLAT, "supported"), ({"pre_ln": 0.1, "post_ln": 0.6}, "inconclusive"), ({}, "inconclusive")],
+)
+def test_what_an_arm_cannot_is_not_shown_while_it_learns(at_both, gains, verdict):
+    worse = ([20.0, 21.5, 22.0, 20.7], [30.1, 30.4, 30.8, 30.8])
+    both = at_both(FLAT | gains, post=worse, cannot=True)
+    if not gains:
+        for run in both.runs:
+            run["curve"] = {}
+    found = only(both)
+    assert (found["verdict"], found["cannot"]) == (verdict, True)
+    assert found["sentence"].count("But before learning is flat nothing shows what an arm") == (
+        verdict != "supported"
+    )
+    assert found["effect"] == pytest.approx(19.1)
+    refuted = at_both(FLAT | gains, pre=worse, post=PRE, cannot=True)  # it can
+    assert only(refuted)["verdict"] == "refuted"
+
+
+def test_a_plateau_shows_nothing_of_what_an_arm_cannot(at_both):
+    """Far behind and flat at 600 updates, on a level at 2,400."""
+    found = at_both(cannot=True)
+    for run in found.runs:
+        run["short"]["curve"] = {"step": [300, 600], "val/nll": [3.0, 3.0], "val/bleu": [9.0, 9.0]}
+    early = only(found)["short"]
+    assert early["effect"] == pytest.approx(10.025) and early["verdict"] == "inconclusive"
+    assert "But where more updates do not confirm it nothing shows" in early["sentence"]
+
+
+@pytest.mark.parametrize(
     ("target", "updates"),
     [(4.5, 600), (4.0, 600), (3.5, 900), (2.0, 1800), (1.9, 2400), (1.8, math.inf)],
 )

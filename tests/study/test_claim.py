@@ -69,6 +69,7 @@ def test_a_sound_study_is_accepted(changes):
         ({"treatment": {}}, "another baseline"),
         ({"better": "bigger"}, "better=bigger; allowed is higher or lower"),
         ({"alpha": 5}, "alpha=5"),
+        ({"kind": "stability", "metric": "unstable", "cannot": True}, "cannot has no meaning"),
         ({"margin": -1.0}, "margin=-1.0; allowed is a finite number of at least 0"),
         ({"margin": float("nan")}, "margin=nan; allowed is a finite number"),
         ({"margin": float("inf")}, "margin=inf; allowed is a finite number"),
