@@ -92,7 +92,8 @@ class Claim:
     loses: dict[str, Any] = field(default_factory=dict)
     # whether this is about what the baseline cannot do: not supported while an arm still learns
     cannot: bool = False
-    # true effect for which seeds are planned; null: the margin, or 0 where nothing is to be lost
+    # true effect for which seeds are planned; null: the margin, 0 where nothing is to be lost, a
+    # fifth of the runs where it counts them
     plan_for: float | None = None
     reading: str = ""  # which reading of the sentence this is, where the ledger's claim has several
     measures: str = ""  # what the metric is for this claim, in words: "the largest change of ..."

@@ -55,7 +55,7 @@ class View:
     @property
     def changes(self) -> list[str]:
         """What would change it."""
-        return changes(self.told) if self.told else []
+        return changes(self.told, self.source.per_seed(self.told)) if self.told else []
 
     @property
     def rule(self) -> str:

@@ -12,6 +12,7 @@ from ablate.study.contested import asked_again, read_contest
 from ablate.study.evidence import Evidence
 from ablate.study.form import check_about, check_form, read_runs
 from ablate.study.seal import ABOUT, RUNS, SCREENING, read_about, verify
+from ablate.study.sides import has
 from ablate.study.types import Entry, Question, Told, Verdict
 from ablate.study.verdict import at_each_budget, read_verdict
 
@@ -71,6 +72,20 @@ class Source:
         """What all runs took, each on a machine of its time."""
         return sum(run["seconds"] for run in self.evidence.runs) if self.evidence else 0.0
 
+    def per_seed(self, told: Told) -> float:
+        """Seconds that the arms of an answer took per seed, those that chose a rate included."""
+        evidence = self.evidence
+        if evidence is None or not evidence.runs:
+            return 0.0
+        if told.get("steps") == evidence.regime.get("short"):
+            evidence = evidence.short or evidence
+        places = [told["where"], *([told["where"] | told["minus"]] if told["minus"] else [])]
+        arms = [place | told[arm] for place in places for arm in ("treatment", "baseline")]
+        asked = [one for one in evidence.runs if any(has(one, arm) for arm in arms)]
+        chose = [one for one in evidence.screening if any(has(one, arm) for arm in arms)]
+        took = sum(run["seconds"] for run in (*asked, *chose))
+        return took / max(len({run["seed"] for run in asked}), 1)
+
     @property
     def command(self) -> str:
         """What makes it again."""
@@ -113,8 +128,10 @@ def _evidence(folder: Path, verdict: Verdict) -> Evidence:
         raise UserError(f"{folder / 'verdict.json'} answers what its study does not ask")
     factors, tuning = about["study"]["factors"], folder / SCREENING
     runs = read_runs(folder / RUNS, factors)
-    verify(folder, about, runs, read_runs(tuning, factors) if tuning.exists() else [])
-    return Evidence(about["name"], about["study"], about["regime"], about["registration"], runs)
+    chose = read_runs(tuning, factors) if tuning.exists() else []
+    verify(folder, about, runs, chose)
+    known = about["name"], about["study"], about["regime"], about["registration"]
+    return Evidence(*known, runs, screening=chose)
 
 
 def _keys(found: Iterable[Question]) -> Iterator[tuple[str, str]]:

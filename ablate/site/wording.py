@@ -6,7 +6,7 @@ from ablate.ledger.state import DEPENDS
 from ablate.metric.table import metric_of
 from ablate.study.kind import KINDS
 from ablate.study.types import Told
-from ablate.study.verdict import Decision
+from ablate.study.verdict import INCONCLUSIVE, Decision
 from ablate.study.words import listed
 
 MINUTE, HOUR = 60, 3600
@@ -21,9 +21,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / HOUR:.1f} hours"
 
 
-def changes(told: Told) -> list[str]:
-    """What would change a verdict, as sentences."""
-    said = [*_other_margins(told), *_more_seeds(told)]
+def changes(told: Told, per_seed: float) -> list[str]:
+    """What would change a verdict, as sentences; `per_seed` are seconds of one seed of its arms."""
+    said = [*_other_margins(told), *_more_seeds(told, per_seed)]
+    if told.get("cannot") and told["verdict"] == INCONCLUSIVE:
+        said.append("Where an arm still learns, what it cannot takes more updates, not more seeds.")
     if told["kind"] == "exact":
         said.append("One more case that breaks the rule would refute it: no share of cases does.")
     elif (least := told["detectable"]) is not None:
@@ -50,13 +52,21 @@ def _other_margins(told: Told) -> list[str]:
     return [f"By its {own} it is {listed([first, *rest])}."]
 
 
-def _more_seeds(told: Told) -> list[str]:
-    metric = metric_of(told["metric"])
+def _more_seeds(told: Told, per_seed: float) -> list[str]:
+    metric, own = metric_of(told["metric"]), told["pairs"]
     return [
-        f"{plan['seeds'] or 'No number of'} seeds would show it {side} where the true effect is "
+        f"{_how_many(plan['seeds'], own, per_seed)} would show it {side} where the true effect is "
         f"{metric.say(plan['effect'])} {metric.name}."
         for side, plan in (told["seeds_needed"] or {}).items()
     ]
+
+
+def _how_many(seeds: int | None, own: int, per_seed: float) -> str:
+    """So many seeds, and how long those take that are not there; None: no number is enough."""
+    if not seeds:
+        return "No number of seeds"
+    more = duration((seeds - own) * per_seed)
+    return f"{seeds} seeds" + (f" ({more} of one worker more)" if seeds > own else "")
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:

@@ -27,7 +27,7 @@ SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")
 Overrides = tuple[str, ...]
 # of a claim; a study without them keeps its hash
-OPTIONAL = ("loses", "plan_for", "reading", "measures", "control_measures")
+OPTIONAL = ("loses", "cannot", "plan_for", "reading", "measures", "control_measures")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from PIL import Image
 from ablate.ledger.claims import read_claims
 from ablate.site.address import names
 from ablate.site.forest import Axis
+from ablate.site.source import read as read_source
+from ablate.site.wording import changes
 
 pytestmark = pytest.mark.xdist_group("site")  # one process builds it
 LARGEST = 500_000  # bytes of a page, and of a script that is loaded
@@ -69,6 +71,38 @@ def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committ
     assert "../experiments/preln_vs_postln.html" in page.links
     written = page.path.read_text()
     assert re.findall(r'class="band (\w+)"', written)[:3] == ["supported", "supported", "refuted"]
+
+
+def test_an_open_question_says_what_would_decide_it(site):
+    """Runs, and their time; or why no number of seeds would."""
+    names = {claim.id for claim in read_claims()}
+    open_ = [
+        (source, told)
+        for source in site.sources.values()
+        for told in source.answers
+        if told["verdict"] == "inconclusive" and told["id"] in names
+    ]
+    assert len(open_) > 20
+    for source, told in open_:
+        said = " ".join([*changes(told, source.per_seed(told)), told["sentence"]])
+        known = r"of one worker more\)|No number of seeds|\d seeds would|takes more updates"
+        none = "nothing was learned|without a spread between seeds"
+        assert re.search(f"{known}|{none}", said), (source.name, told["id"])
+
+
+def test_more_seeds_are_told_with_the_time_of_all_arms_of_a_claim(experiment):
+    def slow(known):
+        for run in known["runs"]:
+            run["seconds"] = 60.0 if run["levels"]["schedule"] == "noam" else 1e6
+            run["short"]["seconds"] = 6.0
+
+    source = read_source(experiment("preln_vs_postln_2", slow), [])
+    late, early = source.answers[:2]
+    assert (late["steps"], early["steps"]) == (2400, 600)
+    assert source.per_seed(late) == 120.0  # of two arms, the tuning left out by the fixture
+    assert source.per_seed(early) == 12.0
+    (said,) = [one for one in changes(late, 120.0) if "seeds" in one]
+    assert said.startswith("29 seeds (48 minutes of one worker more) would show it supported")
 
 
 def test_what_fresh_seeds_said_stands_beside_the_verdict_with_its_rule(committed, read):

@@ -16,7 +16,9 @@ from ablate.study.outcome import UNSTABLE
 from ablate.study.rates import Rates, p_values
 from ablate.study.sides import ended_in, sides
 from ablate.study.types import Claim
-from ablate.study.verdict import AT_LEAST
+from ablate.study.verdict import AT_LEAST, SUPPORTED
+
+PLANNED = 0.2  # the share that seeds are planned for where a claim names none
 
 
 class Stability(Superiority):
@@ -49,8 +51,9 @@ class Stability(Superiority):
         return None
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """As of superiority, where it is a share."""
-        return {side: share for side, share in super().named(claim).items() if share <= 1}
+        """As of superiority, where it is a share; without a margin, a fifth of the runs."""
+        named = super().named(claim) or {SUPPORTED: PLANNED}
+        return {side: share for side, share in named.items() if share <= 1}
 
     def planned(self, found: Any) -> bool:
         """Whether there are runs."""
