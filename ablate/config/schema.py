@@ -90,7 +90,7 @@ class Claim:
     control: str = ""  # of an exact claim: a metric that must exceed 0.001 for a case to count
     # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
     loses: dict[str, Any] = field(default_factory=dict)
-    # whether this is about what the baseline cannot do: not supported while an arm still learns
+    # whether this is about what an arm cannot do: not supported while one still learns
     cannot: bool = False
     # true effect for which seeds are planned; null: the margin, 0 where nothing is to be lost, a
     # fifth of the runs where it counts them

@@ -15,7 +15,7 @@ ALLOWED = {
     "better": ("higher", "lower"),
     "scale": ("linear", "log", "log_log"),
 }
-CANNOT = "superiority"  # the kind of a claim about what the baseline cannot
+CANNOT = ("superiority", "exact")  # kinds of a claim about what an arm cannot
 LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")  # of a figure over layers
 # Levels that one and the same run would need to have, so that they must not contradict.
 TOGETHER = (
@@ -100,10 +100,11 @@ def _check_loses(name: str, claim: Claim) -> None:
 
 
 def _check_cannot(name: str, claim: Claim) -> None:
-    """Only a claim that one arm is better can say what the other cannot."""
-    if claim.get("cannot") and claim["kind"] != CANNOT:
+    """Only a claim that one arm is better says what the other cannot, or one about every case."""
+    if claim.get("cannot") and claim["kind"] not in CANNOT:
+        allowed = " and ".join(CANNOT)
         raise UserError(
-            f"{name}: cannot has no meaning for kind={claim['kind']}; it is for {CANNOT}"
+            f"{name}: cannot has no meaning for kind={claim['kind']}; it is for {allowed}"
         )
 
 

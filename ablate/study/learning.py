@@ -9,6 +9,7 @@ went wrong learn nothing and do not enter. What an arm *cannot* is shown by none
 import itertools
 import statistics
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -61,7 +62,8 @@ def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
     if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
     sentence = f"{entry['sentence']} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."
-    return {**entry, "verdict": INCONCLUSIVE, "grade": "", "sensitivity": [], "sentence": sentence}
+    nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # that chance could have made
+    return {**entry, **nothing, "verdict": INCONCLUSIVE, "sentence": sentence}
 
 
 def said(claim: Question, found: Learning) -> str:

@@ -129,6 +129,7 @@ def test_a_plateau_shows_nothing_of_what_an_arm_cannot(at_both):
     early = only(found)["short"]
     assert early["effect"] == pytest.approx(10.025) and early["verdict"] == "inconclusive"
     assert "But where more updates do not confirm it nothing shows" in early["sentence"]
+    assert early["p_look"] == {} and early["p"]  # no verdict of the ledger's family
 
 
 @pytest.mark.parametrize(
