@@ -51,7 +51,7 @@ class Entry:
     @property
     def differs(self) -> bool:
         """Whether experiments or regimes have different verdicts."""
-        return len({finding.verdict for finding in self.findings}) > 1
+        return len({one.verdict for one in self.findings if not one.replaced}) > 1
 
     @property
     def outside(self) -> bool:

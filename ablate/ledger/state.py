@@ -30,8 +30,13 @@ class State:
 
 
 def state(findings: Iterable[Finding]) -> State:
-    """The state of a claim from its verdicts, one per reading, experiment and regime."""
-    ordered = sorted(findings, key=lambda finding: finding.reading)
+    """The state of a claim from its verdicts, one per reading, experiment and regime.
+
+    Those that were replaced count where there is no other.
+    """
+    every = list(findings)
+    counted = [finding for finding in every if not finding.replaced] or every
+    ordered = sorted(counted, key=lambda finding: finding.reading)
     readings = {
         reading: of_reading(list(found))
         for reading, found in itertools.groupby(ordered, lambda finding: finding.reading)

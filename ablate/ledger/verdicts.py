@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
+from ablate.ledger.replaced import Replaced, read_replaced
 from ablate.study.contest import Replication
 from ablate.study.contested import RESULT, asked_again, read_contest
 from ablate.study.registration import departures
@@ -47,6 +48,7 @@ class Finding:
     discovery: float = 0.0  # false-discovery rate of the ledger up to this verdict
     budget: str = ""  # of a claim with two budgets, which of them, in words
     again: Replication | None = None  # what fresh seeds said of it
+    replaced: Replaced | None = None  # where its question missed the sentence and was asked again
 
     @property
     def regime(self) -> tuple[str, ...]:
@@ -110,11 +112,12 @@ def _read(path: Path) -> list[Finding]:
     whole = read_verdict(path)
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
     departed, contest = _departed(path.parent, whole), read_contest(path.parent)
-    claims = at_each_budget(whole["claims"])
-    return [
-        replace(_finding(claim, whole, report, departed), again=asked_again(claim, contest))
-        for claim in claims
-    ]
+    found = []
+    for claim in at_each_budget(whole["claims"]):
+        one = _finding(claim, whole, report, departed)
+        better = read_replaced().get((one.experiment, one.claim))
+        found.append(replace(one, again=asked_again(claim, contest), replaced=better))
+    return found
 
 
 def _departed(folder: Path, verdict: Verdict) -> bool:

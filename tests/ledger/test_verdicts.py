@@ -11,7 +11,7 @@ from ablate.ledger.claims import read_claims
 from ablate.ledger.entries import OUTSIDE, count, join
 from ablate.ledger.standings import STANDINGS, read_standings
 from ablate.ledger.state import State
-from ablate.ledger.table import summary
+from ablate.ledger.table import _where, summary
 from ablate.ledger.verdicts import collect, latest
 from ablate.study.registration import study_hash
 from ablate.study.seal import write_about
@@ -50,6 +50,18 @@ def test_the_newest_verdict_of_an_experiment_counts(ledger, verdict):
     verdict("experiments/study", {CLAIM: "supported"}, time=100)
     entries, _ = ledger()
     assert said(entries[CLAIM]) == [("refuted", "toy")]
+
+
+def test_a_verdict_that_was_replaced_is_shown_and_has_no_part_in_the_state(ledger, verdict):
+    claim = "preln_vs_postln_quality"
+    verdict("experiments/preln_vs_postln", {claim: "refuted"})
+    alone = ledger()[0][claim]
+    assert (alone.verdict, alone.findings[0].replaced.by) == ("refuted", "preln_vs_postln_2")
+    verdict("experiments/preln_vs_postln_2", {claim: "supported"})
+    entry = ledger()[0][claim]
+    assert len(entry.findings) == 2
+    assert (entry.verdict, entry.differs) == ("supported", False)
+    assert "refuted: preln_vs_postln, toy (replaced by preln_vs_postln_2)" in _where(entry)
 
 
 def test_of_one_study_the_last_look_counts(ledger, verdict):
