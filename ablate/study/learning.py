@@ -48,17 +48,16 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
 
 
 def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
-    """The entry; inconclusive where a claim that the baseline *cannot* is ahead of the learning.
-
-    An arm that still learns, or of which that is not known, has not shown what it cannot.
-    """
+    """The entry; inconclusive where an arm *cannot* and still learns, or that is not known."""
+    if not claim.get("cannot"):
+        return entry
     found = learning(claim, evidence)
     flat = found["gains"] and not found["still"]
     return entry if flat else withhold(claim, entry, "before learning is flat")
 
 
 def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
-    """The entry; inconclusive where it says that a claim of what the baseline *cannot* holds."""
+    """The entry; inconclusive where it supports that an arm *cannot*."""
     if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
     sentence = f"{entry['sentence']} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."

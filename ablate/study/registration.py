@@ -17,8 +17,7 @@ TOLD = ("literature", "published", "fixed", "figures")
 # Alpha is spent rightly however often a study is looked at.
 FREE = ("looks",)
 TOLD_OF_CLAIM = ("measures", "control_measures")
-# It can only withhold a verdict; where it is taken away, the book knows.
-FREE_OF_CLAIM = ("cannot",)
+WITHHOLDS = "cannot"  # of a claim: it can come after the runs, as it only takes a verdict away
 
 
 def study_hash(study: Mapping[str, Any]) -> str:
@@ -33,9 +32,12 @@ def decisive(study: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asked(claim: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: value for key, value in claim.items() if key not in (*TOLD_OF_CLAIM, *FREE_OF_CLAIM)
-    }
+    kept = {key: value for key, value in claim.items() if key not in TOLD_OF_CLAIM}
+    return kept if kept.get(WITHHOLDS) else _lenient(kept)
+
+
+def _lenient(claim: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in claim.items() if key != WITHHOLDS}
 
 
 def departures(
@@ -47,10 +49,11 @@ def departures(
     below `study` the hash of the form that it was started under, unless it is older than that.
     """
     own, known = study_hash(study), registration.get("hash")
+    lenient = {**study, "claims": [_lenient(claim) for claim in study["claims"]]}
     found = []
     if not known:
         found.append("The study was not registered before its runs")
-    elif own != known:
+    elif known not in (own, study_hash(lenient)):
         what = listed(_differences(registered, study)) if study_hash(registered) == known else ""
         found.append(
             f"The study is not the one that was registered (hash {known}, now {own})"

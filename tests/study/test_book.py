@@ -11,7 +11,7 @@ from ablate.errors import UserError
 from ablate.study.book import BOOK, Book, Sweep, concerns, question, register, rule
 from ablate.study.looks import asked_of, looks_of
 from ablate.study.pool import looked
-from ablate.study.registration import study_hash
+from ablate.study.registration import departures, study_hash
 
 SAID = {
     "looks within the plan": "",
@@ -119,6 +119,20 @@ def test_words_for_a_metric_do_not_make_another_study():
     said = {**asked, "measures": "the largest gap", "control_measures": "a shuffled copy"}
     assert study_hash({"claims": [said], "literature": "b"}) == study_hash({"claims": [asked]})
     assert study_hash({"claims": [{**said, "tolerance": 1e-6}]}) != study_hash({"claims": [asked]})
+
+
+def test_what_withholds_a_verdict_can_come_after_the_runs_and_not_go():
+    plain = {"factors": [], "seeds": 1, "claims": [{"id": "a", "metric": "m"}]}
+    strict = {**plain, "claims": [{**plain["claims"][0], "cannot": True}]}
+    off = {**plain, "claims": [{**plain["claims"][0], "cannot": False}]}
+    assert study_hash(plain) == study_hash(off) != study_hash(strict)
+
+    def left(now, registered):
+        return departures(now, {"hash": study_hash(registered)}, registered, [])
+
+    assert left(strict, plain) == left(strict, strict) == left(off, plain) == []
+    (said,) = left(plain, strict)
+    assert "study.claims.a.cannot was True and is not there" in said
 
 
 def test_a_question_is_its_arms_and_its_metric():

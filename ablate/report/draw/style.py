@@ -31,9 +31,8 @@ SPARE = re.compile(  # in a tag: what no reader sees
 SHORT_FORM = SimpleNamespace(  # colours stay as they are: a page looks for that of the ink
     strip_ids=True, shorten_ids=True, simple_colors=False, indent_type="none"
 )
-SHEET = re.compile(
-    r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL
-)  # for a whole page, where inlined
+# A style sheet, which would be that of the whole page that has the figure.
+SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 ROOT = {"font-family": "DejaVu Sans, sans-serif", "stroke-linejoin": "round"}  # what all parts have
 WIDTH = 6.0  # inches
 INK = "#222222"  # of text and axes; a page may put its own colour in its place
