@@ -9,7 +9,7 @@ from ablate.study.estimate import SEEDS
 from ablate.study.evidence import Evidence
 from ablate.study.kind import kind_of
 from ablate.study.kind.base import Finding
-from ablate.study.looks import asked_of, name_of
+from ablate.study.looks import asked_of
 from ablate.study.outcome import UNSTABLE, WENT_WRONG
 from ablate.study.sides import sides
 from ablate.study.skew import ENOUGH
@@ -17,7 +17,7 @@ from ablate.study.stages import FUTILE, needed, planned_looks
 from ablate.study.table import by_arm
 from ablate.study.tuned import ordered, tried
 from ablate.study.types import Claim, Entry, Run
-from ablate.study.words import listed
+from ablate.study.words import listed, name_of
 
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}

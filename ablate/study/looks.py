@@ -5,13 +5,9 @@ from collections.abc import Collection
 from ablate.study.evidence import Evidence
 from ablate.study.spending import ONCE, Fractions
 from ablate.study.types import Asked, Question
+from ablate.study.words import name_of
 
 UNASKED = Asked(looks=[], tried=[], regimes=0)
-
-
-def name_of(claim: Question) -> str:
-    """What tells a claim of a study from the others."""
-    return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])
 
 
 def asked_of(claim: Question, evidence: Evidence) -> Asked:

@@ -33,9 +33,8 @@ from ablate.study.book import (
 )
 from ablate.study.evidence import Evidence
 from ablate.study.gather import gather
-from ablate.study.looks import name_of
 from ablate.study.types import Asked, Claim, Run, Study
-from ablate.study.words import listed
+from ablate.study.words import listed, name_of
 
 PER_REPLICATE = 1_000_000  # seed 3 of replicate 2 is number 2,000,003 where several are pooled
 Parts = list[tuple[int, Evidence]]  # with the replicate of each

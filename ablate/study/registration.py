@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ablate.study.types import Registration, Study
-from ablate.study.words import listed
+from ablate.study.words import listed, name_of
 
 # What a reader is told, and what no verdict depends on: of a study, and of a claim.
 TOLD = ("literature", "published", "fixed", "figures")
@@ -22,7 +22,8 @@ WITHHOLDS = "cannot"  # of a claim: it can come after the runs, as it only takes
 
 def study_hash(study: Mapping[str, Any]) -> str:
     """16 hexadecimal digits over everything that a verdict depends on."""
-    return digest(decisive(study))
+    known = decisive(study)
+    return digest({**known, "claims": [_lenient(claim) for claim in known["claims"]]})
 
 
 def decisive(study: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,11 +50,10 @@ def departures(
     below `study` the hash of the form that it was started under, unless it is older than that.
     """
     own, known = study_hash(study), registration.get("hash")
-    lenient = {**study, "claims": [_lenient(claim) for claim in study["claims"]]}
-    found = []
+    found = [f"{WITHHOLDS} was taken from {name}" for name in _taken(registered, study)]
     if not known:
         found.append("The study was not registered before its runs")
-    elif known not in (own, study_hash(lenient)):
+    elif own != known:
         what = listed(_differences(registered, study)) if study_hash(registered) == known else ""
         found.append(
             f"The study is not the one that was registered (hash {known}, now {own})"
@@ -67,6 +67,13 @@ def departures(
             f"(cell{many} {listed(others)})"
         )
     return [f"{sentence}; that makes its verdicts exploratory." for sentence in found]
+
+
+def _taken(registered: Mapping[str, Any], study: Study) -> list[str]:
+    """Claims that were registered with what withholds their verdict, and have it no more."""
+    strict = [name_of(claim) for claim in registered.get("claims", []) if claim.get(WITHHOLDS)]
+    now = [name_of(claim) for claim in study["claims"] if claim.get(WITHHOLDS)]
+    return [name for name in strict if name not in now]
 
 
 def _differences(registered: Mapping[str, Any], study: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """How a report says things: numbers, lists, and text inside Markdown."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ablate.metric.table import NOTHING, Metric
@@ -41,3 +42,8 @@ def text(plain: Any) -> str:
 def code(plain: Any) -> str:
     """Plain text for Markdown's code, on one line and without the marks that would end it."""
     return " ".join(str(plain).split()).replace("`", "'")
+
+
+def name_of(claim: Mapping[str, Any]) -> str:
+    """What tells a claim of a study from the others."""
+    return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])
