@@ -137,7 +137,7 @@ def metric_of(key: str) -> Metric:
     if known is None:
         return Metric(key.replace("_", " "), "", 3)
     name = f"{PLACES.get(place, place)} {known.name}".strip()
-    return Metric(name, known.unit, known.digits)
+    return Metric(name, known.unit, known.digits, known.better)
 
 
 def metric_in_words(claim: Mapping[str, Any]) -> Metric:

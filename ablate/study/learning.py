@@ -40,7 +40,8 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
     metric = f"val/{claim['metric'].rpartition('/')[2]}"
     if claim["kind"] in UNJUDGED or log or not claim["margin"]:
         return {"metric": metric, "gains": {}, "still": []}
-    sign = 1 if claim["better"] == "higher" else -1
+    better = metric_of(metric).better or claim["better"]  # equality has no better side
+    sign = 1 if better == "higher" else -1
     arms = {name: _gains(runs, metric) for name, runs in _arms(claim, evidence).items()}
     gains = {name: sign * statistics.fmean(found) for name, found in arms.items() if found}
     still = [name for name, gain in gains.items() if gain >= claim["margin"] / 2]

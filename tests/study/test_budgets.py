@@ -246,6 +246,16 @@ def test_a_match_that_cannot_be_solved_is_refused(changed, words):
         check_match({"factors": ["model/residual"], "match": match | changed})
 
 
+def test_a_falling_nll_is_learning_whatever_side_a_claim_calls_better(at_both):
+    found = at_both()
+    for run in found.runs:
+        run["curve"]["val/nll"] = [1.9, 1.8, 1.6, 1.4]
+    (claim,) = found.study["claims"]
+    asked = {**claim, "metric": "test/nll", "margin": 0.1}
+    for better in ("higher", "lower"):
+        assert learning({**asked, "better": better}, found)["still"] == ["pre_ln", "post_ln"]
+
+
 @pytest.mark.parametrize(("nll", "still"), [(1.0, ["pre_ln"]), (1.6, []), (None, [])])
 def test_whether_skill_still_grows_is_told_by_the_nll(at_both, nll, still):
     found = at_both()
