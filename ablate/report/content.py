@@ -112,6 +112,8 @@ def asked(claim: Told) -> list[str]:
 
 
 def _better(claim: Told) -> str:
+    if claim["kind"] == "equivalence":
+        return "a difference counts on either side"
     if claim["kind"] != "exact":
         return f"{claim['better']} is better"
     away = "at least the margin away from 0"

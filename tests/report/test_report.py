@@ -6,6 +6,7 @@ import re
 import pytest
 
 from ablate.record.files import check_seal, finite
+from ablate.report.content import asked
 from ablate.report.page import page
 from ablate.report.write import write_report
 from ablate.study.conclude import conclude
@@ -219,3 +220,12 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
     assert marked == ["verdict supported", f"again {word.replace(' ', '-')}"]
     assert "<script>x</script> *again*." in "".join(tree.itertext())
     assert "Fresh seeds" not in report()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("equivalence", "a difference counts on either side"), ("superiority", "higher is better")],
+)
+def test_of_an_equality_no_side_is_better(kind, said):
+    claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "source": "a paper"}
+    assert asked(claim)[0].endswith(f"; {said}.")
