@@ -145,7 +145,13 @@ def start(tmp_path):
 
 # A study of two arms and three seeds, whose runs save their states often.
 STUDY = (
-    *("+experiment=relu_vs_linear", "seed=range(3)", "n_jobs=2", "budget.steps=24"),
+    *(
+        "+experiment=relu_vs_linear",
+        "seed=range(3)",
+        "n_jobs=2",
+        "budget.steps=24",
+        "budget.short=null",
+    ),
     *("checkpoint.save_every=3", "search=greedy", "trainer.log_every_n_steps=1"),
 )
 

@@ -7,7 +7,8 @@ from ablate.plan.plan import _steps
 from ablate.plan.sample import SHORT
 from ablate.train.budgets import shortened
 
-SWEEP = ("+experiment=relu_vs_linear", "seed=0,1")
+ONE = ("+experiment=relu_vs_linear", "budget.short=null")
+SWEEP = (*ONE, "seed=0,1")
 
 
 def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tmp_path):
@@ -19,7 +20,7 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert "time: not known of 2 arms" in out
     assert "ffn_nonlinearity_needed, superiority: ? (no earlier runs of this regime)" in out
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["registry.json"]
-    run(compose(*small, SWEEP[0], "model/feed_forward=linear", "seed=1"))
+    run(compose(*small, *ONE, "model/feed_forward=linear", "seed=1"))
     _, out, _ = command("plan", *small, *SWEEP, "minutes=1")
     assert "2 seeds each; 1 are done" in out
     assert "1 earlier run of this variant" in out
@@ -29,7 +30,7 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert "looks" not in out
     assert "\nIn 1 minutes: " in out
     assert "Nothing is known of the noise of: ffn_nonlinearity_needed." in out
-    _, out, _ = command("plan", *small, SWEEP[0], "budget.seeds=12")
+    _, out, _ = command("plan", *small, *ONE, "budget.seeds=12")
     assert "; less where looks after 4 and 8 seeds end arms" in out
 
 
@@ -73,7 +74,7 @@ def test_every_variant_is_timed_once_by_a_short_run_of_its_own(
 def test_an_arm_that_was_only_guessed_is_timed_too(small, command, compose, monkeypatch):
     from ablate.train.run import run
 
-    run(compose(*small, SWEEP[0], "model/feed_forward=linear", "seed=1"))
+    run(compose(*small, *ONE, "model/feed_forward=linear", "seed=1"))
     asked = []
 
     def done(words, **kwargs):
