@@ -24,6 +24,7 @@ CURVES = ("val/nll", "val/bleu")
 TRAINING = "train/nll"  # of one batch at a time, with dropout
 POINTS = 24  # of a curve of training that are kept
 DIGITS = 4  # of each
+EXACT = 9  # digits that tell one float32 from the next: no more are kept of any value
 STATISTICS = ".stats.npz"
 SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that of the sweep
 
@@ -100,7 +101,7 @@ def _end(link: Link | Outcome) -> End:
     return {
         "identity": link.get("identity", ""),
         "status": link["status"],
-        "metrics": link.get("metrics", {}),
+        "metrics": {name: _rounded(x, EXACT) for name, x in link.get("metrics", {}).items()},
         "curve": _curve(folder) if folder else {},
         "reused": bool(link.get("reused")),
         "ended": link.get("ended", 0.0),
@@ -130,7 +131,8 @@ def _curve(folder: Path) -> Curve:
     """Values of every validation by its optimiser step, of those metrics that all of them have."""
     points = _logged(folder, CURVES[0])
     known = [name for name in CURVES if all(name in line for line in points)]
-    return {name: [line[name] for line in points] for name in ("step", *known)} if points else {}
+    names = ("step", *known) if points else ()
+    return {name: [_rounded(line[name], EXACT) for line in points] for name in names}
 
 
 def _training(folder: Path) -> Curve:
@@ -138,12 +140,14 @@ def _training(folder: Path) -> Curve:
     logged = _logged(folder, TRAINING)
     count = min(len(logged), POINTS)
     points = [logged[len(logged) * number // count - 1] for number in range(1, count + 1)]
-    values = [_short(line[TRAINING]) for line in points]
+    values = [_rounded(line[TRAINING], DIGITS) for line in points]
     return {"step": [line["step"] for line in points], TRAINING: values} if points else {}
 
 
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")
+def _rounded(value: Any, digits: int) -> Any:
+    """A float with so many significant digits; a count, or whatever else it is, stays as it is."""
+    counts = not isinstance(value, float) or value.is_integer()
+    return value if counts else float(f"{value:.{digits}g}")
 
 
 def _logged(folder: Path, name: str) -> list[dict[str, Any]]:

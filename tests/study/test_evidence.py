@@ -9,7 +9,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
-from ablate.study.gather import _training
+from ablate.study.gather import _rounded, _training
 from ablate.study.sentences import bleu
 
 
@@ -258,3 +258,19 @@ def test_a_curve_of_training_has_two_dozen_points_at_most(tmp_path, lines, steps
     assert found["train/nll"][-1] == float(f"{1 / lines:.4g}")
     (tmp_path / "metrics.jsonl").write_text("")
     assert _training(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (73.09149772673277, 73.0914977),
+        (278272.0, 278272.0),
+        (12345678912345.0, 12345678912345.0),  # operations are counted, not measured
+        (1.5e-9, 1.5e-9),
+        (600, 600),
+        (None, None),
+        (float("inf"), float("inf")),
+    ],
+)
+def test_a_value_keeps_the_digits_of_a_float32_and_a_count_all(given, kept):
+    assert _rounded(given, 9) == kept
