@@ -26,6 +26,7 @@ from ablate.study.registration import digest
 from ablate.study.types import Levels, Study
 from ablate.sweep.begin import checked
 from ablate.sweep.cell import Cell, plain_study, without_seed
+from ablate.sweep.committed import Committed
 from ablate.sweep.launch import Planned, n_jobs, plan
 from ablate.sweep.preflight import corpus
 from ablate.train.budgets import shared_steps, shortened
@@ -93,8 +94,8 @@ class Plan:
     @property
     def seconds(self) -> float | None:
         """Core time of what is left to do; None where an arm is not known."""
-        known = sum(arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
-        return None if self.unknown else known
+        known = (arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
+        return None if self.unknown else sum(known, 0.0)
 
     @property
     def wall(self) -> float:
@@ -165,25 +166,35 @@ def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, known: bool) -
     by_arm: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
         by_arm.setdefault(without_seed(cell.overrides), []).append(cell)
-    return [_arm(members, planned.checked.data, tuned, known=known) for members in by_arm.values()]
+    if not cells:
+        return []
+    committed = Committed.of(cells[0].config)
+    data = planned.checked.data
+    return [_arm(members, data, tuned, committed if known else None) for members in by_arm.values()]
 
 
-def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, known: bool) -> Arm:
-    records = [_record(cell, data) for cell in (cells if known else cells[:1])]
-    fresh = cells[0].config.fresh
+def _arm(cells: list[Cell], data: dict[str, str], tuned: str, committed: Committed | None) -> Arm:
+    """One arm; without `committed` it is not known which of its cells there will be."""
+    records = [_record(cell, data) for cell in (cells if committed else cells[:1])]
     first = records[0]
     steps, budgets = _steps(cells[0].task_config())
     tested = cells[0].config.probe is None and len(cells[0].config.test_splits) > 0
     return Arm(
         cell=cells[0],
         cells=len(cells),
-        done=sum(not fresh and r.found() is not None for r in records) if known else None,
+        done=sum(_done(record, committed) for record in records) if committed else None,
         steps=steps,
         validations=-(-steps // cells[0].config.budget.validate_every),
         kin=Kin.of(first.parts, tuned),
         asked=digest(first.evaluation.parts["config"]) if tested else None,
         tests=budgets,
     )
+
+
+def _done(record: Record, committed: Committed) -> bool:
+    """Whether a sweep would not run this again."""
+    again: bool = record.config.fresh
+    return not again and (record.found() is not None or committed.has(record))
 
 
 def _steps(config: DictConfig) -> tuple[int, int]:
