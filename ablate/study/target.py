@@ -95,11 +95,16 @@ def said(entry: Entry, found: Target | None, long: int, short: int) -> str:
     most, seeds = f"more than {long:,}", len(found["seeds"])
     told = [f"{x:,.0f}" if x is not None else most for x in (found["updates"], *_ends(found))]
     ends = f"[{', '.join(told[1:])}]" if found["interval"] else "(no interval: too few seeds)"
-    times = f", {found['updates'] / short:.2g} times as many" if found["updates"] else ""
+    times = _times(found["updates"] / short) if found["updates"] else ""
     return (
         f" To the validation nll of {treatment} then, {baseline} takes {told[0]} updates {ends}"
         f"{times} (median of {seeds} seed{'s' * (seeds != 1)})."
     )
+
+
+def _times(ratio: float) -> str:
+    digits = f"{ratio:.2g}"
+    return ", about as many" if digits == "1" else f", {digits} times as many"
 
 
 def _ends(found: Target) -> list[float | None]:

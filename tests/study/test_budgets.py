@@ -157,6 +157,13 @@ def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
     )
 
 
+def test_three_per_cent_more_updates_are_about_as_many(at_both):
+    both = at_both()
+    for run in both.runs:
+        run["short"]["metrics"]["val/nll"] = 3.95  # of curves that are at 4 after 600 updates
+    assert ", about as many (median of" in only(both)["short"]["sentence"]
+
+
 def test_arms_that_test_one_training_have_no_time_to_target(at_both):
     one, two = at_both({"pre_ln": 0.1, "post_ln": 0.1}), at_both()
     for run in (*one.runs, *two.runs):
