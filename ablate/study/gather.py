@@ -12,7 +12,7 @@ from ablate.errors import UserError
 from ablate.record.arm import say
 from ablate.record.links import read_links, swept
 from ablate.record.sealed import read_result
-from ablate.record.types import Environment, Link, Outcome
+from ablate.record.types import Environment, Link, Metrics, Outcome
 from ablate.study.command import command
 from ablate.study.evidence import Evidence, Groups, Rows
 from ablate.study.form import check_runs
@@ -24,7 +24,7 @@ CURVES = ("val/nll", "val/bleu")
 TRAINING = "train/nll"  # of one batch at a time, with dropout
 POINTS = 24  # of a curve of training that are kept
 DIGITS = 4  # of each
-EXACT = 9  # digits that tell one float32 from the next: no more are kept of any value
+EXACT = 9  # digits that tell one float32 from the next: of a run that was trained no more are kept
 STATISTICS = ".stats.npz"
 SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that of the sweep
 
@@ -98,11 +98,12 @@ def _end(link: Link | Outcome) -> End:
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
         _check(folder, link["training"])
+    curve = _curve(folder) if folder else {}
     return {
         "identity": link.get("identity", ""),
         "status": link["status"],
-        "metrics": {name: _rounded(x, EXACT) for name, x in link.get("metrics", {}).items()},
-        "curve": _curve(folder) if folder else {},
+        "metrics": _kept(link.get("metrics", {}), trained=bool(curve)),
+        "curve": curve,
         "reused": bool(link.get("reused")),
         "ended": link.get("ended", 0.0),
         "seconds": link.get("wall_seconds", 0.0),
@@ -125,6 +126,11 @@ def _cost(folder: Path) -> dict[str, float]:
     trained = [(a, b) for a, b in pairwise(lines) if a["step"] < b["step"] and CURVES[0] not in b]
     found = [(b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in trained]
     return {"update_seconds": round(statistics.median(found), 6)} if found else {}
+
+
+def _kept(metrics: Metrics, *, trained: bool) -> Metrics:
+    """The metrics of a run; those of a probe with all digits, as some differ in the last ones."""
+    return {name: _rounded(x, EXACT) for name, x in metrics.items()} if trained else metrics
 
 
 def _curve(folder: Path) -> Curve:

@@ -9,7 +9,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
-from ablate.study.gather import _rounded, _training
+from ablate.study.gather import _kept, _rounded, _training
 from ablate.study.sentences import bleu
 
 
@@ -274,3 +274,9 @@ def test_a_curve_of_training_has_two_dozen_points_at_most(tmp_path, lines, steps
 )
 def test_a_value_keeps_the_digits_of_a_float32_and_a_count_all(given, kept):
     assert _rounded(given, 9) == kept
+
+
+def test_a_probe_keeps_all_digits_as_some_values_differ_in_the_last_ones():
+    metrics = {"cosine": 0.9999999999999831}
+    assert _kept(metrics, trained=False) == metrics
+    assert _kept(metrics, trained=True) == {"cosine": 1.0}
