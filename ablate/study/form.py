@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
@@ -26,6 +27,7 @@ from ablate.study.types import (
 )
 
 NUMBER = (int, float)
+VERSIONS = "versions"  # of a run: a line leaves them out where they are those of the line before
 WORDS = {
     str: "text",
     int: "a whole number",
@@ -63,7 +65,7 @@ def _check_asked(where: str, one: Any) -> None:
 
 
 def read_runs(path: Path, factors: list[str]) -> list[Run]:
-    """Return the runs of a file, one per line.
+    """Return the runs of a file, one per line; versions that a line leaves out are those before it.
 
     Raises:
         UserError: the file is missing or damaged, a line is no run, or two are of one cell.
@@ -75,6 +77,9 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     runs = [_parsed(f"{path}, line {number}", line) for number, line in enumerate(lines, 1)]
+    for earlier, run in pairwise(runs):
+        if isinstance(earlier, dict) and isinstance(run, dict) and VERSIONS in earlier:
+            run.setdefault(VERSIONS, earlier[VERSIONS])
     check_runs(str(path), runs, factors)
     return runs
 

@@ -99,12 +99,13 @@ def committed(build, tmp_path_factory):
 def experiment(tmp_path):
     """Copy a committed experiment, its texts changed by `change(path, data)`, and seal it."""
     from ablate.study.evidence import Evidence
+    from ablate.study.form import read_runs
 
     def make(name, change=lambda _: None, folder="experiments/made"):
         source, to = EXPERIMENTS / name, tmp_path / folder
         about = json.loads((source / "study.json").read_text())
         known = {part: about[part] for part in ("name", "study", "regime", "registration")}
-        known["runs"] = [*map(json.loads, (source / "runs.jsonl").read_text().splitlines())]
+        known["runs"] = read_runs(source / "runs.jsonl", about["study"]["factors"])
         verdict = json.loads((source / "verdict.json").read_text())
         del verdict["seal"]
         change({**known, "verdict": verdict})

@@ -55,6 +55,17 @@ def test_what_is_written_is_read(folder, tmp_path):
         np.testing.assert_array_equal(found.statistics[identity]["test"], splits["test"])
 
 
+def test_versions_are_written_where_they_change(translated, saved):
+    runs, statistics = translated(3)
+    for number, run in enumerate(runs):
+        run["versions"] = {"python": "3.11" if number < 4 else "3.12"}
+    folder = saved(runs, statistics=statistics)
+    lines = (folder / "runs.jsonl").read_text().splitlines()
+    assert [number for number, line in enumerate(lines) if "versions" in line] == [0, 4]
+    found = Evidence.load(folder).runs
+    assert [run["versions"] for run in found] == [run["versions"] for run in runs]
+
+
 def test_arms_of_corpora_of_other_sizes_are_kept_too(translated, saved):
     runs, statistics = translated(3)
     for run in runs[3:]:
