@@ -98,11 +98,11 @@ def _end(link: Link | Outcome) -> End:
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
         _check(folder, link["training"])
-    curve = _curve(folder) if folder else {}
+    metrics, curve = kept(link.get("metrics", {}), _curve(folder) if folder else {})
     return {
         "identity": link.get("identity", ""),
         "status": link["status"],
-        "metrics": _kept(link.get("metrics", {}), trained=bool(curve)),
+        "metrics": metrics,
         "curve": curve,
         "reused": bool(link.get("reused")),
         "ended": link.get("ended", 0.0),
@@ -128,17 +128,22 @@ def _cost(folder: Path) -> dict[str, float]:
     return {"update_seconds": round(statistics.median(found), 6)} if found else {}
 
 
-def _kept(metrics: Metrics, *, trained: bool) -> Metrics:
-    """The metrics of a run; those of a probe with all digits, as some differ in the last ones."""
-    return {name: _rounded(x, EXACT) for name, x in metrics.items()} if trained else metrics
+def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
+    """What evidence keeps of a run: of one without a curve, a probe, all digits.
+
+    Some values of probes differ in the last ones.
+    """
+    if not curve:
+        return metrics, curve
+    points = {name: [_rounded(x, EXACT) for x in values] for name, values in curve.items()}
+    return {name: _rounded(x, EXACT) for name, x in metrics.items()}, points
 
 
 def _curve(folder: Path) -> Curve:
     """Values of every validation by its optimiser step, of those metrics that all of them have."""
     points = _logged(folder, CURVES[0])
     known = [name for name in CURVES if all(name in line for line in points)]
-    names = ("step", *known) if points else ()
-    return {name: [_rounded(line[name], EXACT) for line in points] for name in names}
+    return {name: [line[name] for line in points] for name in ("step", *known)} if points else {}
 
 
 def _training(folder: Path) -> Curve:

@@ -19,7 +19,7 @@ from ablate.errors import UserError
 from ablate.record.files import FILE_NAME, finite
 from ablate.study.evidence import Evidence
 from ablate.study.form import check_runs
-from ablate.study.gather import CURVES
+from ablate.study.gather import CURVES, kept
 from ablate.study.seal import FILES
 from ablate.study.types import Run
 from ablate.wandb.connection import has_key, reachable
@@ -147,10 +147,12 @@ def _result(line: Run, run: Any) -> Run | None:
             for key, value in summary.items()
             if key.startswith(RESULT)
         }
+        points = {"step": sorted(rows), **curve} if rows and known else {}
+        metrics, points = kept(_in_order(metrics, line["metrics"]), points)
         found = {
             "status": summary["status"],
-            "metrics": _in_order(metrics, line["metrics"]),
-            "curve": {"step": sorted(rows), **curve} if rows and known else {},
+            "metrics": metrics,
+            "curve": points,
             "ended": summary["ended"],
             "seconds": summary["wall_seconds"],
             "versions": _in_order(run.config["versions"], line["versions"]),

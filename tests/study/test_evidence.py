@@ -9,7 +9,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.study.conclude import conclude
 from ablate.study.evidence import Evidence
-from ablate.study.gather import _kept, _rounded, _training
+from ablate.study.gather import _rounded, _training, kept
 from ablate.study.sentences import bleu
 
 
@@ -289,5 +289,6 @@ def test_a_value_keeps_the_digits_of_a_float32_and_a_count_all(given, kept):
 
 def test_a_probe_keeps_all_digits_as_some_values_differ_in_the_last_ones():
     metrics = {"cosine": 0.9999999999999831}
-    assert _kept(metrics, trained=False) == metrics
-    assert _kept(metrics, trained=True) == {"cosine": 1.0}
+    assert kept(metrics, {}) == (metrics, {})
+    trained = {"step": [2], "val/nll": [6.689844131469727]}
+    assert kept(metrics, trained) == ({"cosine": 1.0}, {"step": [2], "val/nll": [6.68984413]})

@@ -102,7 +102,8 @@ def stage(cells, tmp_path):
 
     def ran(*ends, again=True):
         with View("toy", 3, 1) as view:
-            config = OmegaConf.create({"name": "toy", "paths": {"results": str(tmp_path)}})
+            paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
+            config = OmegaConf.create({"name": "toy", "fresh": False, "paths": paths})
             runner = Runner(context, config, Instead(ends), view, {"text": "read"}, stay=True)
             return runner.all(cells[:3], again=again), view
 
