@@ -85,6 +85,9 @@ def test_damaged_evidence_is_named_and_counts_for_nothing(commit, compose, tmp_p
     path = tmp_path / "experiments" / "relu_vs_linear" / "runs.jsonl"
     config = compose("name=relu_vs_linear", f"paths.experiments={path.parents[1]}")
     assert len(Committed.of(config).runs) == 4  # two runs at two budgets
+    config.fresh = True
+    assert not Committed.of(config).runs
+    config.fresh = False
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 1', 1))
     assert not Committed.of(config).runs
     told = capsys.readouterr().out
