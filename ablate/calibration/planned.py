@@ -31,23 +31,30 @@ PROMISES = {
 }
 
 
-def promised(name: str, noise: Estimate, margin: float, draw: Draw, sweeps: int) -> Marks:
-    """Share of sweeps in which a decision was reached, the plan's power, and its seeds."""
+def promised(
+    name: str, noise: Estimate, shared: float, margin: float, draw: Draw, sweeps: int
+) -> Marks:
+    """Share of sweeps in which a decision was reached, the plan's power, and its seeds.
+
+    Planned with the noise of a difference, and the correlation of those that share an arm.
+    """
     kind, side, effects, others = PROMISES[name]
     rule, claim = KINDS[kind], cast(Claim, {"kind": kind, "margin": margin})
-    known = _one([noise] * others)
+    known = _one([noise] * others, shared)
     plan = rule.seeds_needed(claim, known, ALPHA)[side]
     assert plan.seeds is not None
     reached = 0
     for _ in range(sweeps):
-        decision = rule.alone(_one(draw(effects * margin, plan.seeds, others)), margin, ALPHA)
+        found = _one(draw(effects * margin, plan.seeds, others), shared)
+        decision = rule.alone(found, margin, ALPHA)
         reached += side in (decision.status, decision.grade)
     power = rule.power(side, known, margin, plan.effect, plan.seeds, ALPHA)
     return {name: reached / sweeps, f"{name}: seeds": plan.seeds, f"{name}: planned": power}
 
 
-def _one(found: list[Estimate]) -> Estimate | Ladder:
-    return Ladder({str(i): one for i, one in enumerate(found)}, ALPHA) if found[1:] else found[0]
+def _one(found: list[Estimate], shared: float) -> Estimate | Ladder:
+    rungs = {str(i): one for i, one in enumerate(found)}
+    return Ladder(rungs, ALPHA, shared) if found[1:] else found[0]
 
 
 def of_translations(kind: str, sentences: int, rng: np.random.Generator) -> Draw:

@@ -244,8 +244,7 @@ def _section(title: str, text: str, table: list[Cells]) -> list[str]:
 def _noise_table(results: Results) -> list[Cells]:
     table = [["noise", "seed", "sentence", "rest"]]
     for kind in dict.fromkeys(kind for kind, _ in results):
-        most = max(n for known, n in results if known == kind)
-        found = results[kind, most]
+        found = best_known(results, kind)
         sizes = [
             max(0.0, found[f"noise: {level}"]) ** 0.5 for level in ("seed", "sentence", "rest")
         ]
@@ -286,11 +285,21 @@ def _power_table(results: Results, sentences: int, margin: float) -> list[Cells]
 
 def noise_of(results: Results, kind: str, sentences: int) -> Estimate:
     """Noise of a difference: that of the most seeds, as a row of few knows it badly."""
-    most = max(n for known, n in results if known == kind)
-    best = results[kind, most]
+    best = best_known(results, kind)
     seed = best["noise: seed"] + best["noise: rest"]
     sentence = max(0.0, best["noise: sentence"])
-    return Estimate(0.0, most, sentences, seed, sentence, best["noise: skewness"])
+    skew = best["noise: skewness"] if best["noise: uneven"] > 0.5 else None
+    return Estimate(0.0, most(results, kind), sentences, seed, sentence, skew)
+
+
+def best_known(results: Results, kind: str) -> Marks:
+    """What sweeps of the most seeds found with this noise."""
+    return results[kind, most(results, kind)]
+
+
+def most(results: Results, kind: str) -> int:
+    """The most seeds that a row has with this noise."""
+    return max(n for known, n in results if known == kind)
 
 
 def _promise_table(promises: Promises) -> list[Cells]:

@@ -14,7 +14,7 @@ from ablate.calibration.simulate import Design
 from ablate.study.estimate import Estimate, components, estimate
 from ablate.study.holm import adjust
 from ablate.study.kind import KINDS
-from ablate.study.kind.ladder import Ladder
+from ablate.study.kind.ladder import Ladder, correlation
 from ablate.study.sentences import contributions
 from ablate.study.verdict import AT_LEAST, REFUTED, SUPPORTED
 
@@ -49,7 +49,7 @@ class Trial:
             **self._non_inferiority(same, _of(arms[1], arms[2]), worse),
             **_verdicts("trend at slope 0", "trend", 0.0, trend),
             **_family([same, _of(arms[2], arms[0]), better]),
-            **_noise(arms[3] - arms[0], better),
+            **_noise(arms[1] - arms[0], arms[3] - arms[0], better),
         }
 
     def _coverage(self, same: Estimate, parts: Parts) -> Marks:
@@ -105,8 +105,9 @@ def _family(found: list[Estimate]) -> Marks:
     return {"family": float(any(false))}
 
 
-def _noise(parts: Parts, found: Estimate) -> Marks:
-    seed, sentence, rest = components(parts)
-    skew = max(0.0, -(found.skewness or 0.0))  # by which the lower end is longer
-    sizes = {"noise: seed": seed, "noise: sentence": sentence, "noise: rest": rest}
-    return sizes | {"noise: skewness": skew}
+def _noise(same: Parts, parts: Parts, found: Estimate) -> Marks:
+    """Variances of a difference, its skewness where that counts, and what two differences share."""
+    sizes = dict(zip(("seed", "sentence", "rest"), components(parts), strict=True))
+    skew = {"uneven": float(found.skewness is not None), "skewness": found.skewness or 0.0}
+    shared = {"shared": correlation(np.array([same.mean(1), parts.mean(1)]))}
+    return {f"noise: {name}": size for name, size in (sizes | skew | shared).items()}

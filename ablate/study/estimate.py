@@ -21,11 +21,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
-from ablate.study.skew import skewness, uneven
+from ablate.study.skew import longest, skewness, uneven
 from ablate.study.spending import ONCE, Fractions, nominal, repeated
 
 TIED = 1e-12  # differences this close are equal but for rounding
-TWICE_JOHNSON = 2 / 3
 SMALLEST = math.log(1e-100)  # of the p-values
 Spread = Any  # a number, or an array of them
 SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
@@ -73,7 +72,7 @@ class Estimate:
 
     def half_width(self, tail: float, sign: int) -> float:
         """Distance from the effect, upwards (1) or down (-1), beyond which `tail` lies."""
-        skew = max(0.0, sign * (self.skewness or 0.0))
+        skew = 0.0 if self.skewness is None else longest(sign * self.skewness, self.pairs)
         of_seeds = self.seed_variance / self.pairs
         return float(
             half_width(tail, self.pairs, of_seeds, self.sentences, self.sentence_variance, skew)
@@ -121,10 +120,10 @@ def half_width(
     """Half-width of an interval that leaves `tail` on each side.
 
     `of_seeds` and `of_sentences` are the two parts of the variance of the mean, `skew` is the
-    skewness of the seeds that this end of the interval is corrected for.
+    skewness of the seeds that this end of the interval is corrected for (ablate.study.skew).
     """
     quantile = special.stdtrit(pairs - 1, tail)
-    quantile = quantile - skew * TWICE_JOHNSON * quantile**2 / math.sqrt(pairs)
+    quantile = quantile - skew * quantile**2 / (3 * math.sqrt(pairs))
     squared = quantile**2 * of_seeds
     if sentences:
         squared = squared + special.stdtrit(sentences - 1, tail) ** 2 * of_sentences

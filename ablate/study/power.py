@@ -15,6 +15,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from ablate.study.estimate import Estimate, half_width
+from ablate.study.skew import longest
 
 VALUES = 400  # of the chi-square
 
@@ -30,9 +31,8 @@ def halves(found: Estimate, pairs: int, tail: float) -> Float[np.ndarray, " valu
     Where seeds are corrected for their skewness, those of the longer end.
     """
     of_seeds = found.seed_variance / pairs * _chi2(pairs - 1) / (pairs - 1)
-    widths = half_width(
-        tail, pairs, of_seeds, found.sentences, found.sentence_variance, abs(found.skewness or 0.0)
-    )
+    skew = 0.0 if found.skewness is None else longest(abs(found.skewness), pairs)
+    widths = half_width(tail, pairs, of_seeds, found.sentences, found.sentence_variance, skew)
     return np.asarray(widths)
 
 

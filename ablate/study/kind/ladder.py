@@ -2,9 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Float
+
 from ablate.study.estimate import Estimate
 from ablate.study.spending import Fractions
 from ablate.study.types import Rung
+
+EQUAL = 0.5  # correlation of differences that share an arm, all arms being equally noisy
+NEARLY_ONE = 0.99
 
 
 @dataclass(frozen=True)
@@ -13,6 +19,7 @@ class Ladder:
 
     rungs: dict[str, Estimate]  # the named level minus another, by the name of the other
     alpha: float
+    shared: float = EQUAL  # correlation of the rungs over the seeds
 
     @property
     def lowest(self) -> str:
@@ -76,3 +83,20 @@ class Ladder:
             for name, one in self.rungs.items()
             if one.pairs > 1
         }
+
+
+def correlation(rungs: Float[np.ndarray, "rungs seeds"]) -> float:
+    """Correlation over the seeds of differences that share an arm, from 0 to below 1.
+
+    It is the mean covariance over the mean variance; that of equally noisy arms where it can't be
+    known.
+    """
+    levels, seeds = rungs.shape
+    if levels < 2 or seeds < 3:
+        return EQUAL
+    covariance = np.cov(rungs)
+    own = float(np.trace(covariance))
+    if own == 0:
+        return EQUAL
+    others = float(covariance.sum()) - own
+    return min(max(0.0, others / (levels - 1) / own), NEARLY_ONE)

@@ -14,13 +14,13 @@ from scipy import stats
 
 from ablate.errors import UserError
 from ablate.record.arm import say
-from ablate.study.contrast import contrast
+from ablate.study.contrast import Contrast, contrast
 from ablate.study.estimate import Estimate
 from ablate.study.evidence import Evidence
 from ablate.study.floor import nothing_learned
 from ablate.study.holm import Tests
 from ablate.study.kind.base import NOTHING, Finding
-from ablate.study.kind.ladder import Ladder
+from ablate.study.kind.ladder import Ladder, correlation
 from ablate.study.kind.non_inferiority import NonInferiority, losses
 from ablate.study.power import halves, known
 from ablate.study.sides import has
@@ -28,7 +28,6 @@ from ablate.study.types import Claim
 from ablate.study.verdict import REFUTED, SUPPORTED, Turn
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
-SHARED = 0.5  # correlation of differences that share an arm, all arms being equally noisy
 
 
 class WithinBest(NonInferiority):
@@ -65,7 +64,7 @@ class WithinBest(NonInferiority):
             return self.without(claim, f"no other level of {claim['over']} was run")
         paired = {name: contrast(one, evidence) for name, one in asked.items()}
         rungs = {name: one.estimate for name, one in paired.items()}
-        ladder = Ladder(rungs, claim["alpha"])
+        ladder = Ladder(rungs, claim["alpha"], correlation(_aligned([*paired.values()])))
         told, shown = asked[ladder.lowest], paired[ladder.lowest]
         floors = [nothing_learned(one, evidence) for one in asked.values()]
         if all(floors):
@@ -96,13 +95,23 @@ class WithinBest(NonInferiority):
         self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
         """Chance that all tests hold; what the differences share is integrated over."""
-        each = [_above(one, margin + effect, pairs, alpha) for one in found.rungs.values()]
+        rungs, shared = found.rungs.values(), found.shared
+        each = [_above(one, margin + effect, pairs, alpha, shared) for one in rungs]
         return float((np.prod(each, 0) * WEIGHTS).sum() / WEIGHTS.sum())
 
 
-def _above(found: Estimate, margin: float, pairs: int, alpha: float) -> Float[np.ndarray, " nodes"]:
+def _above(
+    found: Estimate, margin: float, pairs: int, alpha: float, shared: float
+) -> Float[np.ndarray, " nodes"]:
     """Chance that one test of equal levels holds, for each value of what is shared."""
     error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
     bounds = (halves(found, pairs, alpha / 2) - margin) / error
-    shared = np.sqrt(SHARED) * NODES[:, None]
-    return np.asarray(stats.norm.sf((bounds + shared) / np.sqrt(1 - SHARED)).mean(1))
+    values = np.sqrt(shared) * NODES[:, None]
+    return np.asarray(stats.norm.sf((bounds + values) / np.sqrt(1 - shared)).mean(1))
+
+
+def _aligned(rungs: list[Contrast]) -> Float[np.ndarray, "rungs seeds"]:
+    """Their differences, of the seeds that all of them have."""
+    seeds = set.intersection(*(set(one.seeds) for one in rungs))
+    kept = [np.isin(one.seeds, list(seeds)) for one in rungs]
+    return np.array([one.differences[rows] for one, rows in zip(rungs, kept, strict=True)])
