@@ -49,7 +49,7 @@ class Trial:
             **self._non_inferiority(same, _of(arms[1], arms[2]), worse),
             **_verdicts("trend at slope 0", "trend", 0.0, trend),
             **_family([same, _of(arms[2], arms[0]), better]),
-            **_noise(arms[1] - arms[0], arms[3] - arms[0], better),
+            **_noise(arms[1] - arms[0], arms[2] - arms[0], same),
         }
 
     def _coverage(self, same: Estimate, parts: Parts) -> Marks:
@@ -105,9 +105,9 @@ def _family(found: list[Estimate]) -> Marks:
     return {"family": float(any(false))}
 
 
-def _noise(same: Parts, parts: Parts, found: Estimate) -> Marks:
-    """Variances of a difference, its skewness where that counts, and what two differences share."""
+def _noise(parts: Parts, other: Parts, found: Estimate) -> Marks:
+    """Of equal arms: variances of a difference, its skewness where that counts, what two share."""
     sizes = dict(zip(("seed", "sentence", "rest"), components(parts), strict=True))
     skew = {"uneven": float(found.skewness is not None), "skewness": found.skewness or 0.0}
-    shared = {"shared": correlation(np.array([same.mean(1), parts.mean(1)]))}
+    shared = {"shared": correlation(np.array([parts.mean(1), other.mean(1)]))}
     return {f"noise: {name}": size for name, size in (sizes | skew | shared).items()}

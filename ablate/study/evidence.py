@@ -18,7 +18,8 @@ from jaxtyping import Int
 
 from ablate.errors import UserError
 from ablate.record.files import finite, write_arrays, write_text
-from ablate.study.form import VERSIONS, check_about, read_runs
+from ablate.study.form import check_about, read_runs
+from ablate.study.lines import written
 from ablate.study.seal import (
     ABOUT,
     PARTS,
@@ -136,14 +137,8 @@ class Evidence:
 
 
 def _write_lines(path: Path, runs: list[Run]) -> None:
-    """One line per run, with versions, a long part, only where they are not those before."""
-    said: list[Any] = [None, *(run.get(VERSIONS) for run in runs)]
-    lines: list[Any] = [
-        {key: value for key, value in run.items() if key != VERSIONS or value != before}
-        for run, before in zip(runs, said, strict=False)
-    ]
-    text = "".join(json.dumps(finite(line), allow_nan=False) + "\n" for line in lines)
-    write_text(path, text)
+    lines = written(runs)
+    write_text(path, "".join(json.dumps(finite(line), allow_nan=False) + "\n" for line in lines))
 
 
 def _write_statistics(

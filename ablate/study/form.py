@@ -4,12 +4,12 @@ import json
 import sys
 from collections.abc import Mapping
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from ablate.errors import UserError
+from ablate.study.lines import read
 from ablate.study.outcome import STATUSES
 from ablate.study.types import (
     Asked,
@@ -27,7 +27,6 @@ from ablate.study.types import (
 )
 
 NUMBER = (int, float)
-VERSIONS = "versions"  # of a run: a line leaves them out where they are those of the line before
 WORDS = {
     str: "text",
     int: "a whole number",
@@ -65,7 +64,7 @@ def _check_asked(where: str, one: Any) -> None:
 
 
 def read_runs(path: Path, factors: list[str]) -> list[Run]:
-    """Return the runs of a file, one per line; versions that a line leaves out are those before it.
+    """Return the runs of a file, one per line (ablate.study.lines).
 
     Raises:
         UserError: the file is missing or damaged, a line is no run, or two are of one cell.
@@ -76,10 +75,8 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
-    runs = [_parsed(f"{path}, line {number}", line) for number, line in enumerate(lines, 1)]
-    for earlier, run in pairwise(runs):
-        if isinstance(earlier, dict) and isinstance(run, dict) and VERSIONS in earlier:
-            run.setdefault(VERSIONS, earlier[VERSIONS])
+    parsed = [_parsed(f"{path}, line {number}", line) for number, line in enumerate(lines, 1)]
+    runs = read(parsed)
     check_runs(str(path), runs, factors)
     return runs
 

@@ -65,7 +65,7 @@ def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committ
     page = read[(committed / "claims" / f"{CLAIM}.html").resolve()]
     assert "depends on" in re.sub(r"\s+", " ", page.text)
     assert (
-        "+12.65 [+9.69, +17.81]" in page.text and "real, but smaller than the margin" in page.text
+        "+12.65 [+9.69, +17.21]" in page.text and "real, but smaller than the margin" in page.text
     )
     assert "python -m ablate +experiment=preln_vs_postln -m" in page.text
     assert "../experiments/preln_vs_postln.html" in page.links

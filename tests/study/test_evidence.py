@@ -66,6 +66,38 @@ def test_versions_are_written_where_they_change(translated, saved):
     assert [run["versions"] for run in found] == [run["versions"] for run in runs]
 
 
+def end(metrics, curve):
+    about = {"identity": "x", "status": "finished", "reused": False, "ended": 1.0, "seconds": 1.0}
+    return {**about, "metrics": metrics, "curve": curve}
+
+
+@pytest.mark.parametrize(
+    ("short", "line"),
+    [
+        (
+            end({"a": 1.0, "b": 2.0}, {"step": [1], "val/nll": [3.0]}),
+            end({"b": 2.0}, {"points": 1}),
+        ),
+        (
+            end({"b": 5.0, "c": None}, {"step": [1, 2], "val/nll": [3.0, 1.0]}),
+            {**end({"c": None}, {"step": [1, 2], "val/nll": [3.0, 1.0]}), "without": ["a"]},
+        ),
+        (end({"a": 1, "b": 5.0}, {}), end({"a": 1}, {})),  # 1 and 1.0 are not written alike
+    ],
+)
+def test_a_short_budget_says_what_the_long_one_does_not(translated, saved, short, line):
+    runs, statistics = translated(3)
+    long = {"metrics": {"a": 1.0, "b": 5.0}, "curve": {"step": [1, 2], "val/nll": [3.0, 2.0]}}
+    runs[0] |= {"short": short, "metrics": {**runs[0]["metrics"], **long["metrics"]}} | {
+        "curve": long["curve"]
+    }
+    short["metrics"] |= {name: x for name, x in runs[0]["metrics"].items() if name not in "abc"}
+    folder = saved(runs, statistics=statistics)
+    first = json.loads((folder / "runs.jsonl").read_text().splitlines()[0])
+    assert first["short"] == line
+    assert Evidence.load(folder).runs[0] == runs[0]
+
+
 def test_arms_of_corpora_of_other_sizes_are_kept_too(translated, saved):
     runs, statistics = translated(3)
     for run in runs[3:]:
