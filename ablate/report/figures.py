@@ -114,7 +114,10 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     if not told:
         return
     levels = listed([f"{1 - alpha:.0%}" for alpha in dict.fromkeys(c["alpha"] for c in told)])
-    caption = "Effect of each claim, signed so that positive is better. Filled mark and line: "
+    caption = "Effect of each claim, signed so that positive is better"
+    if any(claim["kind"] == "equivalence" for claim in told):
+        caption += " where a claim has a better side"
+    caption += ". Filled mark and line: "
     caption += f"mean and two-sided {levels} interval, not adjusted for the number of claims"
     if any(claim.get("interval_equivalence") for claim in told):
         caption += "; thick: the narrower interval that decides equivalence"

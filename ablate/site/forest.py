@@ -111,6 +111,11 @@ class Forest:
     axis: Axis
     rows: list[Row]
 
+    @property
+    def directed(self) -> bool:
+        """Whether a row has a better side; an equality has none."""
+        return any(row.told["kind"] != "equivalence" for row in self.rows)
+
 
 def row(told: Told, place: str) -> Row | None:
     """The row of an answer; None where nothing was measured."""

@@ -22,6 +22,7 @@ from ablate.study.kind import kind_of
 from ablate.study.sides import ContrastError, sides
 from ablate.study.types import Claim, Entry, Learning, Question, Run
 from ablate.study.verdict import INCONCLUSIVE, SUPPORTED
+from ablate.study.wording import without_sensitivity
 from ablate.study.words import listed
 
 Points = Float[np.ndarray, " points"]
@@ -61,7 +62,8 @@ def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
     """The entry; inconclusive where it supports that an arm *cannot*."""
     if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
-    sentence = f"{entry['sentence']} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."
+    told = without_sensitivity(entry["sentence"])
+    sentence = f"{told} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."
     nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # that chance could have made
     return {**entry, **nothing, "verdict": INCONCLUSIVE, "sentence": sentence}
 

@@ -15,6 +15,7 @@ from ablate.study.types import Claim
 from ablate.study.verdict import INCONCLUSIVE, SUPPORTED, Decision, Turn
 from ablate.study.words import listed
 
+OTHER, NO_OTHER = " With another margin it would be ", " No other margin would change that."
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
 
 
@@ -119,8 +120,13 @@ def sensitivity(claim: Claim, turns: list[Turn]) -> str:
         others.append(f"{known[here - 1].decision} below {unit.say(known[here].margin)}")
     others += [f"{turn.decision} from {unit.say(turn.margin)} on" for turn in known[here + 1 :]]
     if not others:
-        return " No other margin would change that."
-    return f" With another margin it would be {'; '.join(others)}."
+        return NO_OTHER
+    return f"{OTHER}{'; '.join(others)}."
+
+
+def without_sensitivity(sentence: str) -> str:
+    """What stands before it."""
+    return sentence.partition(OTHER)[0].removesuffix(NO_OTHER)
 
 
 def sentence(

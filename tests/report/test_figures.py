@@ -141,6 +141,17 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
     assert claim["verdict"] in [text.get_text() for text in axes.texts]
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("superiority", "positive is better. "),
+        ("equivalence", "is better where a claim has a better side. "),
+    ],
+)
+def test_an_equality_has_no_better_side(evidence, kind, said):
+    assert said in drawn(evidence(kind))["effects"].caption
+
+
 def test_exact_claims_show_every_case_within_the_tolerance(evidence):
     axes = all_axes(drawn(evidence("equivalence"))["effects"])[-1]
     points = [line.get_xdata() for line in axes.get_lines()]

@@ -61,6 +61,15 @@ def test_everything_is_small(committed):
         assert not path.is_file() or path.stat().st_size < LARGEST, path.name
 
 
+def test_an_axis_of_equalities_alone_has_no_better_side(committed):
+    """precision asks two, of one metric each, and preln_vs_postln both kinds of one metric."""
+    said = {
+        name: (committed / "experiments" / f"{name}.html").read_text().count("; positive is better")
+        for name in ("precision", "preln_vs_postln")
+    }
+    assert said["preln_vs_postln"] > 0 == said["precision"]
+
+
 def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committed, read):
     page = read[(committed / "claims" / f"{CLAIM}.html").resolve()]
     assert "depends on" in re.sub(r"\s+", " ", page.text)

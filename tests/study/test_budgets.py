@@ -116,6 +116,7 @@ def test_what_an_arm_cannot_is_not_shown_while_it_learns(at_both, gains, verdict
     assert found["sentence"].count("But before learning is flat nothing shows what an arm") == (
         verdict != "supported"
     )
+    assert ("With another margin" in found["sentence"]) == (verdict == "supported")
     assert found["effect"] == pytest.approx(19.1)
     refuted = at_both(FLAT | gains, pre=worse, post=PRE, cannot=True)  # it can
     assert only(refuted)["verdict"] == "refuted"
