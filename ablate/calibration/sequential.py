@@ -1,6 +1,6 @@
 """Planned looks on simulated sweeps: how often they err, what they decide, and what they save.
 
-Two arms, paired seeds with normal differences, three looks at twelve seeds, through the code of a
+Two arms, equally noisy, normal seeds, three looks at twelve seeds, through the code of a
 real sweep: looks are charged, claims are decided, an arm ends when its claim is over. The noise is
 such that the fixed design has power of about .85 at the effect that the claim is planned for.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ablate.calibration.fishing import ARMS, CLAIM
 from ablate.study.decide import decide
@@ -17,7 +18,7 @@ from ablate.study.stages import needed, planned_looks
 from ablate.study.verdict import REFUTED, SUPPORTED
 
 SEEDS, LOOKS = 12, 3
-MARGIN, SPREAD = 1.0, 1.06  # of the differences between seeds, in margins
+MARGIN, SPREAD = 1.0, 0.75  # of an arm's seeds, in margins
 # kind of claim, true effect in margins, and the verdict that is counted
 CASES = {
     "superiority, no effect: supported": ("superiority", 0.0, SUPPORTED),
@@ -35,6 +36,7 @@ FALSE = {  # the largest share that may be
 }
 FIXED, STAGED, USED = "one look", f"{LOOKS} looks", "runs used"
 Marks = dict[str, float]
+Scores = Float[np.ndarray, "arms seeds"]
 
 
 def sequential(case: str, sweeps: Iterable[int]) -> Marks:
@@ -43,20 +45,20 @@ def sequential(case: str, sweeps: Iterable[int]) -> Marks:
     found = dict.fromkeys((FIXED, STAGED, USED), 0.0)
     for number in sweeps:
         rng = np.random.default_rng([5, list(CASES).index(case), number])
-        differences = rng.normal(effect * MARGIN, SPREAD, SEEDS)
-        status, seeds = _staged(kind, differences)
-        found[FIXED] += _status(_evidence(kind, differences, [])) == wanted
+        scores = rng.normal([[effect * MARGIN], [0.0]], SPREAD, (len(ARMS), SEEDS))
+        status, seeds = _staged(kind, scores)
+        found[FIXED] += _status(_evidence(kind, scores, [])) == wanted
         found[STAGED] += status == wanted
         found[USED] += seeds / SEEDS
     return found
 
 
-def _staged(kind: str, differences: np.ndarray) -> tuple[str, int]:
+def _staged(kind: str, scores: Scores) -> tuple[str, int]:
     """Verdict of a sweep with planned looks, and the seeds that it took."""
     seen: list[list[int]] = []
     study: Any = {"seeds": SEEDS, "looks": LOOKS, "claims": [CLAIM]}
     for seeds in planned_looks(study):
-        evidence = _evidence(kind, differences[:seeds], seen)
+        evidence = _evidence(kind, scores[:, :seeds], seen)
         seen = [*seen, list(range(seeds))]
         if not needed(evidence):
             break
@@ -68,14 +70,14 @@ def _status(evidence: Evidence) -> str:
     return decision.status
 
 
-def _evidence(kind: str, differences: np.ndarray, seen: list[list[int]]) -> Evidence:
+def _evidence(kind: str, scores: Scores, seen: list[list[int]]) -> Evidence:
     claim = {**CLAIM, "kind": kind, "margin": MARGIN}
     study = {"factors": ["arm"], "seeds": SEEDS, "looks": LOOKS, "claims": [claim]}
     asked: dict[str, Any] = {"asked": {"false": {"looks": seen, "tried": [], "regimes": 0}}}
     runs = [
-        _run(arm, seed, 10.0 - one * (arm == ARMS[0]))
-        for arm in ARMS
-        for seed, one in enumerate(differences)
+        _run(arm, seed, 10.0 - score)
+        for arm, own in zip(ARMS, scores, strict=True)
+        for seed, score in enumerate(own.tolist())
     ]
     return Evidence.made_up(study, runs, registration=asked)
 

@@ -158,7 +158,7 @@ TUNED = (
     "own, as `study.tune` does, and where an arm chooses once by two seeds."
 )
 STAGES = (
-    f"Two arms, {SEEDS} seeds with normal differences, looks after 4, 8 and 12; a claim ends when "
+    f"Two arms, equally noisy, {SEEDS} normal seeds, looks after 4, 8 and 12; a claim ends when "
     "it is decided, or has less than 10 % conditional power. Share of the verdict in %, with one "
     "look and with three, and share of the runs that the three take. False verdicts "
     "may be 2.5, and 5 where equivalence is supported; true ones are counted for comparison."

@@ -12,6 +12,8 @@ What to expect: 0 to 1e-12.
 import torch
 from torch import Tensor
 
+from ablate.model.attention.multi_head import SelfAttention
+from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
 from ablate.probe.random_models import RandomModels
 from ablate.probe.sentences import random_sentences
@@ -27,8 +29,7 @@ class TeacherForcing(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest differences, prefix and step, over all draws.
 
-        control: the least over all draws of how far the logits of two neighbouring positions are
-        apart, at most.
+        control: prefix of a decoder that trains without its mask, in the draw where it is smallest.
         """
         found = torch.stack([self.draw(*drawn) for drawn in self.models(model)])
         prefix, step, control = found.unbind(1)
@@ -45,18 +46,24 @@ class TeacherForcing(RandomModels):
         src = random_sentences(model, lengths, generator)
         tgt = random_sentences(model, [self.length] * SENTENCES, generator)
         memory = model.encode(src)
-        whole = model.head(model.decode(tgt, memory))
-        prefix = [
-            model.head(model.decode(tgt[:, :end], memory)[:, -1])
-            for end in range(1, self.length + 1)
-        ]
+        whole, prefix = read(model, tgt, memory)
         state = model.start(src, beams=1)
-        step = [model.head(model.step(tokens, state)) for tokens in tgt.T]
-        neighbours = (whole[:, 1:] - whole[:, :-1]).abs().amax(-1)
-        return torch.stack(
-            [
-                (whole - torch.stack(prefix, 1)).abs().max(),
-                (whole - torch.stack(step, 1)).abs().max(),
-                neighbours.max(),
-            ]
-        )
+        step = torch.stack([model.head(model.step(tokens, state)) for tokens in tgt.T], 1)
+        unmask(model)
+        open_whole, open_prefix = read(model, tgt, memory)
+        pairs = ((whole, prefix), (whole, step), (open_whole, open_prefix))
+        return torch.stack([(one - other).abs().max() for one, other in pairs])
+
+
+def read(model: Transformer, tgt: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+    """Return the logits of whole targets, and at each place those of a target that ends there."""
+    ends = range(1, tgt.size(1) + 1)
+    prefix = [model.head(model.decode(tgt[:, :end], memory)[:, -1]) for end in ends]
+    return model.head(model.decode(tgt, memory)), torch.stack(prefix, 1)
+
+
+def unmask(model: Transformer) -> None:
+    """Let the decoder read whole sequences without its causal mask."""
+    for part in model.modules():
+        if isinstance(part, SelfAttention):
+            part.look_ahead = True

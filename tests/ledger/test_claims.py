@@ -19,6 +19,7 @@ ADDED = {
     "bfloat16_same_bleu",
     "bfloat16_same_nll",
     "bleu_grows_with_heads",
+    "constant_pe_restores_order",
     "column_mask_sufficient_decoder",
     "columns_hide_batch_mates",
     "columns_make_padding_invisible",
