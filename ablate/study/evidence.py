@@ -137,8 +137,8 @@ class Evidence:
 
 
 def _write_lines(path: Path, runs: list[Run]) -> None:
-    lines = written(runs)
-    write_text(path, "".join(json.dumps(finite(line), allow_nan=False) + "\n" for line in lines))
+    compact = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+    write_text(path, "".join(compact.encode(finite(line)) + "\n" for line in written(runs)))
 
 
 def _write_statistics(
