@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ablate.errors import UserError
 from ablate.plan.plan import Arm
 from ablate.plan.registry import SAMPLES
+from ablate.sweep.tuning import UNTESTED
 
 UPDATES = 30
 EVERY = 5  # updates between two lines of metrics, from which they are timed
@@ -40,7 +41,8 @@ def _time(arm: Arm) -> None:
     print(f"timing {arm.cell.label}", flush=True)
     config = arm.cell.config
     place = f"paths.results={config.paths.results}/{SAMPLES}/{arm.kin.variant}"
-    words = [*arm.cell.argv, *SHORT, place]
+    # a variant is timed once, for runs that choose a rate and for those that are tested too
+    words = [*(word for word in arm.cell.argv if word != UNTESTED), *SHORT, place]
     done = subprocess.run(
         [sys.executable, "-m", "ablate", *words], capture_output=True, text=True, check=False
     )

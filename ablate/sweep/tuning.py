@@ -20,6 +20,7 @@ from ablate.sweep.cell import Cell, Overrides, without_seed
 
 WIDENINGS = 2  # at most, of the grid of a replicate whose choice is at its edge
 DIGITS = 3  # of a value that widens it
+UNTESTED = "test_splits=[]"  # of a run that only chooses
 
 
 def screening_jobs(cells: Sequence[Cell], tune: Tune) -> list[Overrides]:
@@ -47,7 +48,7 @@ def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Override
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
     seed = f"seed={seeds[cell.seed]}"
     arm = without_seed(cell.overrides)
-    return (*arm, f"{tune['key']}={chosen}", seed, "test_splits=[]", *budget)
+    return (*arm, f"{tune['key']}={chosen}", seed, UNTESTED, *budget)
 
 
 def wider_jobs(

@@ -87,6 +87,28 @@ def test_an_arm_that_was_only_guessed_is_timed_too(small, command, compose, monk
     assert "model/feed_forward=linear" not in words
 
 
+def test_a_tuned_sweep_is_timed_with_its_test(small, command, tmp_path, monkeypatch):
+    """Runs that choose a rate are not tested, and no run alone may go without a test."""
+    asked = []
+
+    def done(words, **kwargs):
+        asked.append(words)
+        return subprocess.CompletedProcess(words, 0, "", "")
+
+    monkeypatch.setattr("ablate.plan.sample.subprocess.run", done)
+    words = (
+        "+experiment=norms_trained",
+        *small,
+        "budget.steps=4",
+        "budget.short=2",
+        f"paths.results={tmp_path / 'results'}",
+    )
+    status, _, err = command("plan", *words, "sample=true", "-m")
+    assert (status, err) == (0, ""), err
+    assert asked
+    assert not any(word.startswith("test_splits") for words in asked for word in words)
+
+
 def test_as_many_are_timed_at_once_as_the_sweep_will_run(small, command, monkeypatch):
     together = threading.Barrier(2)
 
