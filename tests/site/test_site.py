@@ -275,7 +275,7 @@ def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_pa
 def test_evidence_that_was_changed_is_not_drawn(experiment, build, pages, tmp_path):
     folder = experiment("preln_vs_postln")
     text = (folder / "runs.jsonl").read_text()
-    (folder / "runs.jsonl").write_text(text.replace('"test/bleu": 5', '"test/bleu": 6', 1))
+    (folder / "runs.jsonl").write_text(text.replace('"test/bleu":5', '"test/bleu":6', 1))
     (warning,) = build(tmp_path / "experiments", tmp_path / "site")
     assert "runs.jsonl" in warning and "verdicts alone" in warning
     page = pages(tmp_path / "site" / "experiments")[

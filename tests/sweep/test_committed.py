@@ -88,7 +88,7 @@ def test_damaged_evidence_is_named_and_counts_for_nothing(commit, compose, tmp_p
     config.fresh = True
     assert not Committed.of(config).runs
     config.fresh = False
-    path.write_text(path.read_text().replace('"seed": 0', '"seed": 1', 1))
+    path.write_text(path.read_text().replace('"seed":0', '"seed":1', 1))
     assert not Committed.of(config).runs
     told = capsys.readouterr().out
     assert "is not as it was sealed" in told

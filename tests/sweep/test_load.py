@@ -56,7 +56,7 @@ def test_runs_that_were_changed_are_refused(tmp_path):
     folder = tmp_path / "edited"
     shutil.copytree(EXPERIMENTS / "preln_vs_postln", folder)
     text = (folder / "runs.jsonl").read_text()
-    (folder / "runs.jsonl").write_text(text.replace('"test/bleu": 5', '"test/bleu": 6', 1))
+    (folder / "runs.jsonl").write_text(text.replace('"test/bleu":5', '"test/bleu":6', 1))
     with pytest.raises(UserError, match="the run of cell 0 .* is not as it was sealed"):
         ablate.load(folder)
 
