@@ -230,7 +230,7 @@ def _indented(value: Any, margin: str, key: str = "") -> str:
     line = key + json.dumps(value, allow_nan=False)
     if len(margin) + len(line) < COLUMNS or not isinstance(value, dict | list):
         return line
-    inner = margin + "  "
+    inner = margin + " "
     if isinstance(value, dict):
         items = [_indented(item, inner, f"{json.dumps(name)}: ") for name, item in value.items()]
         opening, closing = "{}"
