@@ -38,8 +38,8 @@ def test_what_fits_on_a_line_stands_on_one(tmp_path):
     text = (tmp_path / "record.json").read_text()
     assert json.loads(text) == {**value, "nan": None}
     lines = text.splitlines()
-    assert '  "seeds": [1, 2, 3],' in lines
-    assert '    "key 1": [1, {"a": [], "b": "\\u00e9"}],' in lines
+    assert ' "seeds": [1, 2, 3],' in lines
+    assert '  "key 1": [1, {"a": [], "b": "\\u00e9"}],' in lines
     assert all(len(line) <= 100 for line in lines if "xxx" not in line)
 
 
