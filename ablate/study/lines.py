@@ -32,7 +32,7 @@ def read(lines: list[Any]) -> list[Any]:
     for before, line in pairwise(lines):
         if isinstance(before, dict) and isinstance(line, dict) and VERSIONS in before:
             line.setdefault(VERSIONS, before[VERSIONS])
-    return [_whole(line) if _has_short(line) else line for line in lines]
+    return [_whole(line) if _can_be_whole(line) else line for line in lines]
 
 
 def _shorter(short: Line, run: Line) -> Line:
@@ -53,13 +53,14 @@ def _whole(line: Line) -> Line:
     return {**line, SHORT: short}
 
 
-def _has_short(line: Any) -> bool:
-    """Whether a line has a short budget, with the objects that are looked into."""
-    ends = [line, line.get(SHORT)] if isinstance(line, dict) else []
-    return bool(ends) and all(
-        isinstance(end, dict) and all(isinstance(end.get(part), dict) for part in (METRICS, CURVE))
-        for end in ends
-    )
+def _can_be_whole(line: Any) -> bool:
+    """Whether a line has a short budget, and all that is looked into is of its form."""
+    short = line.get(SHORT) if isinstance(line, dict) else None
+    if not isinstance(short, dict):
+        return False
+    parts = [end.get(part) for end in (line, short) for part in (METRICS, CURVE)]
+    lists = [short.get(WITHOUT, []), *(line[CURVE].values() if isinstance(parts[1], dict) else [])]
+    return all(isinstance(part, dict) for part in parts) and all(isinstance(x, list) for x in lists)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -98,6 +98,31 @@ def test_a_short_budget_says_what_the_long_one_does_not(translated, saved, short
     assert Evidence.load(folder).runs[0] == runs[0]
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda line: line["short"].update(curve={"points": "x"}), "short: curve does not hold"),
+        (lambda line: line["short"].update(without=3, curve={"points": 1}), "short: curve does"),
+        (lambda line: line.update(curve={"step": 3}), "curve does not hold lists of one length"),
+        (lambda line: line["short"].update(metrics=[]), "short: metrics=[]; it must be an object"),
+        (lambda line: line.update(short=4), "short=4; it must be an object"),
+    ],
+)
+def test_a_short_budget_that_cannot_be_read_is_named(translated, saved, change, said):
+    runs, statistics = translated(3)
+    curve = {"step": [1, 2], "val/nll": [3.0, 2.0]}
+    first = {"step": [1], "val/nll": [3.0]}
+    runs[0] |= {"curve": curve, "short": end({**runs[0]["metrics"]}, first)}
+    path = saved(runs, statistics=statistics) / "runs.jsonl"
+    line, *others = path.read_text().splitlines()
+    damaged = json.loads(line)
+    change(damaged)
+    path.write_text("\n".join([json.dumps(damaged), *others]) + "\n")
+    with pytest.raises(UserError, match="run number 1") as caught:
+        Evidence.read(path.parent)
+    assert said in str(caught.value)
+
+
 def test_arms_of_corpora_of_other_sizes_are_kept_too(translated, saved):
     runs, statistics = translated(3)
     for run in runs[3:]:
