@@ -12,7 +12,7 @@ from ablate.calibration.rivals import Weights, bootstraps, satterthwaite, t_over
 from ablate.calibration.sequential import CASES, sequential
 from ablate.calibration.simulate import KINDS, Design
 from ablate.calibration.stress import stress
-from ablate.calibration.tables import Tried, document
+from ablate.calibration.tables import Tried, document, noise_of
 from ablate.calibration.trial import OURS, Trial
 from ablate.study.estimate import estimate
 from ablate.study.sentences import bleu, contributions
@@ -107,6 +107,14 @@ def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
     assert "## False verdicts" in text
     assert all(f"| {row}, 5 |" in text for row in ("skewed", "0.3", "2 BLEU apart"))
     assert all(text.count(f"| {kind}, 3 |") == 3 for kind in KINDS)
+
+
+@pytest.mark.parametrize(("uneven", "skewness"), [(0.05, None), (0.95, -0.4)])
+def test_noise_is_planned_with_its_skewness_where_sweeps_are_corrected_for_it(uneven, skewness):
+    sizes = {"seed": 1.0, "sentence": 0.1, "rest": 0.5, "skewness": -0.4, "uneven": uneven}
+    few, many = ({f"noise: {name}": n * x for name, x in sizes.items()} for n in (9.0, 1.0))
+    found = noise_of({("similar arms", 3): few, ("similar arms", 20): many}, "similar arms", 300)
+    assert (found.pairs, found.seed_variance, found.skewness) == (20, 1.5, skewness)
 
 
 @pytest.mark.parametrize(("wrong", "fails"), [(50, 0), (65, 0), (80, 1), (1000, 1)])

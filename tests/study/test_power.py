@@ -103,6 +103,17 @@ def test_what_differences_share_is_the_share_of_the_named_arm(claim, run, eviden
     assert found.shared == pytest.approx(shared, abs=0.05)
 
 
+@pytest.mark.parametrize("shared", [0.05, 0.5])
+def test_the_power_of_a_ladder_is_that_of_simulation(shared):
+    rng = np.random.default_rng(1)
+    own, others = rng.normal(size=(20000, 1, 8)), rng.normal(size=(20000, 3, 8))
+    drawn = shared**0.5 * own + (1 - shared) ** 0.5 * others
+    lows = drawn.mean(2) - stats.t.ppf(0.975, 7) * drawn.std(2, ddof=1) / 8**0.5
+    ladder = Ladder(dict.fromkeys("abc", PLAIN), 0.05, shared)
+    power = KINDS["within_best"].power(SUPPORTED, ladder, 1.1, 0.0, 8, 0.05)
+    assert power == pytest.approx((lows > -1.1).all(1).mean(), abs=0.02)
+
+
 def test_the_less_differences_share_the_more_seeds_a_ladder_needs(claim):
     asked = claim(kind="within_best", over="n", treatment={"n": 1}, baseline={}, margin=0.4)
     rungs = dict.fromkeys("abc", PLAIN)
