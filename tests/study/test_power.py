@@ -103,7 +103,7 @@ def test_what_differences_share_is_the_share_of_the_named_arm(claim, run, eviden
     assert found.shared == pytest.approx(shared, abs=0.05)
 
 
-@pytest.mark.parametrize("shared", [0.05, 0.5])
+@pytest.mark.parametrize("shared", [0.05, 0.5, 0.9])
 def test_the_power_of_a_ladder_is_that_of_simulation(shared):
     rng = np.random.default_rng(1)
     own, others = rng.normal(size=(20000, 1, 8)), rng.normal(size=(20000, 3, 8))

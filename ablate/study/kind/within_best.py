@@ -94,20 +94,26 @@ class WithinBest(NonInferiority):
     def power(
         self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Chance that all tests hold; what the differences share is integrated over."""
+        """Chance that all tests hold; what the differences share is integrated over.
+
+        Spreads of normal samples that correlate r correlate r^2: to that share the rungs have one
+        estimated spread, to the rest each its own.
+        """
         rungs, shared = found.rungs.values(), found.shared
         each = [_above(one, margin + effect, pairs, alpha, shared) for one in rungs]
-        return float((np.prod(each, 0) * WEIGHTS).sum() / WEIGHTS.sum())
+        alone, together = np.prod([one.mean(1) for one in each], 0), np.prod(each, 0).mean(1)
+        chance = (1 - shared**2) * alone + shared**2 * together
+        return float((chance * WEIGHTS).sum() / WEIGHTS.sum())
 
 
 def _above(
     found: Estimate, margin: float, pairs: int, alpha: float, shared: float
-) -> Float[np.ndarray, " nodes"]:
-    """Chance that one test of equal levels holds, for each value of what is shared."""
+) -> Float[np.ndarray, "nodes values"]:
+    """Chance that one test of equal levels holds, for what is shared and for estimated spreads."""
     error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
     bounds = (halves(found, pairs, alpha / 2) - margin) / error
     values = np.sqrt(shared) * NODES[:, None]
-    return np.asarray(stats.norm.sf((bounds + values) / np.sqrt(1 - shared)).mean(1))
+    return np.asarray(stats.norm.sf((bounds + values) / np.sqrt(1 - shared)))
 
 
 def _aligned(rungs: list[Contrast]) -> Float[np.ndarray, "rungs seeds"]:
