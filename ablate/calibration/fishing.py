@@ -49,7 +49,7 @@ class Bench:
     """Somebody's results: runs by what decides their numbers, the book, the evidence of sweeps."""
 
     rng: np.random.Generator
-    book: Book = field(default_factory=lambda: Book([], [], {}))
+    book: Book = field(default_factory=lambda: Book([], []))
     scores: dict[tuple[Any, ...], float] = field(default_factory=dict)
     kept: dict[str, Evidence] = field(default_factory=dict)
 

@@ -169,7 +169,7 @@ class Paths:
 
     results: Annotated[str, NotEmpty()] = "results"
     cache: Annotated[str, NotEmpty()] = "cache"
-    experiments: Annotated[str, NotEmpty()] = "experiments"  # evidence that is kept, with its books
+    experiments: Annotated[str, NotEmpty()] = "experiments"  # evidence that is kept
 
 
 @dataclass

@@ -26,7 +26,6 @@ from ablate.study.registration import digest
 from ablate.study.types import Levels, Study
 from ablate.sweep.begin import checked
 from ablate.sweep.cell import Cell, plain_study, without_seed
-from ablate.sweep.committed import Committed
 from ablate.sweep.launch import Planned, n_jobs, plan
 from ablate.sweep.preflight import corpus
 from ablate.train.budgets import shared_steps, shortened
@@ -153,8 +152,8 @@ def make(words: Sequence[str]) -> Plan:
         tuned = planned.tune["key"] if planned.tune else ""
         return Plan(
             config=config,
-            screening=_arms(planned.screening, planned, tuned, known=True),
-            arms=_arms(planned.cells, planned, tuned, known=not tuned),
+            screening=_arms(planned.screening, planned, tuned, final=True),
+            arms=_arms(planned.cells, planned, tuned, final=not tuned),
             seeds=len({cell.seed for cell in planned.cells}),
             tuned=tuned,
             needed=planned.checked.needed,
@@ -162,27 +161,24 @@ def make(words: Sequence[str]) -> Plan:
         )
 
 
-def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, known: bool) -> list[Arm]:
+def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -> list[Arm]:
     by_arm: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
         by_arm.setdefault(without_seed(cell.overrides), []).append(cell)
-    if not cells:
-        return []
-    committed = Committed.of(cells[0].config)
     data = planned.checked.data
-    return [_arm(members, data, tuned, committed if known else None) for members in by_arm.values()]
+    return [_arm(members, data, tuned, final=final) for members in by_arm.values()]
 
 
-def _arm(cells: list[Cell], data: dict[str, str], tuned: str, committed: Committed | None) -> Arm:
-    """One arm; without `committed` it is not known which of its cells there will be."""
-    records = [_record(cell, data) for cell in (cells if committed else cells[:1])]
+def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, final: bool) -> Arm:
+    """Return the arm of some cells; they are not `final` while a nuisance is to be chosen."""
+    records = [_record(cell, data) for cell in (cells if final else cells[:1])]
     first = records[0]
     steps, budgets = _steps(cells[0].task_config())
     tested = cells[0].config.probe is None and len(cells[0].config.test_splits) > 0
     return Arm(
         cell=cells[0],
         cells=len(cells),
-        done=sum(_done(record, committed) for record in records) if committed else None,
+        done=sum(_done(record) for record in records) if final else None,
         steps=steps,
         validations=-(-steps // cells[0].config.budget.validate_every),
         kin=Kin.of(first.parts, tuned),
@@ -191,10 +187,10 @@ def _arm(cells: list[Cell], data: dict[str, str], tuned: str, committed: Committ
     )
 
 
-def _done(record: Record, committed: Committed) -> bool:
-    """Whether a sweep would not run this again."""
+def _done(record: Record) -> bool:
+    """Return whether a sweep would reuse the run of this record."""
     again: bool = record.config.fresh
-    return not again and (record.found() is not None or committed.has(record))
+    return not again and record.found() is not None
 
 
 def _steps(config: DictConfig) -> tuple[int, int]:

@@ -3,10 +3,11 @@
 results/book.jsonl has a line for every sweep that begins: its question (which arms in which metric,
 ablate.study.book.question), the rule of each claim, the settings that are no factor, the seeds. It
 has another for every look, with the seeds that it saw and those that failed. Lines are only ever
-added, and each is sealed. experiments/NAME/book.jsonl is what was known when that evidence was
-committed, and is read as well. A question is asked in a regime (data, size, budget, device); what
-was asked in others is counted and stands beside the verdict. Exact claims leave nothing to chance
-and are not booked.
+added, and each is sealed. experiments/NAME/book.jsonl is a copy of the lines about that evidence.
+It documents the committed verdict and is never read for another sweep: what others ran is no part of
+the user's analyses. A question is asked in a regime (data, size, budget, device); what was asked in
+others is counted and stands beside the verdict. Exact claims leave nothing to chance and are not
+booked.
 
 Order decides what a verdict is charged for, so a line never has an earlier time than those before
 it, whatever the clock says. Lines that a damaged book has lost are written again from the copies
@@ -27,7 +28,6 @@ from filelock import FileLock
 from ablate.errors import UserError
 from ablate.record.files import SEAL, append_line, check_seal, seal, write_text, writing
 from ablate.study.registration import digest
-from ablate.study.seal import read_parts
 from ablate.study.types import Claim, Registration, Study
 
 BOOK = "book.jsonl"
@@ -92,26 +92,23 @@ class Look:
 
 @dataclass(frozen=True)
 class Book:
-    """All lines, in the order of their times, and where committed evidence of sweeps lies."""
+    """All lines of one results folder, in the order of their times."""
 
     sweeps: list[Sweep]
     looks: list[Look]
-    kept: dict[str, Path]  # evidence by the folder of its sweep
 
     @classmethod
-    def read(cls, results: Path, experiments: Path) -> "Book":
-        """Read the book of these results, and those that were committed.
+    def read(cls, results: Path) -> "Book":
+        """Read the book of a results folder.
 
         Raises:
             UserError: a line was changed since it was written.
         """
-        copies = sorted(experiments.glob(f"*/{BOOK}"))
-        read = [one for path in (results / BOOK, *copies) for one in _read(path)]
-        found = sorted({_line(one): one for one in read}.values(), key=lambda one: one.time)
+        lines = {_line(line): line for line in _read(results / BOOK)}
+        ordered = sorted(lines.values(), key=lambda line: line.time)
         return cls(
-            [one for one in found if isinstance(one, Sweep)],
-            [one for one in found if isinstance(one, Look)],
-            {_sweep_of(path.parent): path.parent for path in copies},
+            [line for line in ordered if isinstance(line, Sweep)],
+            [line for line in ordered if isinstance(line, Look)],
         )
 
     def of(self, folder: str) -> Sweep:
@@ -174,15 +171,15 @@ class Book:
         return [_line(one) for one in sorted(known, key=lambda one: one.time)]
 
 
-def register(results: Path, experiments: Path, sweep: Sweep) -> Registration:
+def register(results: Path, sweep: Sweep) -> Registration:
     """Write a sweep down, and return the registration of its study.
 
     Raises:
-        UserError: a line of a book was changed since it was written.
+        UserError: a line of the book was changed since it was written.
     """
-    _restore(results, Book.read(results, experiments))
+    _restore(results, Book.read(results))
     write(results, sweep)
-    return Book.read(results, experiments).registration(sweep)
+    return Book.read(results).registration(sweep)
 
 
 def write(results: Path, one: Sweep | Look) -> None:
@@ -317,11 +314,3 @@ def _parsed(line: dict[str, Any]) -> Sweep | Look | None:
         return Look(**line)
     except (ValueError, TypeError, KeyError):
         return None
-
-
-def _sweep_of(folder: Path) -> str:
-    """The folder of the sweep whose evidence lies beside a committed book; "" without evidence."""
-    try:
-        return str(read_parts(folder)["registration"].get("sweep", ""))
-    except UserError:
-        return ""

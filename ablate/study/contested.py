@@ -32,6 +32,26 @@ def read_contest(folder: Path) -> list[Replication]:
     return claims
 
 
+def used_replicate(folder: Path, following: int) -> int | None:
+    """Return the replicate whose seeds a contest used; None where nobody asked fresh seeds.
+
+    `following` is the replicate after those of the evidence. A contest.json that names none is of a
+    time when a contest took always that one.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    from ablate.study.seal import read_json  # numpy
+
+    path = folder / RESULT
+    if not path.exists():
+        return None
+    number = read_json(path).get("replicate", following)
+    if not isinstance(number, int):
+        raise UserError(f"{path}: replicate={number!r}; it must be a whole number")
+    return number
+
+
 def _check(where: str, claim: Replication) -> None:
     check_form(where, claim, Replication)
     for name in ("first", "fresh"):

@@ -41,14 +41,14 @@ Parts = list[tuple[int, Evidence]]  # with the replicate of each
 Reader = Callable[[Sweep], Evidence | None]  # None where nothing can be read any more
 
 
-def looked(results: Path, experiments: Path, sweep: Path, evidence: Evidence) -> Evidence:
+def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
     """The evidence with what earlier sweeps add, this look at it counted and written down."""
-    book = Book.read(results, experiments)
+    book = Book.read(results)
     own = book.of(os.path.relpath(sweep, results))
-    past = Past.of(book, own, evidence.study, lambda one: _evidence(book, one, results))
+    past = Past.of(book, own, evidence.study, lambda sweep: _evidence(sweep, results))
     found = past.joined(evidence)
     write(results, past.look(found))
-    lines = Book.read(results, experiments).about(own)
+    lines = Book.read(results).about(own)
     write_text(sweep / BOOK, "".join(f"{line}\n" for line in lines))
     return found
 
@@ -200,12 +200,10 @@ def _seed(run: Run, replicate: int) -> Seed:
     return run["replicate"], run["seed"] - PER_REPLICATE * run["replicate"]
 
 
-def _evidence(book: Book, sweep: Sweep, results: Path) -> Evidence | None:
-    """What an earlier sweep left, here or committed; None where nothing can be read any more."""
+def _evidence(sweep: Sweep, results: Path) -> Evidence | None:
+    """Return the evidence of an earlier sweep; None if it cannot be read any more."""
     folder = results / sweep.folder
     try:
-        if sweep.folder in book.kept:
-            return Evidence.load(book.kept[sweep.folder])
         return gather(folder) if folder.resolve().is_relative_to(results.resolve()) else None
     except (UserError, OSError):
         return None

@@ -60,8 +60,7 @@ def checked(config: DictConfig) -> Study | None:
 def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
     registration: Any = {}
     if study is not None:
-        results, experiments = Path(config.paths.results), Path(config.paths.experiments)
-        registration = register(results, experiments, asked(config, study, about))
+        registration = register(Path(config.paths.results), asked(config, study, about))
     said: Any = {
         "name": config.name,
         "study": study,

@@ -13,7 +13,7 @@ from ablate.record.files import write_json
 from ablate.study.book import Book, questions
 from ablate.study.conclude import conclude
 from ablate.study.contest import replications
-from ablate.study.contested import RESULT
+from ablate.study.contested import RESULT, used_replicate
 from ablate.study.evidence import Evidence
 from ablate.study.registration import study_hash
 from ablate.sweep.cell import plain_study
@@ -24,7 +24,11 @@ LEFT_OUT = ("-m", "--multirun")
 
 @dataclass(frozen=True)
 class Contest:
-    """The first evidence, and the overrides with which it is asked again."""
+    """The first evidence, and the overrides with which it is asked again.
+
+    Of committed evidence only the verdict and the replicates of its seeds matter: no run of it is
+    reused or pooled, and it spends no alpha of the fresh sweep.
+    """
 
     first: Evidence
     overrides: list[str]
@@ -43,7 +47,8 @@ class Contest:
         given = shlex.split(first.registration["command"])[3:]
         said = [word for word in given if word not in LEFT_OUT]
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            study = plain_study(hydra.compose("config", said))
+            config = hydra.compose("config", said)
+            study = plain_study(config)
         if study_hash(study) != first.registration["hash"]:
             raise UserError(
                 f"{experiments / name} is of another form of its study than "
@@ -51,18 +56,20 @@ class Contest:
             )
         if "replicate" in study["factors"]:
             raise UserError(f"{name}: replicates are its arms, so none of them is fresh")
-        number = _fresh(Book.read(results, experiments), first, results)
+        used = _replicates(experiments / name, first, int(config.replicate))
+        number = _fresh(Book.read(results), first, results, used)
         fresh = [f"replicate={number}", "contest=true", f"paths.results={results}"]
         return cls(first, [*said, *fresh, f"paths.experiments={experiments}"], results, experiments)
 
     def told(self) -> Iterator[str]:
         """What was reproduced, as lines; contest.json in the folder of the sweep has the same."""
-        sweeps = Book.read(self.results, self.experiments).sweeps
+        sweeps = Book.read(self.results).sweeps
         last = [one for one in sweeps if one.contest and one.name == self.first.name][-1]
         sweep = self.results / last.folder
         fresh = Evidence.load(sweep)
         found = replications(conclude(self.first), conclude(fresh))
-        write_json(sweep / RESULT, {"name": self.first.name, "claims": found})
+        told = {"name": self.first.name, "replicate": last.replicate, "claims": found}
+        write_json(sweep / RESULT, told)
         for claim in found:
             exploratory = " (exploratory: contested before)" if claim["exploratory"] else ""
             yield f"\n{claim['replication'].upper()}{exploratory}  {claim['statement']}"
@@ -73,11 +80,24 @@ class Contest:
         yield f"Copied to {kept}, it stands in the report after: python -m ablate judge {kept}"
 
 
-def _fresh(book: Book, first: Evidence, results: Path) -> int:
-    """A replicate that nobody has asked the questions with; an unfinished contest goes on."""
+def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
+    """Return the replicates that committed evidence and the contest beside it have used.
+
+    `number` is the replicate of the sweep that left the evidence.
+    """
+    used = {number, *(run["replicate"] for run in first.runs if "replicate" in run)}
+    contested = used_replicate(folder, max(used) + 1)
+    return used if contested is None else {*used, contested}
+
+
+def _fresh(book: Book, first: Evidence, results: Path, used: set[int]) -> int:
+    """Return a replicate that was not used for these questions.
+
+    A contest that was begun and has not ended goes on with its replicate.
+    """
     asked = questions(first.study).keys()
     known = [s for s in book.sweeps if s.name == first.name or s.questions.keys() & asked]
     begun = [s for s in known if s.contest and not (results / s.folder / RESULT).exists()]
     if begun:
         return begun[-1].replicate
-    return 1 + max((sweep.replicate for sweep in known), default=0)
+    return 1 + max(used.union(sweep.replicate for sweep in known))

@@ -36,8 +36,7 @@ def end(config: DictConfig) -> int:
     if config.study is not None and evidence.regime["scale"] == SMOKE:
         console.print(f"\n{NO_VERDICT}.", highlight=False, soft_wrap=True)
     elif config.study is not None:
-        results, experiments = Path(config.paths.results), Path(config.paths.experiments)
-        _judge(config, looked(results, experiments, sweep, evidence), console)
+        _judge(config, looked(Path(config.paths.results), sweep, evidence), console)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
     for run in failed:
         console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", markup=False)

@@ -8,9 +8,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hydra.types import HydraContext
 from omegaconf import DictConfig
@@ -23,9 +21,6 @@ from ablate.sweep.deal import Deal
 from ablate.sweep.pool import Pool
 from ablate.sweep.share import alone
 from ablate.sweep.view import View
-
-if TYPE_CHECKING:
-    from ablate.sweep.committed import Committed
 
 # Exit statuses of a run that was told to end: it has saved its state, and did not fail.
 INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n, -n)}
@@ -55,7 +50,6 @@ class Runner:
             SystemExit: others hold what is left, and this worker is not to stay.
         """
         self._forget(cells, again=again)
-        self._restore([cell for cell in cells if not cell.link.exists()])
         while True:
             self._work(cells)
             try:
@@ -84,18 +78,6 @@ class Runner:
             with alone(self.config):
                 for cell in stale:
                     cell.link.unlink(missing_ok=True)
-
-    def _restore(self, cells: Sequence[Cell]) -> None:
-        """Write the records of cells that committed evidence knows."""
-        if count := self._committed.restore(cells, self.data):
-            known = f"{count} of the runs stand in {self._committed.folder} and count as done"
-            print(f"{self.config.name}: {known}; fresh=true trains them again", flush=True)
-
-    @cached_property
-    def _committed(self) -> "Committed":
-        from ablate.sweep.committed import Committed  # torch: while the server imports it as well
-
-        return Committed.of(self.config)
 
     def _stands(self, cell: Cell, *, again: bool) -> bool:
         """Whether there is no link, or one whose run is whole and would be the same now."""

@@ -47,5 +47,4 @@ def in_turn(
 
 def going_on(config: DictConfig, sweep: Path) -> list[Levels]:
     """Look at the runs that have ended, and return the levels of the arms that go on."""
-    results, experiments = Path(config.paths.results), Path(config.paths.experiments)
-    return needed(looked(results, experiments, sweep, gather(sweep)))
+    return needed(looked(Path(config.paths.results), sweep, gather(sweep)))

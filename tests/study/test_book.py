@@ -9,7 +9,7 @@ import pytest
 from ablate.calibration.fishing import CLAIM, ROUTES, Bench, Try
 from ablate.errors import UserError
 from ablate.study.book import BOOK, Book, Sweep, concerns, question, register, rule
-from ablate.study.looks import asked_of, looks_of
+from ablate.study.looks import UNASKED, asked_of, looks_of
 from ablate.study.pool import looked
 from ablate.study.registration import departures, study_hash
 
@@ -156,13 +156,13 @@ def swept(bench, tmp_path):
         )
         own = own if begun is None else replace(own, time=begun)
         base = tmp_path / results
-        registration = register(base, tmp_path / "experiments", own)
+        registration = register(base, own)
         (base / own.folder).mkdir(parents=True)
         runs = [
             bench.run(one, arm, seed) for arm in ("treatment", "baseline") for seed in own.seeds
         ]
         found = replace(made, runs=runs, registration=registration)
-        return looked(base, tmp_path / "experiments", base / own.folder, found)
+        return looked(base, base / own.folder, found)
 
     return sweep
 
@@ -175,7 +175,7 @@ def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
     assert found.registration["earlier"] != []
     (tried,) = asked_of(CLAIM, found)["tried"][:1]
     assert tried.startswith("study of 1970-01-01, 10 seeds: margin was 0.0 and is 1.0")
-    assert len(Book.read(tmp_path / "results", tmp_path / "none").looks) == 2
+    assert len(Book.read(tmp_path / "results").looks) == 2
 
 
 @pytest.mark.parametrize("how", [("look", "loop"), ('"time": 1', '"time": 2'), ("{", "")])
@@ -185,7 +185,7 @@ def test_a_line_that_was_changed_is_refused(swept, tmp_path, how):
     first, second = book.read_text().splitlines()
     book.write_text(f"{first}\n{second.replace(*how)}\n")
     with pytest.raises(UserError, match=r"book\.jsonl: line 2 is damaged or was edited"):
-        Book.read(tmp_path / "results", tmp_path / "none")
+        Book.read(tmp_path / "results")
 
 
 def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, tmp_path, capsys):
@@ -199,7 +199,7 @@ def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, 
 
 def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
     with pytest.raises(UserError, match=r"book\.jsonl has lost the line of sweeps/x"):
-        Book.read(tmp_path, tmp_path).of("sweeps/x")
+        Book.read(tmp_path).of("sweeps/x")
 
 
 def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatch):
@@ -209,19 +209,9 @@ def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatc
     assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, found)["tried"][0]
 
 
-def test_a_committed_book_is_read_elsewhere(swept, tmp_path):
+def test_what_others_ran_spends_no_alpha_here(swept):
     swept(Try(rate=1.0))
-    there = tmp_path / "experiments" / "mine"
-    there.mkdir(parents=True)
-    (there / BOOK).write_text((tmp_path / "results" / "sweeps" / "made" / "1" / BOOK).read_text())
-    about = {
-        "name": "mine",
-        "study": None,
-        "regime": {},
-        "registration": {"sweep": "sweeps/made/1"},
-    }
-    (there / "study.json").write_text(json.dumps(about))
-    found = swept(Try(rate=2.0), results="elsewhere")
-    assert "optimizer.lr was 1.0 and is 2.0" in asked_of(CLAIM, found)["tried"][0]
-    other = swept(Try(rate=2.0), results="third", regime={"data": "other"})
-    assert asked_of(CLAIM, other) == {"looks": [], "tried": [], "regimes": 1}
+    for number, one in enumerate((Try(rate=2.0), Try(margin=1.0), Try(seeds=(0, 1)), Try())):
+        assert asked_of(CLAIM, swept(one, results=f"elsewhere {number}")) == UNASKED
+    other = swept(Try(rate=2.0), regime={"data": "other"})
+    assert asked_of(CLAIM, other) == {**UNASKED, "regimes": 1}

@@ -25,7 +25,7 @@ def begun(tmp_path):
         folder = f"sweeps/{NAME}/{number}"
         asked = questions(first.study)
         told = (NAME, float(number), folder, "hash", {}, {}, replicate, [0, 1], asked, contest)
-        register(tmp_path, tmp_path / "none", Sweep(*told))
+        register(tmp_path, Sweep(*told))
         return tmp_path / folder
 
     return begin
@@ -40,7 +40,7 @@ def replicate(tmp_path):
 
 
 def test_a_contest_takes_seeds_that_nobody_saw_and_goes_on_where_it_stopped(begun, tmp_path):
-    assert replicate(tmp_path) == 1
+    assert replicate(tmp_path) == 2  # the committed contest took the first one
     begun(1, 4, contest=False)
     assert replicate(tmp_path) == 5
     folder = begun(2, 5, contest=True)
@@ -55,7 +55,9 @@ def test_both_verdicts_are_told(begun, tmp_path):
     shutil.copytree(EXPERIMENTS / NAME, begun(1, 1, contest=True), dirs_exist_ok=True)
     told = "\n".join(contest.told())
     assert told.count("REPRODUCED") == 4
-    found = json.loads((tmp_path / "sweeps" / NAME / "1" / RESULT).read_text())["claims"]
+    kept = json.loads((tmp_path / "sweeps" / NAME / "1" / RESULT).read_text())
+    found = kept["claims"]
+    assert kept["replicate"] == 1
     assert [claim["replication"] for claim in found] == ["reproduced"] * 4
     assert f"  fresh: {found[0]['fresh']['sentence']}" in told
 
@@ -72,3 +74,31 @@ def test_what_cannot_be_contested_is_refused(tmp_path):
     )
     with pytest.raises(UserError, match="is of another form of its study than .experiment="):
         Contest.of(NAME, tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "contest", "number"),
+    [
+        ("replicate=3", None, 4),
+        ("", {"replicate": 6}, 7),
+        ("replicate=3", {}, 5),
+        ("replicate=9", {"replicate": 6}, 10),
+    ],
+)
+def test_a_contest_avoids_the_seeds_of_the_evidence_and_of_the_contest_beside_it(
+    tmp_path, command, contest, number
+):
+    first = Evidence.load(EXPERIMENTS / NAME)
+    words = f"python -m ablate +experiment={NAME} {command} -m"
+    replace(first, registration={**first.registration, "command": words}).save(tmp_path / NAME)
+    if contest is not None:
+        (tmp_path / NAME / RESULT).write_text(json.dumps(contest))
+    overrides = Contest.of(NAME, tmp_path, tmp_path / "results").overrides
+    assert [word for word in overrides if word.startswith("replicate=")][-1] == f"replicate={number}"
+
+
+def test_a_contest_beside_the_evidence_that_is_damaged_is_named(tmp_path):
+    shutil.copytree(EXPERIMENTS / NAME, tmp_path / NAME)
+    (tmp_path / NAME / RESULT).write_text('{"replicate": "many"}')
+    with pytest.raises(UserError, match=r"contest\.json: replicate='many'"):
+        Contest.of(NAME, tmp_path, tmp_path / "results")
