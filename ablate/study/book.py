@@ -4,9 +4,9 @@ results/book.jsonl has a line for every sweep that begins: its question (which a
 ablate.study.book.question), the rule of each claim, the settings that are no factor, the seeds. It
 has another for every look, with the seeds that it saw and those that failed. Lines are only ever
 added, and each is sealed. experiments/NAME/book.jsonl is a copy of the lines about that evidence.
-It documents the committed verdict and is never read for another sweep: what others ran is no part of
-the user's analyses. A question is asked in a regime (data, size, budget, device); what was asked in
-others is counted and stands beside the verdict. Exact claims leave nothing to chance and are not
+It documents the committed verdict and is never read for another sweep: what others ran is no part
+of the user's analyses. A question is asked in a regime (data, size, budget, device); what was asked
+in others is counted and stands beside the verdict. Exact claims leave nothing to chance and are not
 booked.
 
 Order decides what a verdict is charged for, so a line never has an earlier time than those before

@@ -1,6 +1,5 @@
 """What is written down of every sweep and look, and what that does to a verdict fished for."""
 
-import json
 from dataclasses import replace
 
 import numpy as np

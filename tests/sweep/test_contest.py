@@ -94,7 +94,8 @@ def test_a_contest_avoids_the_seeds_of_the_evidence_and_of_the_contest_beside_it
     if contest is not None:
         (tmp_path / NAME / RESULT).write_text(json.dumps(contest))
     overrides = Contest.of(NAME, tmp_path, tmp_path / "results").overrides
-    assert [word for word in overrides if word.startswith("replicate=")][-1] == f"replicate={number}"
+    given = [word for word in overrides if word.startswith("replicate=")]
+    assert given[-1] == f"replicate={number}"
 
 
 def test_a_contest_beside_the_evidence_that_is_damaged_is_named(tmp_path):
