@@ -1,6 +1,15 @@
 """`python -m ablate`: the same as the console script `ablate`."""
 
-from ablate.cli.main import main
+from ablate.cli.main import main as run_command_line
+from ablate.cli.streams import prepare_streams, use_utf8
+
+
+def main() -> None:
+    """Prepare this process, and run what the command line asks for."""
+    use_utf8()
+    prepare_streams()
+    run_command_line()
+
 
 if __name__ == "__main__":
     main()

@@ -77,14 +77,14 @@ class Text:
     """Token ids and texts that `bench.compare` has written: one line of ids per sentence."""
 
     def __init__(self, folder):
-        with open(f"{folder}/vocab.json") as f:
+        with open(f"{folder}/vocab.json", encoding="utf-8") as f:
             self.itos = json.load(f)
         self.folder = folder
 
     def split(self, name):
         sides = []
         for side in ("src", "tgt"):
-            with open(f"{self.folder}/{name}.{side}.ids") as f:
+            with open(f"{self.folder}/{name}.{side}.ids", encoding="utf-8") as f:
                 sides.append([[int(t) for t in line.split()] + [EOS] for line in f])
         return list(zip(*sides))
 
@@ -406,7 +406,7 @@ def translate(net, pairs, beams):
 
 def bleu(text, out):
     import sacrebleu
-    with open(f"{text.folder}/test.txt") as f:
+    with open(f"{text.folder}/test.txt", encoding="utf-8") as f:
         references = f.read().split("\n")[:-1]
     hypotheses = [text.words(o) for o in out]
     return {"bleu_13a": round(sacrebleu.corpus_bleu(hypotheses, [references]).score, 2),
@@ -514,7 +514,7 @@ def fit(text):
                          decode_s=round(time.perf_counter() - t0, 1))
         points.append(point)
         if A.curve:
-            open(A.curve, "a").write(json.dumps(point) + "\n")
+            open(A.curve, "a", encoding="utf-8").write(json.dumps(point) + "\n")
         if A.save:
             torch.save(net.state_dict(), A.save)
     return dict(curve=points[-1], epochs=epoch)

@@ -43,7 +43,10 @@ def row(folder: Path, cells: int, words: list[str]) -> str:
             most = max(most, memory(sweep.pid))
             time.sleep(0.5)
     wall = time.perf_counter() - start
-    links = [json.loads(path.read_text()) for path in folder.glob("results/sweeps/*/*/cells/*")]
+    links = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in folder.glob("results/sweeps/*/*/cells/*")
+    ]
     own = sum(link["wall_seconds"] for link in links)
     return f"| {len(links)} | {wall:.1f} | {(2 * wall - own) / len(links):.3f} | {most / 1e6:.0f} |"
 
@@ -51,7 +54,7 @@ def row(folder: Path, cells: int, words: list[str]) -> str:
 def memory(process: int) -> int:
     """Resident bytes of a process; 0 when it is gone."""
     try:
-        pages = Path(f"/proc/{process}/statm").read_text().split()[1]
+        pages = Path(f"/proc/{process}/statm").read_text(encoding="utf-8").split()[1]
     except OSError:
         return 0
     return int(pages) * 4096

@@ -76,8 +76,8 @@ def start(
     folder: Path | None = None,
 ) -> Any:
     """Start a Python process in a folder, with pipes as its stdin and stdout."""
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen([python, *command], env=env, cwd=folder, **pipes)
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([python, *command], env=env, cwd=folder, encoding="utf-8", **pipes)
 
 
 def finish(process: Any) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def main() -> None:
     line = json.dumps({"pairs": found["pairs"], "small": found["small"], **figures})
     print(line)
     if found["out"]:
-        Path(found["out"]).write_text(line + "\n")
+        Path(found["out"]).write_text(line + "\n", encoding="utf-8")
 
 
 def given(arguments: list[str]) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def run(phase: str, folder: Path) -> dict[str, float]:
 
 def memory(process: int | str, kind: str) -> int:
     """Return one of the kinds of memory in a process's status, in bytes; 0 when it has ended."""
-    status = Path(f"/proc/{process}/status").read_text().splitlines()
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     return next((int(line.split()[1]) << 10 for line in status if line.startswith(kind)), 0)
 
 

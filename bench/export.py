@@ -14,14 +14,16 @@ SPLITS = {"train": "train", "validation": "val", "test": "test"}
 def export_text(data: TextData, folder: Path) -> None:
     """Write the vocabulary, the ids of every split, and the references of test."""
     pieces = data.tokenizers.tgt.pieces(list(range(data.tgt_vocab)))
-    (folder / "vocab.json").write_text(json.dumps(pieces))
+    (folder / "vocab.json").write_text(json.dumps(pieces), encoding="utf-8")
     for split, name in SPLITS.items():
         for side, lines in (("src", data.sources(split)), ("tgt", data.references(split))):
             tokenizer = getattr(data.tokenizers, side)
             ids = tokenizer.encode_batch(lines)
             text = "".join(" ".join(map(str, line)) + "\n" for line in ids)
-            (folder / f"{name}.{side}.ids").write_text(text)
-    (folder / "test.txt").write_text("".join(f"{line}\n" for line in data.references("test")))
+            (folder / f"{name}.{side}.ids").write_text(text, encoding="utf-8")
+    (folder / "test.txt").write_text(
+        "".join(f"{line}\n" for line in data.references("test")), encoding="utf-8"
+    )
 
 
 def export_weights(weights: Path, folder: Path) -> Path:

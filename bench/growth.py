@@ -54,7 +54,7 @@ def _point(axis: str, value: int, found: dict[str, Any], rest: Sequence[str]) ->
 def read() -> list[dict[str, Any]]:
     """Return the points that were measured before."""
     found: list[dict[str, Any]] = []
-    return json.loads(POINTS_FILE.read_text()) if POINTS_FILE.exists() else found
+    return json.loads(POINTS_FILE.read_text(encoding="utf-8")) if POINTS_FILE.exists() else found
 
 
 @told
@@ -64,7 +64,7 @@ def main() -> None:
     points = read()
     for axis in found["what"]:
         points = [point for point in points if point["axis"] != axis] + measure(axis, found, rest)
-        POINTS_FILE.write_text(json.dumps(points, indent=1) + "\n")
+        POINTS_FILE.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
     draw(points, FIGURE)
 
 

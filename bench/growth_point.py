@@ -87,7 +87,7 @@ def write_text(path: Path, pairs: int) -> None:
     """Write a corpus of random words as a .tsv file."""
     random = np.random.default_rng(1)
     words = np.array([f"w{i}" for i in range(WORDS)])
-    with path.open("w") as file:
+    with path.open("w", encoding="utf-8") as file:
         for _ in range(pairs):
             lengths = random.integers(*WORDS_OF_A_SENTENCE, 2)
             sides = (" ".join(words[random.integers(WORDS, size=n)]) for n in lengths)

@@ -109,7 +109,7 @@ def by_command(overrides: Sequence[str], env: dict[str, str]) -> Side:
 
 def read_clock(path: Path) -> Clock:
     """When a run had done how many updates, from the lines that no validation came before."""
-    lines = [json.loads(text) for text in path.read_text().splitlines()]
+    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
     return [(line["step"], line["time"]) for line in lines if "val/nll" not in line]
 
 

@@ -37,7 +37,9 @@ LEFT_OUT = {
 ADAPT = ",".join(sorted(p.stem for p in CONF.glob("adapt/*.yaml")))
 # an answer of one word, which needs parts of several layers at once: found late
 LATE = ("hops", "induction", "recall", "xor")
-SYNTHETIC = {p.stem for p in CONF.glob("data/*.yaml") if "synthetic" in p.read_text()}
+SYNTHETIC = {
+    p.stem for p in CONF.glob("data/*.yaml") if "synthetic" in p.read_text(encoding="utf-8")
+}
 AT_ONCE = ",".join(sorted(SYNTHETIC.difference(LATE)))
 LONG = (
     "loss=cross_entropy model.dropout.rate=0.0 data.n_train=100000 budget.steps=6000 "
@@ -90,7 +92,7 @@ def cells(sweep: Sweep, work: Path) -> dict[str, dict[str, Any]]:
         command = ["-m", "ablate", "-m", "logger=none", "name=learning", *words.split()]
         places = [f"paths.results={results}", f"paths.cache={work / 'cache'}"]
         ended = subprocess.run([sys.executable, *command, *places], stdout=sys.stderr)
-        done.write_text(f"{ended.returncode}\n")
+        done.write_text(f"{ended.returncode}\n", encoding="utf-8")
     return read_cells(results)
 
 

@@ -39,11 +39,15 @@ def write_text(data, folder):
     """Write the ids as words, so that nothing is cut or joined, and the vocabulary of them."""
     for split in ("train", "val"):
         for side in ("src", "tgt"):
-            lines = (data / f"{split}.{side}.ids").read_text().splitlines()
+            lines = (data / f"{split}.{side}.ids").read_text(encoding="utf-8").splitlines()
             words = (" ".join(f"t{i}" for i in line.split()) for line in lines)
-            (folder / f"{split}.{side}").write_text("".join(f"{line}\n" for line in words))
-    entries = len(json.loads((data / "vocab.json").read_text()))
-    (folder / "vocabulary").write_text("".join(f"t{i}\n" for i in range(4, entries)))
+            (folder / f"{split}.{side}").write_text(
+                "".join(f"{line}\n" for line in words), encoding="utf-8"
+            )
+    entries = len(json.loads((data / "vocab.json").read_text(encoding="utf-8")))
+    (folder / "vocabulary").write_text(
+        "".join(f"t{i}\n" for i in range(4, entries)), encoding="utf-8"
+    )
 
 
 def stack():

@@ -59,7 +59,9 @@ def install(name: str, python: str) -> Path | None:
     pip = [str(interpreter), "-m", "pip", "install", "--quiet", *PINNED, *PEERS[name].packages]
     steps = ([python, "-m", "venv", "--clear", str(folder)], [*pip, "-c", str(constraints())])
     for step in steps:
-        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            step, capture_output=True, encoding="utf-8", errors="backslashreplace", check=False
+        )
         if done.returncode:
             why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             print(f"{PEERS[name].title} does not install and is left out: {why}", flush=True)
@@ -70,11 +72,11 @@ def install(name: str, python: str) -> Path | None:
 
 def constraints() -> Path:
     """Write the pinned versions that all environments share."""
-    lines = Path("constraints.txt").read_text().splitlines()
+    lines = Path("constraints.txt").read_text(encoding="utf-8").splitlines()
     chosen = [line for line in lines if line.split("==")[0] in PINNED]
     path = ENVIRONMENTS / "constraints.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(chosen) + "\n")
+    path.write_text("\n".join(chosen) + "\n", encoding="utf-8")
     return path
 
 

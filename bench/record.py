@@ -59,7 +59,7 @@ def read(path: Path = RESULTS) -> list[Row]:
     if not path.exists():
         return []
     try:
-        rows: list[Row] = json.loads(path.read_text())
+        rows: list[Row] = json.loads(path.read_text(encoding="utf-8"))
         named = all(isinstance(row["what"], str) for row in rows)
     except (ValueError, TypeError, KeyError):
         named = False
@@ -79,7 +79,7 @@ def merge(earlier: Sequence[Row], measured: Sequence[Row]) -> list[Row]:
 def keep(measured: Sequence[Row], path: Path = RESULTS) -> list[Row]:
     """Put measured rows into the file, and return all that it holds then."""
     rows = merge(read(path), measured)
-    path.write_text(json.dumps(rows, indent=2) + "\n")
+    path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     return rows
 
 
@@ -94,6 +94,6 @@ def machine() -> str:
 def _processor() -> dict[str, str]:
     """What Linux says of its first processor."""
     path = Path("/proc/cpuinfo")
-    lines = path.read_text().split("\n\n")[0].splitlines() if path.exists() else []
+    lines = path.read_text(encoding="utf-8").split("\n\n")[0].splitlines() if path.exists() else []
     pairs = (line.partition(":") for line in lines)
     return {key.strip(): value.strip() for key, _, value in pairs}

@@ -145,7 +145,10 @@ def sentence(run: Finished, i: int) -> str:
 
 def curve(folder: Path) -> dict[str, list[Any]]:
     """Return the validations of a run while it trained; the weights that are tested come after."""
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     by_step: dict[int, dict[str, Any]] = {}
     for line in lines:
         if "val/nll" in line:

@@ -94,12 +94,14 @@ def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
             *(str(checkout / ".venv/bin/python"), "-m", "ablate", "-m", *BUDGET, *sweep.split()),
             *(f"paths.results={results}", f"paths.cache={work / 'cache'}"),
         ]
-        log = subprocess.run(command, cwd=checkout, capture_output=True, text=True)
+        log = subprocess.run(
+            command, cwd=checkout, capture_output=True, encoding="utf-8", errors="backslashreplace"
+        )
         work.mkdir(parents=True, exist_ok=True)
-        done.write_text(json.dumps(read_cells(results)))
+        done.write_text(json.dumps(read_cells(results)), encoding="utf-8")
         if log.returncode:
             print(f"{sweep}: exit status {log.returncode}: {log.stdout[-500:]}{log.stderr[-500:]}")
-    found: dict[str, dict[str, Any]] = json.loads(done.read_text())
+    found: dict[str, dict[str, Any]] = json.loads(done.read_text(encoding="utf-8"))
     return found
 
 
@@ -107,14 +109,14 @@ def read_cells(results: Path) -> dict[str, dict[str, Any]]:
     """Return the numbers of every cell, of the latest sweep that has it; a failed cell has none."""
     found = {}
     for path in sorted(results.glob("sweeps/*/*/cells/*.json")):
-        cell = json.loads(path.read_text())
+        cell = json.loads(path.read_text(encoding="utf-8"))
         folder = Path(cell["evaluation"]) if cell.get("evaluation") else None
         hypotheses = sorted(folder.glob("*.hyp")) if folder else []
         found[" ".join(sorted(cell["overrides"]))] = {
             "status": cell["status"],
             "metrics": cell.get("metrics", {}),
             "seconds": cell.get("seconds", {}),
-            "translations": [text.read_text() for text in hypotheses],
+            "translations": [text.read_text(encoding="utf-8") for text in hypotheses],
         }
     return {_short(key, found): value for key, value in found.items()}
 

@@ -53,8 +53,8 @@ def _results(runs: Path) -> list[dict[str, Any]]:
 
 
 def _whole(folder: Path) -> dict[str, Any]:
-    trained = json.loads((folder / "result.json").read_text())
-    tests = [json.loads(p.read_text()) for p in folder.glob("tests/*/result.json")]
+    trained = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    tests = [json.loads(p.read_text(encoding="utf-8")) for p in folder.glob("tests/*/result.json")]
     return {
         "started": trained["ended"] - trained["wall_seconds"],
         "wall_seconds": sum(part["wall_seconds"] for part in (trained, *tests)),

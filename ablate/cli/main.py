@@ -9,6 +9,7 @@ from itertools import pairwise
 from ablate import __version__
 from ablate.cli import commands
 from ablate.cli.parser import Parser, unknown
+from ablate.cli.streams import end_if_unwritable
 from ablate.errors import UserError
 
 USAGE = "ablate [key=value ...] [-m]\n       ablate COMMAND [argument ...]"
@@ -40,11 +41,15 @@ def main() -> None:
             train()
         else:
             raise UserError(_no_command(first))
+        sys.stdout.flush()
     except UserError as error:
         print(f"{prog}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError:
+        end_if_unwritable(prog)
+        raise
 
 
 def _run(name: str, words: list[str]) -> None:

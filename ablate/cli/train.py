@@ -12,6 +12,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from ablate.cli.streams import end_if_unwritable
 from ablate.config.explain import explain, explain_bare
 from ablate.config.hydras import check_words
 from ablate.config.schema import CONF
@@ -36,6 +37,9 @@ def job(config: DictConfig) -> None:
         sentence = explain(error) if isinstance(error, OmegaConfBaseException) else error
         print(f"ablate: {sentence}", file=sys.stderr)
         sys.exit(2)
+    except OSError:  # Hydra would add a line of its own
+        end_if_unwritable("ablate")
+        raise
 
 
 def train() -> None:

@@ -24,5 +24,5 @@ def with_own_seeds(words: Sequence[str]) -> list[str]:
         return [*words]
     from ablate.config.schema import CONF  # Hydra, which ledger and judge do without
 
-    scale = yaml.safe_load((CONF / "scale" / f"{SMOKE}.yaml").read_text())
+    scale = yaml.safe_load((CONF / "scale" / f"{SMOKE}.yaml").read_text(encoding="utf-8"))
     return [*words, f"budget.seeds={scale['budget']['seeds']}"]

@@ -160,7 +160,7 @@ def _write(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
         path.name: {"size": path.stat().st_size, "sha256": digest_of(path)}
         for path in sorted(folder.iterdir())
     }
-    (folder / MANIFEST).write_text(json.dumps(seal({"files": files}), indent=1))
+    (folder / MANIFEST).write_text(json.dumps(seal({"files": files}), indent=1), encoding="utf-8")
 
 
 def _write_train(folder: Path, train: Pairs, scheme: Scheme) -> Tokenizers:

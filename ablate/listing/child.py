@@ -60,7 +60,13 @@ def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
     command = [sys.executable, "-I", "-c", START]
     question = json.dumps({"sources": sources, **exam})
     done = subprocess.run(
-        command, input=question, capture_output=True, text=True, timeout=WALL_SECONDS, check=False
+        command,
+        input=question,
+        capture_output=True,
+        encoding="utf-8",
+        errors="backslashreplace",
+        timeout=WALL_SECONDS,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(

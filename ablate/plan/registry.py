@@ -126,8 +126,8 @@ def rows(results: Path, tuned: str = "") -> list[Row]:
 def _row(folder: Path, tuned: str) -> Row | None:
     try:
         found: Result = read_sealed(folder / "result.json")
-        parts = json.loads((folder / "identity.json").read_text())
-        machine: Environment = json.loads((folder / "environment.json").read_text())
+        parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
+        machine: Environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
         kin, about = Kin.of(parts, tuned), _about(parts)
         steps = int(found["metrics"].get("steps") or 0)
         alone = _alone(found, parts)
@@ -178,7 +178,7 @@ class Pace(NamedTuple):
 
 
 def _pace(path: Path) -> Pace:
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
     start = {"step": 0, "time": 0.0}
     last = [start, *lines][-1]
     between = [
@@ -206,7 +206,7 @@ def _tests(folder: Path, parts: Parts) -> Iterator[tuple[str, Evaluated]]:
     for path in folder.glob("tests/*/result.json"):
         try:
             found: Result = read_sealed(path)
-            asked = json.loads((path.parent / "identity.json").read_text())["config"]
+            asked = json.loads((path.parent / "identity.json").read_bytes())["config"]
         except (OSError, ValueError, UserError):
             continue
         seconds = _alone(found, parts) * found["wall_seconds"]

@@ -44,7 +44,11 @@ def _time(arm: Arm) -> None:
     # a variant is timed once, for runs that choose a rate and for those that are tested too
     words = [*(word for word in arm.cell.argv if word != UNTESTED), *SHORT, place]
     done = subprocess.run(
-        [sys.executable, "-m", "ablate", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "ablate", *words],
+        capture_output=True,
+        encoding="utf-8",
+        errors="backslashreplace",
+        check=False,
     )
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]

@@ -27,7 +27,7 @@ def seconds_of_others() -> float | None:
     """Return the seconds that all cores have worked since boot, less those of this process."""
     if not STAT.exists():
         return None
-    fields = STAT.read_text().splitlines()[0].split()
+    fields = STAT.read_text(encoding="utf-8").splitlines()[0].split()
     ticks = sum(int(fields[number]) for number in WORKING)
     own = os.times()
     return ticks / os.sysconf("SC_CLK_TCK") - own.user - own.system

@@ -53,7 +53,14 @@ class PeakMemory(OfWork):
             raise UserError("probe=peak_memory reads /proc/self, which Linux alone has")
         question = json.dumps({"work": self.work, "sizes": self.sizes, "seed": self.seed})
         command = [sys.executable, "-c", START]
-        done = subprocess.run(command, input=question, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            input=question,
+            capture_output=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+            check=False,
+        )
         if done.returncode:
             raise RuntimeError(f"the process of the work ended with {done.stderr}")
         return {"resident_bytes": float(done.stdout)}
@@ -71,7 +78,7 @@ def resident_bytes(work: str, sizes: Sizes, seed: int) -> int:
     ready = made(work, sizes, seed)
     with torch.no_grad():
         made(work, sizes._replace(length=min(64, sizes.length)), seed)()  # what torch makes once
-        (OWN / "clear_refs").write_text("5")
+        (OWN / "clear_refs").write_text("5", encoding="utf-8")
         before = status("VmRSS")
         ready()
     return max(PAGE, status("VmHWM") - before)
@@ -79,6 +86,7 @@ def resident_bytes(work: str, sizes: Sizes, seed: int) -> int:
 
 def status(key: str) -> int:
     """Return a number of bytes that the system has of this process."""
-    found = re.search(rf"^{key}:\s+(\d+) kB$", (OWN / "status").read_text(), re.MULTILINE)
+    lines = (OWN / "status").read_text(encoding="utf-8")
+    found = re.search(rf"^{key}:\s+(\d+) kB$", lines, re.MULTILINE)
     assert found is not None
     return 1024 * int(found[1])

@@ -214,7 +214,7 @@ def append_line(path: Path, line: str) -> None:
     Raises:
         UserError: the folder or the disk does not take it.
     """
-    with writing(path), path.open("a") as file:
+    with writing(path), path.open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
 
 

@@ -179,7 +179,7 @@ def _read(name: str) -> Source:
     origin = _spec_origin(name)
     if origin is None:
         return Source("", ())
-    tree = ast.parse(Path(origin).read_text())
+    tree = ast.parse(Path(origin).read_bytes())  # in the encoding that the module declares
     return Source(source_hash(tree), _imports(tree))
 
 

@@ -26,7 +26,7 @@ def read_sealed(path: Path) -> Any:
         UserError: it was changed since it was written.
     """
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:

@@ -214,7 +214,7 @@ def environment() -> Environment:
 def processor() -> str:
     """Name of the processor, as the system tells it."""
     told = Path("/proc/cpuinfo")  # only Linux has it
-    lines = told.read_text().splitlines() if told.exists() else []
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
 
@@ -229,7 +229,14 @@ def packages() -> dict[str, str]:
 def _commit() -> str | None:
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+            timeout=5,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

@@ -219,7 +219,7 @@ def _alone(results: Path) -> Iterator[Path]:
 def copy_book(sweep: Path, target: Path) -> None:
     """Put the lines about the questions of a sweep beside evidence that is kept."""
     if (sweep / BOOK).exists():
-        write_text(target / BOOK, (sweep / BOOK).read_text())
+        write_text(target / BOOK, (sweep / BOOK).read_text(encoding="utf-8"))
 
 
 def questions(study: Study) -> dict[str, list[Rule]]:
@@ -288,7 +288,7 @@ def _line(one: Sweep | Look) -> str:
 
 def _read(path: Path) -> Iterator[Sweep | Look]:
     """All lines of a file, but for half a line at its end."""
-    text = path.read_text(errors="replace") if path.exists() else ""
+    text = path.read_text(errors="replace", encoding="utf-8") if path.exists() else ""
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
             found = json.loads(line)

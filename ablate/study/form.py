@@ -70,7 +70,7 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
         UserError: the file is missing or damaged, a line is no run, or two are of one cell.
     """
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
     except (OSError, ValueError) as error:

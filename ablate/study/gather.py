@@ -122,7 +122,10 @@ def _check(folder: Path, identity: str) -> None:
 
 def _cost(folder: Path) -> dict[str, float]:
     """Median seconds per update between two lines with no validation between; empty if unknown."""
-    lines = [json.loads(text) for text in (folder / "metrics.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(text)
+        for text in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     trained = [(a, b) for a, b in pairwise(lines) if a["step"] < b["step"] and CURVES[0] not in b]
     found = [(b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in trained]
     return {"update_seconds": round(statistics.median(found), 6)} if found else {}
@@ -165,7 +168,7 @@ def _logged(folder: Path, name: str) -> list[dict[str, Any]]:
     """The lines of a record that have a metric, by their optimiser step."""
     by_step: dict[int, dict[str, Any]] = {}
     path = folder / "metrics.jsonl"
-    for text in path.read_text().splitlines() if path.exists() else []:
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         line = json.loads(text)
         by_step.setdefault(line["step"], {}).update(line)
     return [line for _, line in sorted(by_step.items()) if name in line]

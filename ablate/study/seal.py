@@ -84,7 +84,7 @@ def read_json(path: Path) -> dict[str, Any]:
         UserError: it is missing or damaged.
     """
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = "this is not the folder of a study, as experiments/NAME is"
         raise UserError(f"{path} is missing: {known}") from None

@@ -103,7 +103,7 @@ def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
 
 def _config(folder: Path) -> Row:
     """What the identity of a run or a test is made of, by dotted key."""
-    parts = json.loads((folder / "identity.json").read_text())
+    parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
     data = {"data": parts["data"]} if "data" in parts else {}
     return dict(_flat({**parts["config"], **data}, ""))
 

@@ -1,6 +1,7 @@
 """What happens inside the process of one run of a sweep."""
 
 import importlib.util
+import io
 import multiprocessing
 import os
 import signal
@@ -42,6 +43,8 @@ def _write_output_to(path: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
         os.dup2(handle, stream.fileno())
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     os.close(handle)
 
 

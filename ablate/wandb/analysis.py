@@ -102,7 +102,7 @@ def read_notes(sweep: Path) -> Links:
         folder = link.get("evaluation", link.get("folder"))
         if folder and (note := Path(folder) / NOTE).exists():
             with suppress(ValueError):  # damaged: the table of runs has a link less
-                found[link["cell"]] = json.loads(note.read_text())
+                found[link["cell"]] = json.loads(note.read_text(encoding="utf-8"))
     return found
 
 
@@ -115,7 +115,7 @@ def pages(
     yield "runs", runs_table(evidence, verdict, links)
     for name, picture in pictures(evidence, verdict):
         yield f"figures/{name}", wandb.Image(picture)
-    yield "report", wandb.Html((folder / "report.html").read_text(), inject=False)
+    yield "report", wandb.Html((folder / "report.html").read_text(encoding="utf-8"), inject=False)
 
 
 def claims_table(verdict: Verdict) -> wandb.Table:

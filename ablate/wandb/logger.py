@@ -169,7 +169,7 @@ def title(config: DictConfig, given: str | None) -> str:
 
 def log_again(run: Run, metrics: Path) -> None:
     """Log what an earlier process has measured, from its metrics.jsonl."""
-    for text in metrics.read_text().splitlines() if metrics.exists() else []:
+    for text in metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []:
         line = json.loads(text)
         values = {name: value for name, value in line.items() if name not in ("step", "time")}
         run.log({**values, STEP: line["step"]})
@@ -187,7 +187,7 @@ def define_metrics(run: Run) -> None:
 def columns(record: Record) -> dict[str, Any]:
     """The config in W&B: the resolved tree, the levels as flat columns, and the identities."""
     tree: Any = OmegaConf.to_container(record.config, resolve=True)
-    environment = json.loads((record.folder / "environment.json").read_text())
+    environment = json.loads((record.folder / "environment.json").read_text(encoding="utf-8"))
     # W&B takes a dot for nesting
     named = {f: "null" if v is None else v for f, v in levels(record.config).items()}
     flat = {f"level/{f.replace('.', '/')}": v for f, v in named.items()}

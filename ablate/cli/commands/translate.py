@@ -11,6 +11,8 @@ import sys
 from typing import Any
 
 from ablate.cli.parser import PATH, TEXT, Kind, Parser, several, whole
+from ablate.cli.streams import closed
+from ablate.errors import UserError
 
 FIRST = "loading the model"
 
@@ -50,8 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Translate until the input ends; at a terminal every line is answered at once.
 
     Raises:
-        UserError: the run cannot be used, or a line is not UTF-8.
+        UserError: the run cannot be used, a line is not UTF-8, or there is no input or output.
     """
+    if missing := [name for name in ("stdin", "stdout") if name in closed]:
+        raise UserError(f"{missing[0]} is closed: translate reads stdin and writes stdout")
     logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log what the error says
     from ablate.train.restore import restore  # only now: it imports torch
     from ablate.train.translate import translate

@@ -1,0 +1,65 @@
+"""Standard streams and text, the same under every locale and whatever the shell has closed."""
+
+import codecs
+import io
+import locale
+import os
+import sys
+
+UTF8_MODE = "PYTHONUTF8"
+closed: list[str] = []  # names of the standard streams that this process was started without
+
+
+def use_utf8() -> None:
+    """Restart this process in Python's UTF-8 mode where the locale has another encoding.
+
+    Libraries that open text files without an encoding, file names and the words of the command
+    line depend on the mode. Children inherit it through the environment.
+    """
+    preferred = codecs.lookup(locale.getpreferredencoding(False)).name
+    if preferred == "utf-8" or os.environ.get(UTF8_MODE) == "1":
+        return
+    os.environ[UTF8_MODE] = "1"
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def prepare_streams() -> None:
+    """Write characters that a stream cannot encode as escapes; put the null device for closed ones.
+
+    A file opened later would otherwise get the descriptor of a closed stream, and C libraries would
+    print into the file.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            closed.append(name)
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != descriptor:
+                os.dup2(null, descriptor)
+                os.close(null)
+            mode = "r" if name == "stdin" else "w"
+            stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def end_if_unwritable(prog: str) -> None:
+    """End this process with a sentence and status 1 if one of its output streams takes nothing.
+
+    A broken stream is sent to the null device: its buffer still holds text, and Python would fail
+    once more when the process ends.
+
+    Raises:
+        SystemExit: an output stream cannot be written.
+    """
+    reason = None
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            print(file=stream, flush=True)
+        except OSError as error:
+            reason = error.strerror
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if reason:
+        print(f"{prog}: the output cannot be written: {reason}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,89 @@
+"""Standard streams of every kind: another encoding, closed, full."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "Größe → 例 \ud800 🙂"
+SAY = f"""
+from ablate.cli.streams import prepare_streams, use_utf8
+use_utf8()
+prepare_streams()
+import sys
+print({TEXT!a})
+print({TEXT!a}, file=sys.stderr)
+"""
+OPENED_NEXT = """
+from ablate.cli.streams import closed, prepare_streams
+prepare_streams()
+import os, sys
+print("lost", flush=True)
+sys.stdin.read(), sys.stderr.flush()
+file = open("file", "w")
+os.write(int(sys.argv[1]), b"into the file?") if sys.argv[1] != "0" else None
+raise SystemExit(0 if closed and file.fileno() > 2 else 7)
+"""
+
+
+def python(code, shell="", **environment):
+    """Run code in a process of its own, with redirections of the shell."""
+    command = ["sh", "-c", f'exec "$0" "$@" {shell}', sys.executable, *code]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(command, env=env, capture_output=True, input=b"")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONUNBUFFERED": "1"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1:strict"},
+        {"PYTHONIOENCODING": "cp437"},
+    ],
+)
+def test_no_character_ends_a_program(environment):
+    done = python(["-c", SAY], **environment)
+    assert done.returncode == 0
+    encoding = environment.get("PYTHONIOENCODING", "utf-8").partition(":")[0]
+    expected = f"{TEXT}\n".encode(encoding, "backslashreplace")
+    assert (done.stdout, done.stderr) == (expected, expected)
+
+
+def test_the_words_of_the_command_line_are_utf_8():
+    word = "Übung 例"
+    code = f"{SAY}print(sys.argv[1] == {word!a}, sys.flags.utf8_mode)"
+    done = python(["-c", code, word], LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.stdout.endswith(b"True 1\n")
+
+
+@pytest.mark.parametrize("descriptor", [0, 1, 2])
+def test_a_file_never_takes_the_place_of_a_closed_stream(descriptor, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    closing = "<&-" if descriptor == 0 else f"{descriptor}>&-"
+    assert python(["-c", OPENED_NEXT, str(descriptor)], closing).returncode == 0
+    assert not (tmp_path / "file").read_bytes()
+
+
+@pytest.mark.parametrize(("shell", "name"), [("<&-", b"stdin"), (">&-", b"stdout")])
+def test_translate_refuses_a_closed_stream_before_it_loads_the_model(shell, name):
+    done = python(["-m", "ablate", "translate", "checkpoint=nowhere"], shell)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"ablate translate: " + name)
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [["levels"], ["ledger"], ["levels", "model/position"]])
+def test_output_that_nobody_can_take_is_one_sentence(words, unbuffered):
+    done = python(["-m", "ablate", *words], ">/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert done.returncode == 1
+    assert b"No space left on device" in done.stderr
+    assert len(done.stderr.split()) < 20
+    assert b"Traceback" not in done.stderr
