@@ -30,6 +30,7 @@ from ablate.train.run import (
     make_parts,
     prepare_data,
 )
+from ablate.train.tracking import check_loggers
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
 STATES_WHILE_TRAINING = 3
@@ -57,6 +58,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     built: dict[str, Model] = {}
     models: dict[int, Model] = {}  # by the number of the cell
     needed = 0
+    if cells:
+        check_loggers(cells[0].task_config())
     arms = _first_of_each(cells)
     count = Counter(without_seed(cell.overrides) for cell in (*cells, *screening))
     for cell in (*arms, *_first_of_each(screening)):

@@ -39,7 +39,7 @@ from ablate.train.own import check_own, doubts
 from ablate.train.progress import followers
 from ablate.train.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.train.summary import announce, conclude
-from ablate.train.tracking import Tracking
+from ablate.train.tracking import Tracking, check_loggers
 from ablate.train.weights import WeightKeeper
 
 PARTS = ("task", "loss", "optimizer", "schedule", "validation_search", "search")
@@ -66,6 +66,7 @@ def run(config: DictConfig, longer: Record | None = None) -> Outcome:
     hush_lightning()
     check_parts(config)
     check_own(config)
+    check_loggers(config)
     torch.set_num_threads(config.threads)
     keep_memory()
     data = prepare_data(config)
@@ -309,5 +310,5 @@ def make_trainer(config: DictConfig, tracking: Tracking, callbacks: list[Callbac
             num_sanity_val_steps=0,
             use_distributed_sampler=False,
         )
-    tracking.own.steps_done = lambda: trainer.global_step
+    tracking.count_by(lambda: trainer.global_step)
     return trainer

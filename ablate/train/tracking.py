@@ -1,57 +1,51 @@
 """The loggers of a run: its own record always, and those that the config names."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
+from typing import Any
 
+import pytorch_lightning as pl
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 
 from ablate.config.check import is_component
-from ablate.config.construct import construct
+from ablate.config.construct import building, construct
 from ablate.record.training import Record
-from ablate.record.types import Failure, Whole
+from ablate.record.types import Failure
+from ablate.train.guard import GuardedLogger
 from ablate.train.module import Training
 from ablate.train.record_logger import RecordLogger
-
-
-class RunLogger(ABC):
-    """A logger that follows a run from its begin to its end, beyond the metrics."""
-
-    @abstractmethod
-    def begin(self, record: Record) -> None:
-        """Called once the record's folder is there."""
-
-    @abstractmethod
-    def callbacks(self) -> list[Callback]:
-        """What the trainer needs for it."""
-
-    @abstractmethod
-    def show(self, task: Training) -> None:
-        """Called with the weights that have been tested."""
-
-    @abstractmethod
-    def end(self, found: Whole | Failure) -> None:
-        """Called with what result.json says, also when the run failed."""
+from ablate.train.run_logger import RunLogger
 
 
 class Tracking:
-    """Begins with the run and ends with it, also when it fails.
+    """Begins with the run and ends with it, also when the run fails.
 
-    `logger` may be any of Lightning's loggers, or several; a `RunLogger` hears of more.
+    `logger` may be any of Lightning's loggers, or several; a `RunLogger` hears of more. Only the
+    run's own record may fail the run.
     """
 
     def __init__(self, config: DictConfig, record: Record) -> None:
         self.record = record
         self.own = RecordLogger(record)
-        self.loggers: list[Logger] = [self.own]
-        self.loggers += [make(save_dir=str(record.folder)) for make in makers(config.logger)]
-        self._run_loggers = [logger for logger in self.loggers if isinstance(logger, RunLogger)]
+        others: list[Any] = [
+            GuardedLogger(_label(key, make), partial(make, save_dir=str(record.folder)))
+            for key, make in makers(config.logger).items()
+        ]
+        self.loggers: list[Logger] = [self.own, *others]
+        self._run_loggers = [logger for logger in others if isinstance(logger, RunLogger)]
 
     def callbacks(self) -> list[Callback]:
-        """What the trainer needs for the loggers."""
-        return [callback for logger in self._run_loggers for callback in logger.callbacks()]
+        """Return what tells the loggers of the run's progress."""
+        return [AfterValidation(self._run_loggers)]
+
+    def count_by(self, steps_done: Callable[[], int]) -> None:
+        """Have the loggers log by this number of optimiser steps."""
+        self.own.steps_done = steps_done
+        for logger in self._run_loggers:
+            logger.count_by(steps_done)
 
     def show(self, task: Training) -> None:
         """Show what is inside the tested model."""
@@ -74,18 +68,60 @@ class Tracking:
             logger.end(found or failure(error, self.record))
 
 
-def makers(node: DictConfig | None) -> list[Callable[..., Logger]]:
-    """What makes the loggers of the node `logger`: W&B's keys stand there, others have a node each.
+class AfterValidation(Callback):
+    """Tells the loggers of every validation."""
 
-    So `logger=[wandb,csv]` is both of them.
+    def __init__(self, loggers: list[RunLogger]) -> None:
+        self.loggers = loggers
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Let the loggers show samples."""
+        assert isinstance(pl_module, Training)  # what a run trains
+        for logger in self.loggers:
+            logger.validated(pl_module)
+
+
+def makers(node: DictConfig | None) -> dict[str, Callable[..., Logger]]:
+    """Return what makes the loggers of the node `logger`, each by its key in the config.
+
+    W&B's keys stand at the node itself, other loggers have a node each. So `logger=[wandb,csv]`
+    is both of them.
     """
     if node is None:
-        return []
+        return {}
     names = [str(name) for name in node]
     beside = [name for name in names if is_component(node, name)]
     alone = OmegaConf.masked_copy(node, [name for name in names if name not in beside])
-    own = [alone] if "_target_" in alone else []
-    return [construct(one) for one in (*own, *(node[name] for name in beside))]
+    nodes = {"logger": alone} if "_target_" in alone else {}
+    nodes |= {f"logger.{name}": node[name] for name in beside}
+    return {key: construct(logger) for key, logger in nodes.items()}
+
+
+def _kind(make: Callable[..., Logger]) -> Any:
+    """Return the class or the function behind a partial call."""
+    return getattr(make, "func", make)
+
+
+def _label(key: str, make: Callable[..., Logger]) -> str:
+    return f"{key} ({getattr(_kind(make), '__name__', 'a logger')})"
+
+
+def check_loggers(config: DictConfig) -> None:
+    """Check the settings of the loggers that can check them, before any work.
+
+    A logger from elsewhere may do something when it is built, so it is not built here.
+
+    Raises:
+        UserError: a setting cannot work, or a logger is not installed.
+    """
+    for key, make in makers(config.logger).items():
+        kind = _kind(make)
+        if isinstance(kind, type) and not issubclass(kind, RunLogger):
+            continue
+        with building(key, OmegaConf.select(config, key)):
+            logger: Any = make(save_dir=config.paths.results)
+        if isinstance(logger, RunLogger):
+            logger.check()
 
 
 def failure(error: BaseException | None, record: Record) -> Failure:

@@ -22,8 +22,9 @@ from ablate.study.evidence import Evidence
 from ablate.study.seal import FILES
 from ablate.study.types import Answer, Spread, Verdict
 from ablate.study.verdict import at_each_budget
-from ablate.wandb.names import ANALYSIS, EVIDENCE
-from ablate.wandb.start import NOTE, as_tags, finish, start
+from ablate.wandb.connection import as_tags
+from ablate.wandb.names import ANALYSIS, EVIDENCE, LONGEST_NAME
+from ablate.wandb.start import NOTE, finish, start
 
 LOGGER = "ablate.wandb.logger.WandbRun"
 CLAIM = (
@@ -59,6 +60,7 @@ def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folde
 
 def _log(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
     links = read_notes(folder)
+    ids = (claim["id"][:LONGEST_NAME] for claim in verdict["claims"])
     run = start(
         logger.mode,
         folder,
@@ -70,7 +72,7 @@ def _log(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path)
         group=logger.group or evidence.name,
         job_type=ANALYSIS,
         name=f"{logger.name or evidence.name}: analysis",
-        tags=as_tags([*(claim["id"] for claim in verdict["claims"]), *as_tags(logger.tags)]),
+        tags=as_tags([*ids, *as_tags(logger.tags)]),
         config={
             "study": evidence.study,
             "regime": evidence.regime,

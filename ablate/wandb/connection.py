@@ -6,11 +6,14 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Iterable
 from typing import Literal, cast, get_args
 
 import wandb
+from pydantic import ValidationError
 
 from ablate.errors import UserError
+from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE
 
 Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # W&B's own
 MODES = ("auto", "online", "offline")
@@ -21,18 +24,75 @@ SECONDS = 2.0  # for an answer; a network that needs longer is none
 # user's wish: conf/logger/wandb.yaml reads it, or W&B does.
 ANOTHER_RUN = (
     *("WANDB_RUN_ID", "WANDB_JOB_TYPE", "WANDB_DIR", "WANDB_RUN_DIR"),
-    *("WANDB_RESUME", "WANDB_RUN_STORAGE_ID"),
+    *("WANDB_RESUME", "WANDB_RESUME_FROM", "WANDB_FORK_FROM", "WANDB_RUN_STORAGE_ID"),
     # an agent's sweep would replace our project, group and id
     *("WANDB_SWEEP_ID", "WANDB_SWEEP_PARAM_PATH"),
     # the background process of the other run, which ends with it
     "WANDB_SERVICE",
 )
+SECRET = ("KEY", "TOKEN", "HEADERS", "PROXY", "PROXIES")  # in names of variables
 
 
-def forget_other_runs() -> None:
-    """Take what names another W&B run out of the environment."""
-    for name in ANOTHER_RUN:
-        os.environ.pop(name, None)
+def clean_environment() -> None:
+    """Remove the variables of W&B that name another run, and the empty ones.
+
+    W&B takes an empty variable for a value, and refuses it; to a shell it is as good as none.
+    """
+    for name, value in list(os.environ.items()):
+        if name in ANOTHER_RUN or (name.startswith("WANDB_") and not value.strip(" ,")):
+            del os.environ[name]
+    if "WANDB_TAGS" in os.environ:
+        os.environ["WANDB_TAGS"] = ",".join(as_tags(os.environ["WANDB_TAGS"]))
+
+
+def check_environment() -> None:
+    """Check every variable of W&B's as W&B will read it.
+
+    Raises:
+        UserError: W&B does not accept the value of a variable.
+    """
+    clean_environment()
+    for name, value in os.environ.items():
+        try:
+            wandb.Settings().update_from_env_vars({name: value})
+        except (ValueError, wandb.Error) as error:
+            shown = "..." if any(word in name for word in SECRET) else value
+            raise UserError(
+                f"{name}={shown}: W&B does not accept this variable ({_reason(error)}); "
+                f"correct it, or unset {name}"
+            ) from None
+
+
+def check_names(project: str, group: str | None, tags: Iterable[str]) -> None:
+    """Check the names that a user gives to W&B.
+
+    Raises:
+        UserError: W&B does not accept one of them.
+    """
+    try:
+        wandb.Settings(project=project)
+    except (ValueError, wandb.Error) as error:
+        raise UserError(f"logger.project={project}: {_reason(error)}") from None
+    limits = [("group", group or "", LONGEST_TITLE), *(("tags", t, LONGEST_NAME) for t in tags)]
+    for key, name, longest in limits:
+        if len(name) > longest:
+            raise UserError(
+                f"logger.{key}={name}: it has {len(name)} characters, and W&B takes at most "
+                f"{longest}; choose a shorter name"
+            )
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason of an error of W&B's or pydantic's, on one line."""
+    if isinstance(error, ValidationError):
+        return str(error.errors()[0]["msg"])
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def as_tags(given: Iterable[object] | str | None) -> list[str]:
+    """Return tags, each once and none empty; in a text they have commas between them."""
+    listed = given.split(",") if isinstance(given, str) else given or []
+    return [tag for tag in dict.fromkeys(str(tag).strip() for tag in listed) if tag]
 
 
 def settle(wanted: str) -> Mode:
@@ -48,17 +108,21 @@ def settle(wanted: str) -> Mode:
         raise UserError(f"WANDB_MODE={mode}: allowed is {', '.join(get_args(Mode))}")
     if mode not in ("auto", "online"):
         return cast("Mode", mode)
-    # silent: to say who is logged in, a login would ask the server
-    settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
-    if has_key():
-        return "online" if mode == "online" or reachable(settings.base_url) else "offline"
-    if mode == "online":  # W&B would ask for a key
-        raise UserError("W&B is to be online, but there is no key; wandb login stores one")
-    return "offline"
+    if not has_key():
+        if mode == "online":  # W&B would ask for a key
+            raise UserError(
+                "W&B has to be online (logger.mode or WANDB_MODE), but there is no key; "
+                "wandb login stores one"
+            )
+        return "offline"
+    url = wandb.setup().settings.base_url
+    return "online" if mode == "online" or reachable(url) else "offline"
 
 
 def has_key() -> bool:
     """Whether somebody is logged in; asks nobody."""
+    # silent: to say who is logged in, a login would ask the server
+    wandb.setup(settings=wandb.Settings(silent=True))
     try:
         return wandb.login(prompt=False, verify=False)
     except (wandb.Error, ValueError):  # a key of the wrong form

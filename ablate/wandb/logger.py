@@ -6,15 +6,14 @@ before, hold the whole history: online W&B has it, else what the record has is l
 """
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-import pytorch_lightning as pl
 import wandb
 from omegaconf import DictConfig, OmegaConf
-from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 from wandb.sdk.wandb_run import Run
@@ -28,11 +27,11 @@ from ablate.record.training import Record
 from ablate.record.types import Failure, Whole
 from ablate.study.gather import LIBRARIES
 from ablate.train.module import Training
-from ablate.train.tracking import RunLogger
-from ablate.wandb.connection import MODES
+from ablate.train.run_logger import RunLogger
+from ablate.wandb.connection import MODES, as_tags, check_environment, check_names, settle
 from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE, RESULT, STEP
-from ablate.wandb.samples import Samples
-from ablate.wandb.start import NOTE, as_tags, finish, start
+from ablate.wandb.samples import COLUMNS, KEY, translations
+from ablate.wandb.start import NOTE, finish, start
 
 BEST = {"higher": "max", "lower": "min"}
 # How a metric is summed up over a run, by the part after the slash; the others by their last value.
@@ -73,21 +72,30 @@ class WandbRun(WandbLogger, RunLogger):
         samples: Annotated[int, Range(0)],
     ) -> None:
         super().__init__(save_dir=save_dir, project=project)
-        self.about = {"entity": entity, "notes": notes}
-        self.group = group
-        self.title = name
+        self.about = {"entity": entity or None, "notes": notes or None}
+        self.group = group or None
+        self.title = name or None
         self.tags = as_tags(tags)
         self.samples = samples
         self.wanted = mode
         self.steps_done: Callable[[], int] = lambda: 0
+        self.advice = f"to send it to W&B: ablate upload {save_dir}"
+
+    def check(self) -> None:
+        """Check the environment, the names and the mode.
+
+        Raises:
+            UserError: W&B would not accept one of them, or has no key and is to be online.
+        """
+        check_environment()
+        check_names(self.name or "", self.group, self.tags)
+        mode = os.environ.get("WANDB_MODE") or self.wanted
+        if mode == "online":
+            settle(mode)
 
     @rank_zero_only
     def begin(self, record: Record) -> None:
-        """Start the W&B run.
-
-        Raises:
-            UserError: `mode` is online, and W&B is not reached.
-        """
+        """Start the W&B run."""
         config = record.config
         run = start(
             self.wanted,
@@ -95,28 +103,34 @@ class WandbRun(WandbLogger, RunLogger):
             cell_identity(record),
             goes_on=record.metrics_bytes() > 0,
             project=self.name,
-            group=self.group or config.name,
+            group=self.group or config.name[:LONGEST_TITLE],
             job_type=arm(config)[:LONGEST_NAME],
             name=title(config, self.title),
-            tags=as_tags([*[c.id for c in (config.study or {}).get("claims", [])], *self.tags]),
+            tags=as_tags([*claim_tags(config), *self.tags]),
             config=columns(record),
             **self.about,
         )
+        self._experiment = run
         define_metrics(run)
         if not run.resumed:
             log_again(run, record.metrics)
         self._record = record
-        self._experiment = run
 
-    def callbacks(self) -> list[Callback]:
-        """The true number of steps, and sample translations at every validation."""
-        shown = [Samples(self, self.samples)] if self.samples else []
-        return [TrueSteps(self), *shown]
+    def count_by(self, steps_done: Callable[[], int]) -> None:
+        """Log by this number of optimiser steps."""
+        self.steps_done = steps_done
 
     @rank_zero_only
     def log_metrics(self, metrics: Any, step: int | None = None) -> None:
         """Log values at the number of optimiser steps that are done."""
         super().log_metrics(metrics, self.steps_done())
+
+    @rank_zero_only
+    def validated(self, task: Training) -> None:
+        """Log translations of the first sentences of validation."""
+        if self.samples and task.task.generates:
+            rows = translations(task, self.samples)
+            self.log_table(KEY, COLUMNS, rows, step=self.steps_done())
 
     @rank_zero_only
     def show(self, task: Training) -> None:
@@ -141,21 +155,26 @@ class WandbRun(WandbLogger, RunLogger):
             own = {"identity": folder.name, "training": self._record.identity}
             write_json(folder / NOTE, {"id": run.id, "url": run.url, **own})
 
-
-class TrueSteps(Callback):
-    """Tells the logger the step; Lightning's own counts from 0 while it fits, then from 1."""
-
-    def __init__(self, logger: WandbRun) -> None:
-        self.logger = logger
-
-    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Called before anything is logged."""
-        self.logger.steps_done = lambda: trainer.global_step
+    @rank_zero_only
+    def abandon(self) -> None:
+        """Finish the W&B run; if that fails as well, forget W&B's background process."""
+        if self._experiment is None:
+            return
+        try:
+            self._experiment.finish(exit_code=1)
+        except Exception:
+            wandb.teardown()  # else it fails once more when this process ends
+            raise
 
 
 def cell_identity(record: Record) -> str:
     """The id of a cell's W&B run, which is known before it has a result."""
     return record.identity if record.config.probe is not None else record.evaluation.identity
+
+
+def claim_tags(config: DictConfig) -> list[str]:
+    """Return the ids of the claims of a study, as tags."""
+    return [claim.id[:LONGEST_NAME] for claim in (config.study or {}).get("claims", [])]
 
 
 def title(config: DictConfig, given: str | None) -> str:

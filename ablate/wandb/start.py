@@ -1,16 +1,13 @@
 """Starting a W&B run: of one cell of a sweep, or of a sweep's analysis."""
 
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import wandb
 from wandb.sdk.wandb_run import Run
 
-from ablate.errors import UserError
-from ablate.wandb.connection import Mode, forget_other_runs, settle
-from ablate.wandb.names import LONGEST_NAME
+from ablate.wandb.connection import Mode, clean_environment, settle
 
 NOTE = "wandb.json"  # where a run is found in W&B; beside the result that it shows
 INIT_SECONDS = 30.0
@@ -24,16 +21,17 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
     server would put two of them together in an order that nobody sees.
 
     Args:
-        wanted: auto | online | offline; auto is offline where W&B is not reached.
+        wanted: auto | online | offline. Where W&B is not reached, the run is offline; auto notices
+            within seconds, and online tries for longer.
         folder: gets a subfolder `wandb`.
         identity: id of the run; online, an earlier run with this id is replaced.
         goes_on: whether it is continued instead.
         about: project, entity, group and whatever else `wandb.init` takes.
 
     Raises:
-        UserError: online is wanted, and W&B is not reached.
+        UserError: online is wanted, and there is no key.
     """
-    forget_other_runs()
+    clean_environment()
     mode = settle(wanted)
     for earlier in (folder / "wandb").glob(f"offline-run-*-{identity}"):
         shutil.rmtree(earlier)
@@ -41,18 +39,9 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
     try:
         return _init(mode, about, goes_on=goes_on)
     except wandb.Error as error:
-        if wanted == "online":
-            raise UserError(f"logger.mode=online: {error}") from None
-        print(f"W&B is not reached: {error}")
+        print(f"warning: W&B is not reached, and this run is logged offline: {error}", flush=True)
         wandb.teardown()  # it still holds the id
         return _init("offline", about, goes_on=False)
-
-
-def as_tags(given: Iterable[object] | str | None) -> list[str]:
-    """Tags as W&B takes them: none twice, none too long; a text has commas between them."""
-    listed = given.split(",") if isinstance(given, str) else given or []
-    stripped = (str(tag).strip()[:LONGEST_NAME] for tag in listed)
-    return [tag for tag in dict.fromkeys(stripped) if tag]
 
 
 def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Run:

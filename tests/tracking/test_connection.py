@@ -9,7 +9,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.wandb import connection
-from ablate.wandb.connection import forget_other_runs, reachable, settle
+from ablate.wandb.connection import clean_environment, reachable, settle
 
 
 class Refuses(BaseHTTPRequestHandler):
@@ -127,6 +127,6 @@ def test_only_what_names_another_run_is_forgotten(monkeypatch):
     foreign = {"WANDB_RUN_ID": "x", "WANDB_SWEEP_ID": "y", "WANDB_SERVICE": "z"}
     for name, value in {**kept, **foreign}.items():
         monkeypatch.setenv(name, value)
-    forget_other_runs()
+    clean_environment()
     assert {name: os.environ.get(name) for name in kept} == kept
     assert not set(foreign) & set(os.environ)

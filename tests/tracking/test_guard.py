@@ -1,0 +1,168 @@
+"""A logger that fails costs its log and one warning, never the run."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf, open_dict
+from pytorch_lightning.loggers.logger import Logger
+
+from ablate.errors import UserError
+from ablate.train.guard import GuardedLogger
+from ablate.train.run import run
+
+CURVES = "val/nll"
+
+
+class Broken(Logger):
+    """A logger whose `at` raises; everything else works."""
+
+    def __init__(self, save_dir, at):
+        self.at = at
+        self.calls = []
+        if at == "init":
+            raise OSError(28, "No space left on device")
+
+    def _raise_at(self, name):
+        self.calls.append(name)
+        if name == self.at:
+            raise ConnectionError(f"broken {name}")
+
+    @property
+    def name(self):
+        self._raise_at("name")
+        return "broken"
+
+    @property
+    def version(self):
+        return 0
+
+    @property
+    def experiment(self):
+        self._raise_at("experiment")
+        return self
+
+    def log_metrics(self, metrics, step=None):
+        self._raise_at("log_metrics")
+
+    def log_hyperparams(self, params):
+        self._raise_at("log_hyperparams")
+
+    def save(self):
+        self._raise_at("save")
+
+    def finalize(self, status):
+        self._raise_at("finalize")
+
+
+METHODS = ("init", "experiment", "log_metrics", "save", "finalize")
+
+
+@pytest.fixture
+def go(small, compose, capfd):
+    """Run with extra overrides and changes of the node `logger`; return result and warnings."""
+
+    def went(*overrides, loggers=None):
+        config = compose(*small, "search=greedy", *overrides)
+        if loggers:
+            with open_dict(config):
+                config.logger = OmegaConf.merge(config.logger or {}, loggers)
+        result = run(config)
+        error = capfd.readouterr().err
+        return result, [line for line in error.splitlines() if line.startswith("warning:")]
+
+    return went
+
+
+def measurements(folder):
+    """What the record has of validation, without times."""
+    lines = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+    return [(line["step"], line[CURVES]) for line in lines if CURVES in line]
+
+
+def test_a_logger_that_raises_at_any_method_is_one_warning(go):
+    target = f"{__name__}.{Broken.__name__}"
+    nodes = {at: {"_target_": target, "_partial_": True, "at": at} for at in METHODS}
+    whole, _ = go("paths.results=results")
+    result, warnings = go(loggers=nodes)
+    assert result["status"] == whole["status"] != "failed"
+    assert measurements(result["folder"]) == measurements(whole["folder"])
+    assert sorted(f"logger.{at} (Broken)" in line for at in METHODS for line in warnings) == sorted(
+        [True] * len(METHODS) + [False] * len(METHODS) * (len(METHODS) - 1)
+    )
+
+
+@pytest.mark.parametrize("logger", ["csv", "tensorboard", "wandb"])
+def test_a_folder_that_takes_nothing_is_one_warning(go, monkeypatch, logger):
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied", logger)
+
+    place = {
+        "csv": "pytorch_lightning.loggers.CSVLogger.save",
+        "tensorboard": "torch.utils.tensorboard.SummaryWriter.__init__",
+        "wandb": "wandb.init",
+    }
+    monkeypatch.setattr(place[logger], refuse)
+    result, warnings = go(f"logger={logger}")
+    assert result["status"] in ("finished", "collapsed")
+    (warning,) = warnings
+    assert "Permission denied" in warning
+
+
+SLOW = (pytest.param(moment, marks=pytest.mark.slow) for moment in ("validated", "show"))
+
+
+@pytest.mark.parametrize("moment", ["log_metrics", "end", *SLOW])
+def test_the_background_process_of_wandb_may_be_killed(go, monkeypatch, moment):
+    from ablate.wandb.logger import WandbRun
+
+    real = getattr(WandbRun, moment)
+
+    def killed(self, *args, **kwargs):
+        for process in children("wandb-core"):
+            os.kill(process, signal.SIGKILL)
+            os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+        return real(self, *args, **kwargs)
+
+    monkeypatch.setattr(WandbRun, moment, killed)
+    result, warnings = go("logger=wandb", "logger.mode=offline")
+    (warning,) = warnings
+    assert f"ablate upload {result['folder']}" in warning
+    assert result["status"] in ("finished", "collapsed")
+    assert [step for step, _ in measurements(result["folder"])] == [2, 4, 4]
+    assert not (Path(result["evaluation"]) / "wandb.json").exists()
+    monkeypatch.undo()
+    _, warnings = go("logger=wandb", "logger.mode=offline", "probe=parameter_count")  # a new one
+    assert not warnings
+
+
+def children(name):
+    """Numbers of the processes of this name that this process has started."""
+    command = ["pgrep", "-P", str(os.getpid()), name]
+    return [
+        int(line) for line in subprocess.run(command, capture_output=True, text=True).stdout.split()
+    ]
+
+
+def test_a_guarded_logger_is_what_it_guards_until_it_fails(capsys):
+    guarded = GuardedLogger("mine", lambda: Broken("", at="save"))
+    assert isinstance(guarded, Broken)
+    assert guarded.name == "broken" and guarded.experiment.at == "save"
+    assert not hasattr(guarded, "nothing")
+    save = guarded.save
+    guarded.save()
+    save()
+    guarded.log_metrics({}, 1)
+    assert guarded.name == "" and isinstance(guarded, Broken)  # as callbacks were told before
+    assert capsys.readouterr().err.count("warning: mine failed (ConnectionError: broken save)") == 1
+
+
+def test_settings_that_cannot_work_are_no_failure():
+    def refuse():
+        raise UserError("logger.name=x")
+
+    with pytest.raises(UserError, match=r"logger\.name=x"):
+        GuardedLogger("mine", refuse)

@@ -1,0 +1,84 @@
+"""Variables and names that W&B refuses: one sentence, before work, once."""
+
+import pytest
+
+from ablate.errors import UserError
+
+
+@pytest.fixture
+def go(small, compose):
+    """Run a probe with extra overrides."""
+
+    def went(*overrides):
+        from ablate.train.run import run
+
+        return run(compose(*small, "logger=wandb", "probe=parameter_count", *overrides))
+
+    return went
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WANDB_MODE", "offlin"),
+        ("WANDB_TAGS", "a," + "x" * 65),
+        ("WANDB_PROJECT", "team/project"),
+        ("WANDB_RUN_GROUP", "g" * 129),
+        ("WANDB_CONSOLE", "loud"),
+        ("WANDB_INIT_TIMEOUT", "soon"),
+        ("WANDB_BASE_URL", "my server"),
+        ("WANDB_SILENT", "perhaps"),
+        ("WANDB_SAVE_CODE", "some"),
+        ("WANDB__STATS_SAMPLING_INTERVAL", "0.01"),
+        ("WANDB__EXTRA_HTTP_HEADERS", "no json"),
+    ],
+)
+def test_a_variable_that_wandb_refuses_is_named_before_work(go, monkeypatch, tmp_path, name, value):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UserError) as error:
+        go()
+    key = {"WANDB_TAGS": "tags", "WANDB_PROJECT": "project", "WANDB_RUN_GROUP": "group"}.get(name)
+    assert name in str(error.value) or f"logger.{key}=" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "results" / "runs").exists()
+
+
+def test_a_secret_is_not_repeated(go, monkeypatch):
+    monkeypatch.setenv("WANDB_API_KEY", " " + "secret" * 7)
+    with pytest.raises(UserError, match="WANDB_API_KEY") as error:
+        go()
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        f"logger.project={'p' * 129}",
+        "logger.project=a/b",
+        "'logger.project=100%'",
+        f"logger.tags=[good,{'t' * 65}]",
+        f"logger.group={'g' * 200}",
+    ],
+)
+def test_a_name_that_wandb_refuses_is_named_before_work(go, tmp_path, override):
+    override = override.strip("'")
+    with pytest.raises(UserError, match=override[: len("logger.tags=")].replace(".", r"\.")):
+        go("logger.mode=offline", override)
+    assert not (tmp_path / "results" / "runs").exists()
+
+
+def test_an_empty_variable_is_as_good_as_none(go, monkeypatch):
+    names = ("TAGS", "MODE", "PROJECT", "RUN_GROUP", "ENTITY", "NAME", "NOTES", "CONSOLE", "QUIET")
+    for name in (*names, "_DISABLE_STATS", "BASE_URL", "HTTP_TIMEOUT", "RUN_ID"):
+        monkeypatch.setenv(f"WANDB_{name}", "")
+    monkeypatch.setenv("WANDB_TAGS", " ,,")
+    assert go("logger.mode=offline")["status"] == "finished"
+
+
+def test_a_sweep_says_it_once_and_before_its_runs(command, small, here, tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_SILENT", "perhaps")
+    words = ("+experiment=heads_param_count", "logger=wandb", "model.n_heads=1,2", "-m")
+    status, _, error = command(*small, *words)
+    assert status == 2
+    assert error.count("WANDB_SILENT") == 2  # the value, and what to do
+    assert not (tmp_path / "results" / "runs").exists()
