@@ -79,7 +79,8 @@ def go(small, compose, capfd):
 
 def measurements(folder):
     """What the record has of validation, without times."""
-    lines = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+    text = (Path(folder) / "metrics.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
     return [(line["step"], line[CURVES]) for line in lines if CURVES in line]
 
 
