@@ -66,6 +66,9 @@ class NotEmpty:
 Seed = Annotated[int, Range(0, 2**63 - 1)]  # what torch's generators take
 Count = Annotated[int, Range(1)]
 
+# "auto" and the short names are settled before (ablate.config.precision)
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
+
 # Arguments of classes that are not ours, and that take what cannot work.
 FOREIGN: dict[str, Limit] = {
     "optimizer.lr": Range(0),
@@ -78,4 +81,5 @@ FOREIGN: dict[str, Limit] = {
     "trainer.val_check_interval": Range(0, above=True),
     "trainer.log_every_n_steps": Range(0),
     "trainer.gradient_clip_val": Range(0),
+    "trainer.precision": OneOf(PRECISIONS),
 }

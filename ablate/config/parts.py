@@ -40,11 +40,21 @@ def check_parts(config: DictConfig) -> None:
         construct(config[part])
     optimizer: Any = construct(config.optimizer)
     with building("optimizer", config.optimizer):
-        optimizer([torch.nn.Parameter(torch.zeros(1, 1))])
+        built = optimizer([torch.nn.Parameter(torch.zeros(1, 1))])
+    check_eps(str(config.trainer.precision), built.defaults.get("eps"))
     check_sharding(config)
     trainer: Any = construct(config.trainer)
     with building("trainer", config.trainer):
         trainer(**SILENT)
+
+
+def check_eps(precision: str, eps: float | None) -> None:
+    """Raise UserError where the optimiser's eps, which it divides by, is 0 in its precision."""
+    if precision == "16-true" and eps and not torch.tensor(eps, dtype=torch.float16):
+        raise UserError(
+            f"optimizer.eps={eps:g} is 0 in the float16 of trainer.precision=16-true, so that the "
+            "optimiser would divide by 0: say optimizer.eps=1e-4, or trainer.precision=bf16-true"
+        )
 
 
 def check_sharding(config: DictConfig) -> None:

@@ -97,7 +97,8 @@ class _Chunked(torch.autograd.Function):
         columns = weight.to(dtype)
         rows = blocks(states, dtype, BLOCK if is_compiled(states) else 1)
         to_states, to_weight = torch.empty_like(rows), torch.zeros_like(weight)
-        total, uniform = torch.zeros(2, device=states.device), 0.0
+        wide = torch.promote_types(states.dtype, torch.float32)
+        total, uniform = torch.zeros(2, dtype=wide, device=states.device), 0.0
         at_once = min(rows_at_once(columns), len(rows))
         logits, gradient = rows.new_empty(2, at_once, len(columns))
         for chunk in slices(len(rows), at_once):

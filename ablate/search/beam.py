@@ -111,9 +111,10 @@ class _Beams:
         self.tokens = limits.new_full((n, size), BOS)
         self.prefix = limits.new_empty((n, size, 0))
         # all hypotheses are equal at first: only one of them may go on
-        self.score = torch.full((n, size), NEVER, device=limits.device)
+        exact = {"dtype": torch.float32, "device": limits.device}  # whatever the model computes in
+        self.score = torch.full((n, size), NEVER, **exact)
         self.score[:, 0] = 0
-        self.best = torch.full((n,), NEVER, device=limits.device)
+        self.best = torch.full((n,), NEVER, **exact)
         self.found = limits.new_full((n, int(limits.max())), EOS)
 
     def penalty(self, length: Int[Tensor, " M"] | int) -> Float[Tensor, " M"] | float:

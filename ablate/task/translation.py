@@ -95,7 +95,8 @@ def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
     for true in inputs.tgt_in.T[1:]:
         logits = model.head(model.step(chosen[-1], cache))
         logits[:, PAD] = -torch.inf
-        kept = (torch.rand(true.shape, device=true.device) < gold) | (true == PAD)
+        drawn = torch.rand(true.shape, dtype=torch.float32, device=true.device)
+        kept = (drawn < gold) | (true == PAD)
         chosen.append(torch.where(kept, true, logits.argmax(1)))
     model.train(training)
     return inputs._replace(tgt_in=torch.stack(chosen, 1))

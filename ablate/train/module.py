@@ -50,13 +50,27 @@ class Training(pl.LightningModule):
         self.validation_search = validation_search
         self.search = search
         language = data.languages[1]
-        self.validation = task.evaluation(language, thorough=False)
-        self.evaluation = task.evaluation(language, thorough=True)
+        # In a dictionary, where Lightning finds no modules: its plugins for true 16 and 64 bits
+        # cast every module that they find, and sums must keep their types under any precision.
+        self._evaluations = {
+            "validation": task.evaluation(language, thorough=False),
+            "test": task.evaluation(language, thorough=True),
+        }
         self.split = "test"  # the split that `trainer.test` runs on
         self.diverged = False
         self.measured: dict[str, float] = {}
         self.gradients = LayerGradients()
         self.sublayers = Sublayers()
+
+    @property
+    def validation(self) -> Evaluation:
+        """The scores of validation."""
+        return self._evaluations["validation"]
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The scores of tests."""
+        return self._evaluations["test"]
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Adam or another optimiser, its rate set by the schedule before every step."""
@@ -109,6 +123,10 @@ class Training(pl.LightningModule):
             self.diverged = True
             self.trainer.should_stop = True
 
+    def on_validation_epoch_start(self) -> None:
+        """Move the sums to the device of the model."""
+        self.validation.to(self.device)
+
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references and searched translations of a batch."""
         self._evaluate(batch, self.validation, "validation", self.validation_search)
@@ -123,7 +141,7 @@ class Training(pl.LightningModule):
 
     def on_test_epoch_start(self) -> None:
         """Forget the split that was tested before."""
-        self.evaluation.reset()
+        self.evaluation.to(self.device).reset()
 
     def on_test_epoch_end(self) -> None:
         """Log the scores of the split."""
@@ -150,7 +168,10 @@ class Training(pl.LightningModule):
         scores = {f"{prefix}/{name}": value for name, value in evaluation.compute().items()}
         self.measured.update(scores)
         # Every process holds the same totals, so nothing is left to reduce.
-        values: dict[str, Any] = {k: torch.tensor(v, device=self.device) for k, v in scores.items()}
+        values: dict[str, Any] = {
+            name: torch.tensor(value, dtype=torch.float32, device=self.device)
+            for name, value in scores.items()
+        }
         self.log_dict(values, prog_bar=prefix == "val")
         if evaluation is self.validation:
             evaluation.reset()
