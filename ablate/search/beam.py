@@ -111,10 +111,10 @@ class _Beams:
         self.tokens = limits.new_full((n, size), BOS)
         self.prefix = limits.new_empty((n, size, 0))
         # all hypotheses are equal at first: only one of them may go on
-        exact = {"dtype": torch.float32, "device": limits.device}  # whatever the model computes in
-        self.score = torch.full((n, size), NEVER, **exact)
+        # in float32 whatever the precision of the model, as log-probabilities are
+        self.score = torch.full((n, size), NEVER, dtype=torch.float32, device=limits.device)
         self.score[:, 0] = 0
-        self.best = torch.full((n,), NEVER, **exact)
+        self.best = torch.full((n,), NEVER, dtype=torch.float32, device=limits.device)
         self.found = limits.new_full((n, int(limits.max())), EOS)
 
     def penalty(self, length: Int[Tensor, " M"] | int) -> Float[Tensor, " M"] | float:
