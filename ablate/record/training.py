@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -29,6 +28,7 @@ from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.record import identity
+from ablate.record.commit import source_commit
 from ablate.record.evaluation import EvaluationRecord
 from ablate.record.files import append_line, check_links, write_json, write_tensors, writing
 from ablate.record.lock import acquire
@@ -205,7 +205,7 @@ def environment() -> Environment:
         "system": platform.system(),
         "processor": processor(),
         "cores": os.cpu_count(),
-        "commit": _commit(),
+        "commit": source_commit(),
         "packages": packages(),
     }
 
@@ -224,19 +224,3 @@ def packages() -> dict[str, str]:
     """Versions of all that is installed."""
     named = ((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
     return {name: version for name, version in named if name}
-
-
-def _commit() -> str | None:
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            encoding="utf-8",
-            errors="backslashreplace",
-            timeout=5,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

@@ -18,7 +18,7 @@ class Environment(TypedDict):
     system: str
     processor: str
     cores: int | None
-    commit: str | None
+    commit: str | None  # of this package's source (ablate.record.commit)
     packages: dict[str, str]  # versions
 
 

@@ -12,7 +12,7 @@ from ablate.study.contest import RULE, Replication
 from ablate.study.contested import asked_again
 from ablate.study.evidence import Evidence
 from ablate.study.kind import KINDS
-from ablate.study.types import Entry, Told, Verdict
+from ablate.study.types import Entry, Run, Told, Verdict
 from ablate.study.verdict import at_each_budget
 from ablate.study.words import listed, probability
 
@@ -48,6 +48,7 @@ def content(
         "again_rule": RULE if any(again) else "",
         "registration": registration(evidence, verdict),
         "versions": versions(verdict),
+        "made_by": made_by(evidence.runs),
         "reused": sum(run["reused"] for run in evidence.runs),
     }
 
@@ -166,3 +167,15 @@ def versions(verdict: Verdict) -> str:
         for name, version in found.items()
     )
     return ", ".join(said)
+
+
+def made_by(runs: Sequence[Run]) -> str:
+    """Return the version of ablate and the commits that made the runs, in words."""
+    ended = [run for run in runs if "ablate" in run["versions"]]
+    version = listed(sorted({run["versions"]["ablate"] for run in ended}), "or")
+    commits = sorted({run["commit"] for run in ended if "commit" in run})
+    missing = sum("commit" not in run for run in ended)
+    if not commits:
+        return f"ablate {version or 'of an unknown version'}, commit not recorded"
+    rest = f" (not recorded of {missing} runs)" if missing else ""
+    return f"ablate {version}, commit{'s' * (len(commits) > 1)} {listed(commits)}{rest}"

@@ -16,6 +16,7 @@ from ablate.record.types import Environment, Link, Metrics, Outcome
 from ablate.study.command import command
 from ablate.study.evidence import Evidence, Groups, Rows
 from ablate.study.form import check_runs
+from ablate.study.registration import digest
 from ablate.study.seal import read_about, read_json
 from ablate.study.types import Curve, End, Run
 
@@ -26,6 +27,7 @@ POINTS = 24  # of a curve of training that are kept
 DIGITS = 4  # of each
 EXACT = 9  # digits that tell one float32 from the next: of a run that was trained no more are kept
 STATISTICS = ".stats.npz"
+IDENTITY = "identity.json"  # of a record: the parts of its identity
 SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that of the sweep
 
 
@@ -80,12 +82,13 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
     more: dict[str, Any] = {
         key: link[key] for key in ("tuned", "matched", "error", "study") if key in link
     }
-    if "folder" in link and (training := _training(Path(link["folder"]))):
-        more |= {"training": training}
+    if "folder" in link:
+        more |= {**_commit(Path(link["folder"])), "code": _code(link)}
+        more |= {"training": found} if (found := _training(Path(link["folder"]))) else {}
     if "short" in link:
         more |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
-    found: Run = run | more
-    return found
+    whole: Run = run | more
+    return whole
 
 
 def _ends(link: Link) -> list[Link | Outcome]:
@@ -178,6 +181,25 @@ def _versions(folder: Path) -> dict[str, str]:
     environment = cast(Environment, read_json(folder / "environment.json"))
     packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
     return {"python": environment["python"], **packages}
+
+
+def _commit(folder: Path) -> dict[str, str]:
+    """Return the commit of the source that made a run, below `commit`; {} if it is not recorded."""
+    environment = cast(Environment, read_json(folder / "environment.json"))
+    return {"commit": commit} if (commit := environment.get("commit")) else {}
+
+
+def _code(link: Link) -> str:
+    """Return a digest of what made the numbers of a run, its config left out.
+
+    These are the source of every module that training and testing execute, the libraries, the data
+    and the kind of device. Runs of one arm share it, unless their code differs.
+    """
+    trained = read_json(Path(link["folder"]) / IDENTITY)
+    tested = read_json(Path(link["evaluation"]) / IDENTITY) if "evaluation" in link else {}
+    modules = {**trained.get("modules", {}), **tested.get("modules", {})}
+    rest = {key: part for key, part in trained.items() if key not in ("config", "modules")}
+    return digest([sorted(modules.values()), rest])
 
 
 def _statistics(link: Link | Outcome) -> dict[str, Rows]:

@@ -173,6 +173,8 @@ class Run(End):
     command: str
     levels: Levels
     versions: dict[str, str]
+    commit: NotRequired[str]  # of ablate's source; older evidence lacks it
+    code: NotRequired[str]  # digest of all that made the numbers, but for the config
     tuned: NotRequired[Tuned]
     matched: NotRequired[Levels]
     error: NotRequired[str]

@@ -31,6 +31,7 @@ from ablate.sweep.without import leave_out
 if TYPE_CHECKING:
     from ablate.sweep.preflight import Checked
 
+REPORT = "report.md"  # of committed evidence, in the folder of its experiment
 PRELOADED = "ablate.sweep.preloaded"  # by name, as this process can do without
 
 
@@ -49,7 +50,11 @@ def launch(
         SystemExit: this worker may not wait for what others hold.
     """
     engine: Engine = construct(config.engine)
-    Console(stderr=True).print(f"{config.name}: checking {len(job_overrides)} cells")
+    console = Console(stderr=True)
+    if (committed := Path(config.paths.experiments) / config.name / REPORT).exists():
+        text = f"{config.name}: the committed result is in {committed}; no run of it is used here"
+        console.print(text, soft_wrap=True, markup=False, highlight=False)
+    console.print(f"{config.name}: checking {len(job_overrides)} cells")
     pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
     if engine.works_here:
         pool.prepare()

@@ -12,9 +12,11 @@ import ablate.observe.pictures
 import ablate.sweep.worker
 import ablate.train.run
 import ablate.wandb.logger  # noqa: F401
+from ablate.record.commit import source_commit
 from ablate.record.identity import ENTRY_MODULES, source_hashes
 from ablate.record.training import packages
 
 source_hashes([*ENTRY_MODULES])  # to read the source of a run takes a third of a second
 packages()
+source_commit()
 gc.freeze()  # all of this stays: no run has to go through it for garbage

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ablate.record.files import check_seal, finite
-from ablate.report.content import asked
+from ablate.report.content import asked, made_by
 from ablate.report.page import page
 from ablate.report.write import write_report
 from ablate.study.conclude import conclude
@@ -229,3 +229,22 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
 def test_of_an_equality_no_side_is_better(kind, said):
     claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "source": "a paper"}
     assert asked(claim)[0].endswith(f"; {said}.")
+
+
+A, B = "a" * 40, "b" * 40
+
+
+@pytest.mark.parametrize(
+    ("commits", "text"),
+    [
+        ([None, None, None], "ablate 0.1.0, commit not recorded"),
+        ([A, A, A], f"ablate 0.1.0, commit {A}"),
+        ([A, f"{B}+changes", A], f"ablate 0.1.0, commits {A} and {B}+changes"),
+        ([None, A, None], f"ablate 0.1.0, commit {A} (not recorded of 2 runs)"),
+    ],
+)
+def test_a_report_names_the_version_and_the_commit_of_its_runs(commits, text):
+    versions = {"versions": {"ablate": "0.1.0", "torch": "2.13"}}
+    runs = [versions | ({"commit": commit} if commit else {}) for commit in commits]
+    assert made_by([*runs, {"versions": {}}]) == text  # the last one failed
+    assert made_by([]) == "ablate of an unknown version, commit not recorded"

@@ -1,4 +1,4 @@
-"""The committed evidence belongs to the studies as they stand in conf/experiment."""
+"""Committed evidence belongs to the studies in conf/experiment, whatever the code is now."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from ablate.calibration.noise import noise
 from ablate.calibration.simulate import MEASURED
 from ablate.study.evidence import Evidence
-from ablate.study.registration import TOLD, study_hash
+from ablate.study.registration import study_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address
@@ -25,13 +25,12 @@ EACH = [pytest.param(path, marks=pytest.mark.xdist_group(path.name)) for path in
 
 
 @pytest.mark.parametrize("folder", EACH, ids=lambda folder: folder.name)
-def test_claims_are_those_of_the_runs_and_caveats_those_of_now(folder, compose):
+def test_claims_are_those_of_the_runs(folder, compose):
     from ablate.sweep.cell import plain_study
 
     evidence = Evidence.load(folder)
     study = plain_study(compose(f"+experiment={folder.name}"))
     assert study_hash(study) == study_hash(evidence.study) == evidence.registration["hash"]
-    assert {key: evidence.study.get(key) for key in TOLD} == {key: study.get(key) for key in TOLD}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+RESULT = "experiments/relu_vs_linear/report.md"
 SHORT = ("budget.short=2", "study.looks=null", "paths.experiments=experiments")
 
 
@@ -25,6 +26,7 @@ def sweep(arguments, command, tmp_path):
     def ran(results, *words):
         status, _, err = command(*arguments(results, *words), "-m")
         assert status == 0, err
+        assert (RESULT in err) == (tmp_path / RESULT).exists()
         return max((tmp_path / results / "sweeps" / "relu_vs_linear").iterdir())
 
     return ran
@@ -60,6 +62,9 @@ def test_no_committed_run_is_reused_pooled_or_counted(sweep, arguments, command,
     for claim in verdict["claims"]:
         assert {*claim["seeds"]} <= {*seeds}
         assert not claim["exploratory"]
+    commits, codes = (({run["arm"]: run.get(key) for run in runs}) for key in ("commit", "code"))
+    assert len({*commits.values()}) == 1  # the same source
+    assert len({*codes.values()}) == 2  # which executes other modules in each arm
     about = json.loads((folder / "study.json").read_text())
     for asked in about["registration"]["asked"].values():
         assert asked == {"looks": [], "tried": [], "regimes": 0}
