@@ -72,7 +72,7 @@ def read(folder: Path) -> Finished:
     config = OmegaConf.load(folder / "config.yaml")
     check_targets({"data": OmegaConf.to_container(config.data)}, [])
     corpus: Corpus = construct(config.data)
-    lines = (tests[-1].parent / "test.hyp").read_text(encoding="utf-8").split("\n")[:-1]
+    lines = (tests[-1].parent / "test.hyp").read_bytes().decode().split("\n")[:-1]
     every = training["metrics"] | test["metrics"]
     metrics = {key: value for key, value in every.items() if value is not None}
     seconds = training["seconds"]["training"]

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -73,6 +74,7 @@ def explained(folders: Sequence[str] = ()) -> Iterator[None]:
     Raises:
         UserError: the config cannot be composed.
     """
+    check_encoding(folders)
     try:
         yield
     except (hydra.errors.HydraException, OmegaConfBaseException) as error:
@@ -83,6 +85,24 @@ def explained(folders: Sequence[str] = ()) -> Iterator[None]:
         if (sentence := explain_bare(error)) is None:
             raise
         raise UserError(sentence) from None
+
+
+def check_encoding(folders: Sequence[str]) -> None:
+    """Refuse configs of the user that Hydra would misread.
+
+    Behind a byte-order mark Hydra does not see the line `# @package _global_`.
+
+    Raises:
+        UserError: a file is not UTF-8, or begins with a byte-order mark.
+    """
+    if not folders:
+        return
+    from ablate.data.text import MARK, read_raw_text  # numpy
+
+    groups = sorted({path.parent.relative_to(CONF) for path in CONF.rglob("*.yaml")})
+    for path in (p for f in folders for group in groups for p in Path(f, group).glob("*.yaml")):
+        if read_raw_text(path).startswith(MARK):
+            raise UserError(f"{path} begins with a byte-order mark: save it as UTF-8 without one")
 
 
 def _chosen(config: DictConfig) -> str:

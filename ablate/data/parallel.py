@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ablate.config.limits import Seed
 from ablate.data.pairs import Corpus, Pairs
-from ablate.data.text import Chosen, read_pair, read_tsv
+from ablate.data.text import Chosen, read_names, read_pair, read_tsv
 from ablate.errors import UserError
 
 ENDINGS = ("", ".gz", ".txt", ".txt.gz")
@@ -96,10 +96,7 @@ class Parallel(Corpus):
         path = self._groups(split)
         if path is None:
             return None
-        try:
-            names = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError) as error:
-            raise UserError(f"{path} cannot be read: {error}") from None
+        names = read_names(path)
         lines = len(self.read(split).src)
         if len(names) != lines:
             raise UserError(f"{path} has {len(names)} lines; it must have one per pair, {lines}")

@@ -1,11 +1,10 @@
-"""Lines of text files, with every way they can be unusable named in one sentence.
+"""Text that a user gives, with every way it can be unusable named in one sentence.
 
 Only the line feed ends a line: characters such as U+2028 or U+0085 are part of the text.
 A byte-order mark and carriage returns at line ends are dropped. What stays in memory is where
 each line begins, 4 bytes each in a file below 4 GiB; the text is read from disk at each use.
 """
 
-import codecs
 import gzip
 import os
 import re
@@ -13,7 +12,7 @@ import tempfile
 import weakref
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
@@ -28,6 +27,7 @@ from ablate.errors import UserError
 
 BLOCK = 1 << 20  # bytes checked at a time
 CHUNK = 10_000  # lines read at a time
+MARK = "\ufeff"  # U+FEFF, the byte-order mark
 ATTRIBUTION = re.compile(r"CC[- ](BY|0)", re.IGNORECASE)
 
 
@@ -150,14 +150,58 @@ def read_lines(path: Path) -> FileLines:
         return FileLines(file, _bounds(path, file))
 
 
+def read_text(path: Path) -> str:
+    """Return a whole text with line feeds as line ends, without a byte-order mark.
+
+    Raises:
+        UserError: the file is missing or not UTF-8.
+    """
+    return read_raw_text(path).removeprefix(MARK).replace("\r\n", "\n")
+
+
+def read_raw_text(path: Path) -> str:
+    """Return a whole text with its byte-order mark and its line ends.
+
+    Raises:
+        UserError: the file is missing or not UTF-8.
+    """
+    with opened(path) as file:
+        return _decoded(str(path), file.read(), 0, 0)
+
+
+def read_names(path: Path) -> list[str]:
+    """Return one name per line, without spaces around it; empty lines at the end are dropped.
+
+    Raises:
+        UserError: as `read_lines`; or a line is empty.
+    """
+    lines = read_lines(path)
+    drop_last_empty(lines)
+    refuse_empty_lines(lines, str(path))
+    return [line.strip() for line in lines]
+
+
+def stream_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    """Yield the lines of a stream that can be read only once; errors call it `name`.
+
+    Raises:
+        UserError: a line is not UTF-8.
+    """
+    start = 0
+    for number, raw in enumerate(stream):
+        line = _decoded(name, raw, start, number)
+        start += len(raw)
+        yield line.removeprefix("" if number else MARK).removesuffix("\n").removesuffix("\r")
+
+
 def _bounds(path: Path, file: BufferedIOBase) -> npt.NDArray[Any]:
     """Return where each line begins and where the last one ends."""
     dtype = np.min_scalar_type(os.fstat(file.fileno()).st_size)
-    mark = codecs.BOM_UTF8
+    mark = MARK.encode()
     end = file.seek(len(mark) if file.read(len(mark)) == mark else 0)
     bounds, lines, empty = [np.array([end], dtype)], 0, True
     while block := file.readlines(BLOCK):
-        text = _decoded(path, b"".join(block), end, lines)
+        text = _decoded(str(path), b"".join(block), end, lines)
         empty = empty and not text.strip()
         bounds.append((end + np.cumsum([len(line) for line in block])).astype(dtype))
         end, lines = int(bounds[-1][-1]), lines + len(block)
@@ -166,15 +210,15 @@ def _bounds(path: Path, file: BufferedIOBase) -> npt.NDArray[Any]:
     return np.concatenate(bounds)
 
 
-def _decoded(path: Path, raw: bytes, start: int, lines: int) -> str:
-    """Return a part of a file as text; `start` bytes and so many lines come before it."""
+def _decoded(name: str, raw: bytes, start: int, lines: int) -> str:
+    """Return a part of a file or stream as text; `start` bytes and so many lines precede it."""
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
         line = lines + raw.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{path} is not UTF-8: line {line} has the byte 0x{raw[error.start]:02x} "
-            f"at position {start + error.start} of the file."
+            f"{name} is not UTF-8: line {line} has the byte 0x{raw[error.start]:02x} "
+            f"at position {start + error.start} of the text."
         ) from error
 
 
@@ -196,7 +240,7 @@ def refuse_empty_lines(lines: Sequence[str], where: str) -> None:
     if empty:
         raise UserError(
             f"{where}: line {empty[0]} is empty ({len(empty)} empty in all); "
-            "every line must hold a sentence."
+            "every line must have text."
         )
 
 

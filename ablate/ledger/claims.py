@@ -1,6 +1,7 @@
 """What the documents claim: the rows of claims.csv, and where their sections are."""
 
 import csv
+import io
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -51,4 +52,4 @@ def read_documents() -> list[Document]:
 
 def _rows(name: str) -> list[dict[str, str]]:
     text = (files("ablate.ledger") / name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return list(csv.DictReader(io.StringIO(text)))

@@ -80,7 +80,9 @@ def text(listing: Listing, documents: Path) -> list[str]:
     """
     first, last = listing.lines
     for path in sorted(documents.glob("*.txt")):
-        lines = path.read_text(encoding="utf-8").splitlines()[first - 1 : last]
+        # what is no UTF-8 has another digest
+        content = path.read_text(encoding="utf-8-sig", errors="replace")
+        lines = content.split("\n")[first - 1 : last]
         if sha256("\n".join(lines).encode()).hexdigest() == listing.sha256:
             return lines
     raise UserError(

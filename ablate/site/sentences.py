@@ -85,7 +85,7 @@ def _read(folder: Path, split: str) -> tuple[list[str], np.ndarray] | None:
     path, statistics = folder / f"{split}.hyp", folder / f"{split}{STATISTICS}"
     if not (_whole(folder) and path.exists() and statistics.exists()):
         return None
-    lines, rows = path.read_text(encoding="utf-8").split("\n")[:-1], read_rows(statistics)
+    lines, rows = path.read_bytes().decode().split("\n")[:-1], read_rows(statistics)
     if rows is None or len(rows) != len(lines):
         return None
     return lines, contributions(rows)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ablate.data.text import read_text
 from ablate.errors import UserError
 from ablate.report.content import regime
 from ablate.report.selection import claims
@@ -106,9 +107,9 @@ def read(folder: Path, warnings: list[str]) -> Source:
         folder,
         verdict,
         evidence,
-        report.read_text(encoding="utf-8") if report.exists() else "",
+        read_text(report) if report.exists() else "",
         {path.stem: path for path in sorted(folder.glob("figures/*.svg"))},
-        {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("pages/*.md"))},
+        {path.stem: read_text(path) for path in sorted(folder.glob("pages/*.md"))},
         read_contest(folder),
     )
 

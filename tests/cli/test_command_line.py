@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from ablate.cli.main import names
+from ablate.cli.train import check_encoding
+from ablate.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = (
@@ -224,3 +226,23 @@ def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, place,
 @pytest.mark.parametrize("word", ["model/position=wobly", "wobbly=true"])
 def test_hints_know_no_level_of_a_folder_that_is_not_named(command, word, sweep):
     assert "wobbly?" not in command(word, *sweep)[2]
+
+
+@pytest.mark.parametrize("folder", ["experiment", "model", "data", "model/position", "."])
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("\ufeffseed: 3\n".encode(), "byte-order mark"),
+        ("name: böse\n".encode("latin-1"), "line 1 has the byte 0xf6"),
+        ("seed: 3\nname: böse\n".encode("utf-16-le"), "UTF-8"),
+    ],
+)
+def test_a_config_that_hydra_would_misread_is_refused(tmp_path, folder, content, named):
+    file = tmp_path / folder / "mine.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes("seed: 3 # böse\r\n".encode())
+    check_encoding([str(tmp_path)])
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=named) as refusal:
+        check_encoding([str(tmp_path / "other"), str(tmp_path)])
+    assert "mine.yaml" in str(refusal.value)

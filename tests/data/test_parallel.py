@@ -122,6 +122,31 @@ def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, para
         corpus.groups("test")
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{}",
+        b"\xef\xbb\xbf{}",
+        b"{}\r\n\n \n",
+        b" {} ",
+    ],
+)
+@pytest.mark.parametrize("odd", ["a\u2028b", "a\x85b", "a\x0cb", "a\x1cb", "a\u2029b", "a\x0bb"])
+def test_names_of_groups_are_read_as_any_text(tmp_path, write, parallel, content, odd):
+    given = {name: write(tmp_path / name, PAIRS) for name in ("tr", "va", "te")}
+    corpus = parallel(given["tr"], validation=given["va"], test=given["te"])
+    names = [f"{odd} {i // 10}" for i in range(30)]
+    path = tmp_path / "te.groups"
+    path.write_bytes(content.replace(b"{}", "\r\n".join(names).encode()))
+    assert corpus.groups("test") == names
+    path.write_bytes("\n".join(names).encode("utf-16"))
+    with pytest.raises(UserError, match=r"te\.groups is not UTF-8: line 1 .* 0xff at position 0 "):
+        corpus.groups("test")
+    path.write_text("\n".join([*names[:7], " ", *names[8:]]), encoding="utf-8")
+    with pytest.raises(UserError, match=r"te\.groups: line 8 is empty"):
+        corpus.groups("test")
+
+
 def test_equal_sentences_stand_on_one_side(tmp_path, write, parallel):
     twice = [("line 1", "Zeile 1 "), ("line 2", "another"), ("a third", "another")]
     pairs = [*PAIRS, *twice, *PAIRS[5:15]]

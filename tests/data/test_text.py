@@ -1,4 +1,5 @@
 import gzip
+import io
 import random
 import tracemalloc
 
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 from ablate.data import text
-from ablate.data.text import Chosen, read_lines, read_pair, read_tsv
+from ablate.data.text import Chosen, read_lines, read_pair, read_text, read_tsv, stream_lines
 from ablate.errors import UserError
 
 
@@ -40,7 +41,7 @@ def at_once(raw: bytes) -> list[str] | str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         byte = f"0x{raw[error.start]:02x} at position {error.start}"
-        return f"line {line} has the byte {byte} of the file."
+        return f"line {line} has the byte {byte} of the text."
     if not content.strip():
         return "is empty; it must hold one sentence per line."
     return content.replace("\r\n", "\n").removesuffix("\n").removesuffix("\r").split("\n")
@@ -100,6 +101,16 @@ def test_not_utf8_names_line_and_byte(tmp_path):
     path = file(tmp_path, b"good\nb\xffd\n")
     with pytest.raises(UserError, match=r"text\.en is not UTF-8: line 2 .* 0xff at position 6 "):
         read_lines(path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("inside", ["\u2028", "\r", "\ufeff", "\x0b"])
+def test_a_whole_text_is_read_as_its_lines_are(tmp_path, end, inside):
+    content = f"\ufeffa{inside}b{end}c{end}".encode()
+    path = file(tmp_path, content)
+    assert read_text(path) == f"a{inside}b\nc\n"
+    assert list(read_lines(path)) == [f"a{inside}b", "c"]
+    assert list(stream_lines(io.BytesIO(content), "name")) == [f"a{inside}b", "c"]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])

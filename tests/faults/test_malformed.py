@@ -116,6 +116,8 @@ FILES = {
     "a tab": (b"a:\n\tb: 3\n", "mine.yaml"),
     "no text": (b"\xff\xfe\x00", "mine.yaml"),
     "a NUL byte": (b"a: \x00\n", "mine.yaml"),
+    "a byte-order mark": (b"\xef\xbb\xbf# @package _global_\nseed: 3\n", "byte-order mark"),
+    "Latin-1": (b"# @package _global_\nname: b\xf6se\n", "0xf6"),
     "an unknown key": (b"# @package _global_\nseeed: 3\n", "seeed"),
 }
 

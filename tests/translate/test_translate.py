@@ -1,4 +1,5 @@
 import io
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import yaml
 
 from ablate.cli.main import main
 from ablate.record.files import write_tensors
+from ablate.train.translate import translate as translate_stream
 
 HARM = "harm"  # what foreign code would leave in the folder of a run
 
@@ -67,6 +69,22 @@ def test_windows_line_ends_and_a_last_line_without_end_are_read(translate, finis
     assert translate(f"checkpoint={finished}", text=text) == known
 
 
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b""])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+@pytest.mark.parametrize("inside", ["\u2028", "\x85", "\x0c", "\r", "\ufeff"])
+def test_standard_input_is_read_as_any_text(tmp_path, mark, end, inside):
+    read = []
+
+    def translator(lines):
+        read.extend(lines)
+        return lines
+
+    text = f"a{inside}b\nsecond\nthird".encode()
+    with open(tmp_path / "translations", "wb") as target:
+        translate_stream(translator, 2, io.BytesIO(mark + text + end), target)
+    assert read == [f"a{inside}b", "second", "third"]
+
+
 def test_search_settings_can_be_replaced(translate, finished, lines):
     out = translate(f"checkpoint={finished}", "search.max_extra=0", "search.max_ratio=0")
     assert out == (0, "", "")
@@ -118,7 +136,10 @@ def test_a_checkpoint_is_needed(translate):
 def test_text_that_is_not_utf8_names_the_line(translate, finished, lines):
     text = text_of(lines[:1]) + "läuft\n".encode("latin-1")
     status, _, err = translate(f"checkpoint={finished}", "batch=1", text=text)
-    assert (status, err) == (2, "ablate translate: line 2 of standard input is not UTF-8\n")
+    assert status == 2
+    position = len(text_of(lines[:1])) + 1
+    assert re.search(rf"standard input .* line 2 .* 0xe4 at position {position} ", err)
+    assert err.count("\n") == 1
 
 
 def drop_weights(run):
