@@ -1,50 +1,67 @@
 """Which arm a run belongs to: the levels of the factors that its sweep compares."""
 
-import re
+import json
+from collections.abc import Iterable
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.record.label import place, words_of
 from ablate.record.types import Levels
 
-# Overrides that do not make another arm.
+# Keys that do not make another arm, with all that lies below them.
 NOT_A_LEVEL = (
-    *(
-        "seed",
-        "replicate",
-        "experiment",
-        "name",
-        "n_jobs",
-        "fresh",
-        "logger",
-        "engine",
-        "paths",
-        "study",
-        "trust",
-    ),
-    *("without", "hydra"),
+    *("seed", "replicate", "experiment", "name", "contest", "n_jobs", "fresh", "logger", "engine"),
+    *("paths", "study", "trust", "without", "hydra"),
 )
 
 
 def levels(config: DictConfig, node: Any = None) -> Levels:
-    """Level of each factor of the study, or without one of each override of a sweep.
+    """Return the level of each factor of the study, without a study of each override of a sweep.
 
-    A config group has the name of its choice; where Hydra did not compose the config, the name
-    of its class. A single run without a study has no levels. `node` is Hydra's, of the cell of
-    a sweep that the config belongs to; without it, that of this process.
+    A level is plain data as it lies in a file: of a config group the name of the option, or of
+    several; of a node that is given as {key:value} what is given; of any other key its resolved
+    value, with all that lies below. A single run without a study has no levels. Cells with the
+    same levels have the same configuration, seeds aside (ablate.sweep.apart).
+
+    Args:
+        config: the config of a run.
+        node: Hydra's node of the cell of a sweep; without it, that of this process.
     """
     swept = node is not None
     if node is None and HydraConfig.initialized():
         node = HydraConfig.get()
         swept = node.mode == RunMode.MULTIRUN
-    chosen = choices(node)
     if config.study is not None:
-        return {factor: level(config, factor, chosen) for factor in config.study.factors}
-    if swept:
-        return {key: level(config, key, chosen) for key in _overridden(node)}
-    return {}
+        return _levels(config, config.study.factors, node)
+    return _levels(config, _overridden(node), node) if swept else {}
+
+
+def _levels(config: DictConfig, factors: Iterable[str], node: Any) -> Levels:
+    chosen, given = choices(node), _given(node)
+    found = {factor: _level(config, factor, chosen, given) for factor in factors}
+    levels: Levels = json.loads(json.dumps(found, default=str))
+    return levels
+
+
+def _level(config: DictConfig, factor: str, chosen: Levels, given: Levels) -> Any:
+    value = OmegaConf.select(config, place(factor))
+    if factor in given and OmegaConf.is_dict(value):
+        return given[factor]
+    if factor in chosen:
+        return chosen[factor]
+    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+
+
+def _given(node: Any) -> Levels:
+    """Overrides that are lists or nodes: Hydra's choices leave out the options in a list."""
+    words = [] if node is None else [word for word in node.overrides.task if "=" in word]
+    given = OverridesParser.create().parse_overrides([w for w in words if "[" in w or "{" in w])
+    values = {override.key_or_group: override.value() for override in given}
+    return {name: value for name, value in values.items() if isinstance(value, list | dict)}
 
 
 def arm(config: DictConfig) -> str:
@@ -53,11 +70,11 @@ def arm(config: DictConfig) -> str:
 
 
 def say(named: Levels) -> str:
-    """Levels as a person says them: groups by their level alone, keys with their last name.
+    """Return the label of an arm: options by their name alone, values with the name of their key.
 
-    A group that stands in several places has the place as well: "encoder.norm=batch_norm".
+    Of the same factors, unequal levels have unequal labels.
     """
-    return " ".join(_said(named, "=")) or "single"
+    return " ".join(words_of(named, "=")) or "single"
 
 
 def told(config: DictConfig, *, tuned: bool, between: str = " ") -> list[str]:
@@ -67,39 +84,18 @@ def told(config: DictConfig, *, tuned: bool, between: str = " ") -> list[str]:
     without a study everything that was overridden.
     """
     if not HydraConfig.initialized():
-        return _said(levels(config), between)
+        return [*words_of(levels(config), between)]
     node = HydraConfig.get()
     keys = _overridden(node)
     if (study := config.study) is not None:
         free = [*study.nuisance, *([study.tune.key] if study.tune else [])]
         keys = [*study.factors, *(key for key in keys if tuned and key in free)]
-    chosen = choices(node)
-    return _said({key: level(config, key, chosen) for key in keys}, between)
+    return [*words_of(_levels(config, keys, node), between)]
 
 
 def is_swept() -> bool:
     """Whether this run is one of a sweep's."""
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
-
-
-def _said(named: dict[str, Any], between: str) -> list[str]:
-    return [
-        value
-        if isinstance(value, str) and "@" not in factor
-        else f"{_name(factor)}{between}{_plain(value)}"
-        for factor, value in named.items()
-    ]
-
-
-def _name(factor: str) -> str:
-    names = re.split("[./]", place(factor))
-    return ".".join(names[-2:] if "@" in factor else names[-1:])
-
-
-def _plain(value: Any) -> str:
-    return (
-        str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
-    )
 
 
 def choices(node: Any = None) -> dict[str, str | None]:
@@ -113,19 +109,10 @@ def choices(node: Any = None) -> dict[str, str | None]:
 def _overridden(node: Any) -> list[str]:
     overrides = [text.lstrip("+~") for text in node.overrides.task]
     keys = [text.partition("=")[0] for text in overrides]
-    return [key for key in keys if not key.startswith(NOT_A_LEVEL)]
+    return [key for key in keys if makes_arms(key)]
 
 
-def level(config: DictConfig, factor: str, chosen: dict[str, Any]) -> Any:
-    """Level of one factor; `chosen` holds the choice of every config group."""
-    if factor in chosen:
-        return chosen[factor]
-    value = OmegaConf.select(config, place(factor))
-    if isinstance(value, DictConfig):
-        return str(value.get("_target_", "changed")).rpartition(".")[2]
-    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
-
-
-def place(factor: str) -> str:
-    """Where in the config a factor is: "model.norm" of model/norm, else what follows its @."""
-    return factor.rpartition("@")[2].replace("/", ".")
+def makes_arms(key: str) -> bool:
+    """Whether runs that differ in a key are of different arms."""
+    parts = place(key).split(".")
+    return parts[0] not in NOT_A_LEVEL

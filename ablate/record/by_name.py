@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ablate.record.files import unfinished
+from ablate.record.label import cut, digest
 
 BY_NAME = "by-name"
 UNREADABLE = re.compile(r"[^\w.+=,-]+")
@@ -31,5 +32,11 @@ def link(results: Path, folder: Path, name: str, words: Sequence[str]) -> None:
 
 def _short(words: Sequence[str]) -> str:
     """The last word, which is the seed, stays whatever the length of the others."""
-    *first, last = (UNREADABLE.sub("_", word) for word in words)
-    return "-".join(["-".join(first)[: LONGEST - len(last)], last] if first else [last])
+    *first, last = words
+    if not first:
+        return UNREADABLE.sub("_", last)
+    name = "-".join(first)
+    readable = UNREADABLE.sub("_", name)
+    if readable != name:  # {rate:0.5} and [rate:0.5] would lead to one run
+        readable += f"~{digest(name)}"
+    return f"{cut(readable, LONGEST - len(last))}-{UNREADABLE.sub('_', last)}"

@@ -3,6 +3,7 @@
 import itertools
 from pathlib import Path
 
+from ablate.record.label import value_text
 from ablate.record.sealed import read_sealed
 from ablate.record.types import Link
 
@@ -24,4 +25,4 @@ def read_links(sweep: Path) -> list[Link]:
 def swept(runs: list[Link]) -> list[str]:
     """Factors whose level differs between runs."""
     keys = dict.fromkeys(itertools.chain.from_iterable(run["levels"] for run in runs))
-    return [k for k in keys if len({str(run["levels"].get(k)) for run in runs}) > 1]
+    return [k for k in keys if len({value_text(run["levels"].get(k)) for run in runs}) > 1]

@@ -76,13 +76,13 @@ def _asked(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _over_levels(one: Shown, runs: list[Run]) -> Callable[[], "Picture"] | None:
-    from ablate.report.draw.levels import Points, draw_levels, line_of
+    from ablate.report.draw.levels import Points, draw_levels, line_of, place_of
 
     points: Points = {}
     for run in runs:
         if (value := measured(run, one["metric"])) is not None:
             line = points.setdefault(line_of(run["levels"], one["over"], one["where"]), {})
-            line.setdefault(run["levels"][one["over"]], []).append(value)
+            line.setdefault(place_of(run["levels"][one["over"]]), []).append(value)
     limits = _limits(one["metric"], runs)
     return partial(draw_levels, one["metric"], one["over"], points, limits) if points else None
 

@@ -8,6 +8,7 @@ unadjusted for that. Looks are paid for before it, in the p-values and intervals
 import statistics
 from typing import Any, cast
 
+from ablate.record.label import value_text
 from ablate.study.budgets import both
 from ablate.study.caveats import caveats
 from ablate.study.decide import decide
@@ -90,7 +91,7 @@ def _regime(evidence: Evidence) -> Regime:
     for factor in evidence.study["factors"]:
         name = REGIME.get(factor, "")
         if name in found:
-            levels = dict.fromkeys(str(run["levels"][factor]) for run in evidence.runs)
+            levels = dict.fromkeys(value_text(run["levels"][factor]) for run in evidence.runs)
             found[name] = listed(list(levels))
     regime: Regime = found
     return regime

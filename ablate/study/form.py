@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from ablate.errors import UserError
+from ablate.record.label import key
 from ablate.study.lines import read
 from ablate.study.outcome import STATUSES
 from ablate.study.types import (
@@ -81,19 +82,36 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
     return runs
 
 
+def check_arms(where: str, runs: list[Any]) -> None:
+    """Raise UserError unless runs with the same label have the same levels.
+
+    Tables and figures group runs by their label.
+    """
+    first: dict[str, Any] = {}
+    for run in runs:
+        other = first.setdefault(run["arm"], run)
+        if key(other["levels"]) != key(run["levels"]):
+            raise UserError(
+                f"{where}: cells {other['cell']} and {run['cell']} are both called {run['arm']!r}, "
+                f"but their levels differ ({key(other['levels'])}, {key(run['levels'])}): "
+                "run the sweep again"
+            )
+
+
 def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
     """Raise UserError for what is no run of a study with these factors, or is there twice."""
     seen: dict[str, int] = {}
     for number, run in enumerate(runs, 1):
         _check_run(f"{where}, run number {number}", run, factors)
         tuned = run.get("tuned", {}).get("value")
-        cell = json.dumps([run["levels"], run["seed"], tuned], sort_keys=True)
-        for key in (f"cell {run['cell']}", cell):
-            if key in seen:
+        cell = json.dumps([key(run["levels"]), run["seed"], tuned], sort_keys=True)
+        for name in (f"cell {run['cell']}", cell):
+            if name in seen:
                 raise UserError(
-                    f"{where}: runs number {seen[key]} and {number} are of the same cell"
+                    f"{where}: runs number {seen[name]} and {number} are of the same cell"
                 )
-            seen[key] = number
+            seen[name] = number
+    check_arms(where, runs)
 
 
 def check_form(where: str, value: Any, form: type) -> None:
@@ -103,19 +121,20 @@ def check_form(where: str, value: Any, form: type) -> None:
     """
     if not isinstance(value, dict):
         raise UserError(f"{where}: it is no object but {_said(value)}")
-    for key, (kind, none) in _kinds(form).items():
-        if key not in value:
-            if key in form.__required_keys__:  # type: ignore[attr-defined]
-                raise UserError(f"{where}: {key} is missing; it must be {WORDS[kind]}")
-        elif not (_is(value[key], kind) or (none and value[key] is None)):
-            raise UserError(f"{where}: {key}={_said(value[key])}; it must be {WORDS[kind]}")
+    for name, (kind, none) in _kinds(form).items():
+        if name not in value:
+            if name in form.__required_keys__:  # type: ignore[attr-defined]
+                raise UserError(f"{where}: {name} is missing; it must be {WORDS[kind]}")
+        elif not (_is(value[name], kind) or (none and value[name] is None)):
+            raise UserError(f"{where}: {name}={_said(value[name])}; it must be {WORDS[kind]}")
 
 
 @cache
 def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
     """The type of every key, and whether null may stand for it."""
     return {
-        key: (_kind(hint), NoneType in get_args(hint)) for key, hint in get_type_hints(form).items()
+        name: (_kind(hint), NoneType in get_args(hint))
+        for name, hint in get_type_hints(form).items()
     }
 
 

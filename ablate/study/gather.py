@@ -15,7 +15,7 @@ from ablate.record.sealed import read_result
 from ablate.record.types import Environment, Link, Metrics, Outcome
 from ablate.study.command import command
 from ablate.study.evidence import Evidence, Groups, Rows
-from ablate.study.form import check_runs
+from ablate.study.form import check_arms, check_runs
 from ablate.study.registration import digest
 from ablate.study.seal import read_about, read_json
 from ablate.study.types import Curve, End, Run
@@ -51,6 +51,8 @@ def gather(sweep: Path) -> Evidence:
     runs = [_run(link, study["factors"], about["name"]) for link in links]
     if about["study"]:
         check_runs(str(sweep / "cells"), runs, study["factors"])
+    else:
+        check_arms(str(sweep / "cells"), runs)
     return Evidence(
         name=about["name"],
         study=study,

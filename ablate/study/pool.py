@@ -18,6 +18,7 @@ from pathlib import Path
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.record.files import write_text
+from ablate.record.label import key
 from ablate.study.book import (
     BOOK,
     UNUSUAL,
@@ -164,22 +165,24 @@ def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
     """
     others = [(number, run) for number, part in parts for run in part.runs]
     several = any(_seed(run, number)[0] != replicate for number, run in others)
-    arms = [run["levels"] for run in evidence.runs]
+    labels = {key(run["levels"]): run["arm"] for run in evidence.runs}
     own = [_numbered(run, replicate, several) for run in evidence.runs]
     found = {_cell(run): run for run in own}
-    for number, run in others:
-        one = _numbered(run, number, several)
+    for replicate_of_run, run in others:
+        one = _numbered(run, replicate_of_run, several)
         free = 1 + max(run["cell"] for run in found.values())
         known = found.get(_cell(one))
-        if one["levels"] in arms and (known is None or known["status"] == "failed"):
-            found[_cell(one)] = {**one, "cell": known["cell"] if known else free, "reused": True}
+        arm = labels.get(key(one["levels"]))
+        if arm is not None and (known is None or known["status"] == "failed"):
+            number = known["cell"] if known else free
+            found[_cell(one)] = {**one, "cell": number, "arm": arm, "reused": True}
     every = [*(part.statistics for _, part in parts), evidence.statistics]
-    statistics = {key: rows for one in every for key, rows in one.items()}
+    statistics = {identity: rows for one in every for identity, rows in one.items()}
     return replace(evidence, runs=[*found.values()], statistics=statistics)
 
 
 def _cell(run: Run) -> str:
-    return json.dumps([run["levels"], run["seed"]], sort_keys=True)
+    return json.dumps([key(run["levels"]), run["seed"]])
 
 
 def _numbered(run: Run, replicate: int, several: bool) -> Run:

@@ -5,7 +5,6 @@ of a factor, with the weights of a least-squares slope. Factors that a contrast 
 averaged over (main effect), at the levels that all arms have. Signed so that positive is better.
 """
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 
 from ablate.errors import UserError
 from ablate.record.arm import say
+from ablate.record.label import key
 from ablate.study.evidence import Evidence
 from ablate.study.types import Levels, Question, Run
 
@@ -51,7 +51,7 @@ def has(run: Run, levels: Levels) -> bool:
 
 def within(arm: Levels, levels: Levels) -> bool:
     """Whether an arm has these levels."""
-    return all(key in arm and arm[key] == level for key, level in levels.items())
+    return all(factor in arm and arm[factor] == level for factor, level in levels.items())
 
 
 def slope_levels(claim: Question, arms: Iterable[Levels]) -> list[int | float]:
@@ -99,14 +99,14 @@ def _side(weight: float, levels: Levels, evidence: Evidence) -> Side:
     by_seed: dict[int, dict[str, Run]] = {}
     for run in evidence.runs:
         if has(run, levels):
-            by_seed.setdefault(run["seed"], {})[_key(run["levels"])] = run
-    ordered = {seed: [runs[key] for key in sorted(runs)] for seed, runs in by_seed.items()}
+            by_seed.setdefault(run["seed"], {})[key(run["levels"])] = run
+    ordered = {seed: [runs[arm] for arm in sorted(runs)] for seed, runs in by_seed.items()}
     return Side(weight, levels, ordered)
 
 
 def _shared(sides: list[Side], factors: list[str]) -> list[Side]:
     """Only the runs at those levels of the open factors that all sides have."""
-    fixed = {key for side in sides for key in side.levels}
+    fixed = {factor for side in sides for factor in side.levels}
     free = [factor for factor in factors if factor not in fixed]
     groups = [{_group(r, free) for runs in s.runs.values() for r in runs} for s in sides]
     common = set.intersection(*groups)
@@ -124,11 +124,7 @@ def _shared(sides: list[Side], factors: list[str]) -> list[Side]:
 
 
 def _group(run: Run, free: list[str]) -> str:
-    return _key({factor: run["levels"].get(factor) for factor in free})
-
-
-def _key(levels: Levels) -> str:
-    return json.dumps(levels, sort_keys=True, default=str)
+    return key({factor: run["levels"].get(factor) for factor in free})
 
 
 def names(claim: Question) -> list[str]:

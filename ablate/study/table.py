@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from ablate.study.outcome import STATUSES, value
 from ablate.study.types import Run
@@ -27,7 +28,10 @@ Row = dict[str, str]
 
 
 def by_arm(runs: list[Run]) -> dict[str, list[Run]]:
-    """Runs of every arm, in the order of the sweep."""
+    """Return the runs of every arm by its label, in the order of the sweep.
+
+    Arms with other levels have other labels (ablate.study.form.check_arms).
+    """
     grouped: dict[str, list[Run]] = {}
     for run in runs:
         grouped.setdefault(run["arm"], []).append(run)
@@ -100,7 +104,8 @@ def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> T
             min_width=max(map(len, words)),  # a narrow terminal breaks lines between words
         )
     for row in table_rows:
-        table.add_row(*(row[name] for name in names))
+        # a label such as callbacks=[early_stopping] is no markup
+        table.add_row(*(Text(row[name]) for name in names))
     return table
 
 

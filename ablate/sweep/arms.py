@@ -17,12 +17,12 @@ from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.model.base import Model
-from ablate.record.arm import place
+from ablate.record.label import key, place, value_text
 from ablate.seeding import seed_dropout, seed_of
-from ablate.study.match import keys
 from ablate.study.sides import ContrastError, slope
 from ablate.study.types import Claim, Study
-from ablate.sweep.cell import SEEDS, Cell
+from ablate.sweep.apart import free_keys
+from ablate.sweep.cell import Cell
 from ablate.sweep.leaves import leaves
 from ablate.sweep.metrics import check_metric, metric_names
 from ablate.task.base import Task
@@ -50,41 +50,19 @@ def check_arms(
         _check_training(arms, data)
 
 
-def _free(study: Study) -> list[str]:
-    """Keys that may differ between cells."""
-    tune, match = study.get("tune"), study.get("match")
-    tuned = [tune["key"]] if tune else []
-    matched = keys(match) if match else ()
-    return [*study["factors"], *study["nuisance"], *tuned, *matched, *SEEDS]
-
-
 def _check_swept(cells: list[Cell], study: Study) -> None:
-    for key in _swept(cells):
-        if key not in _free(study):
+    for name in _swept(cells):
+        if name not in free_keys(study):
             raise UserError(
-                f"{key} differs between the cells, but is neither a factor nor a nuisance of the "
+                f"{name} differs between the cells, but is neither a factor nor a nuisance of the "
                 f"study; its factors are {', '.join(study['factors'])}"
             )
 
 
 def _swept(cells: list[Cell]) -> list[str]:
     given = [dict(o.lstrip("+").split("=", 1) for o in cell.overrides) for cell in cells]
-    keys = dict.fromkeys(itertools.chain.from_iterable(given))
-    return [key for key in keys if len({levels.get(key) for levels in given}) > 1]
-
-
-def check_twice(cells: list[Cell]) -> None:
-    """Raise UserError for two cells that a study cannot tell apart, or are the same without one."""
-    first: dict[str, Cell] = {}
-    for cell in cells:
-        alike = sorted(cell.overrides) if cell.arm.study is None else cell.levels
-        key = json.dumps([alike, cell.seed], default=str)
-        if key in first:
-            raise UserError(
-                f"cells {first[key].number} and {cell.number} are one arm with one seed "
-                f"({' '.join(cell.overrides)}); a sweep has each arm with each seed once"
-            )
-        first[key] = cell
+    names = dict.fromkeys(itertools.chain.from_iterable(given))
+    return [name for name in names if len({levels.get(name) for levels in given}) > 1]
 
 
 def _check_claims(cells: list[Cell], study: Study) -> None:
@@ -94,7 +72,7 @@ def _check_claims(cells: list[Cell], study: Study) -> None:
             wanted += [levels | claim["minus"] for levels in wanted]
         for levels in wanted:
             if not any(cell.levels.items() >= levels.items() for cell in cells):
-                said = ", ".join(f"{key}={level}" for key, level in levels.items())
+                said = ", ".join(f"{f}={value_text(level)}" for f, level in levels.items())
                 raise UserError(f"study.claims, {claim['id']}: no cell has {said}")
 
         _check_slope(claim, cells)
@@ -123,23 +101,23 @@ def _check_metrics(arms: list[Cell], study: Study, models: dict[int, Model]) -> 
 
 def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
     """One cell of every arm, all with the same seed."""
-    first: dict[tuple[str, ...], Cell] = {}
+    first: dict[str, Cell] = {}
     for cell in cells:
-        first.setdefault(tuple(str(cell.levels[factor]) for factor in factors), cell)
+        first.setdefault(key({factor: cell.levels[factor] for factor in factors}), cell)
     return list(first.values())
 
 
 def _check_fixed(arms: list[Cell], study: Study) -> None:
     """What differs between two arms must lie below a factor or a nuisance."""
-    free = [place(key) for key in _free(study)]
+    free = [place(name) for name in free_keys(study)]
     found = [leaves(arm.task_config()) for arm in arms]
     for arm, own in zip(arms[1:], found[1:], strict=True):
-        for key in found[0].keys() | own.keys():
-            differs = found[0].get(key) != own.get(key)
-            if differs and not any(key == f or key.startswith(f"{f}.") for f in free):
+        for name in found[0].keys() | own.keys():
+            differs = found[0].get(name) != own.get(name)
+            if differs and not any(name == f or name.startswith(f"{f}.") for f in free):
                 raise UserError(
-                    f"the arms {arms[0].label} and {arm.label} differ in {key} as well "
-                    f"({found[0].get(key)}, {own.get(key)}), which is neither a factor nor a "
+                    f"the arms {arms[0].label} and {arm.label} differ in {name} as well "
+                    f"({found[0].get(name)}, {own.get(name)}), which is neither a factor nor a "
                     "nuisance of the study"
                 )
 

@@ -9,7 +9,7 @@ import hydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.record.arm import place
+from ablate.record.label import place
 from ablate.study.book import Sweep, questions
 from ablate.study.registration import study_hash
 from ablate.study.types import Regime, Study

@@ -17,7 +17,8 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.seeding import seed_of
-from ablate.sweep.arms import check_arms, check_twice
+from ablate.sweep.apart import check_apart
+from ablate.sweep.arms import check_arms
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
 from ablate.train.budgets import shortened
 from ablate.train.lengths import check_lengths
@@ -52,7 +53,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     Raises:
         UserError: what is wrong with the first bad cell, naming it.
     """
-    check_twice(cells)
+    check_apart(cells)
     hush_lightning()
     data: dict[str, TextData] = {}
     built: dict[str, Model] = {}

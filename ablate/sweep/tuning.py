@@ -12,6 +12,7 @@ from typing import Any, cast
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
+from ablate.record.label import key
 from ablate.record.types import Link
 from ablate.study.outcome import value
 from ablate.study.tuned import ordered, screening_seeds
@@ -87,7 +88,7 @@ def _beyond(best: Any, values: Sequence[Any]) -> float | None:
 
 def replicate(levels: Levels, seed: int) -> str:
     """Name an arm and a seed."""
-    return json.dumps([levels, seed], sort_keys=True, default=str)
+    return json.dumps([key(levels), seed])
 
 
 def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ablate.errors import UserError
+from ablate.record.label import value_text
 from ablate.sweep.cell import Cell
 
 
@@ -15,12 +16,16 @@ def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, Any]]) -> li
     """
     for arm in without:
         if not any(cell.levels.items() >= arm.items() for cell in cells):
-            found = sorted({f"{k}={v}" for cell in cells for k, v in cell.levels.items()})
+            levels = {text for cell in cells for text in _texts(cell.levels)}
             raise UserError(
-                f"without: no cell has {', '.join(f'{key}={level}' for key, level in arm.items())}"
-                f"; this sweep has {', '.join(found)}"
+                f"without: no cell has {', '.join(_texts(arm))}; this sweep has "
+                f"{', '.join(sorted(levels))}"
             )
     kept = [c for c in cells if not any(c.levels.items() >= arm.items() for arm in without)]
     if cells and not kept:
         raise UserError("without leaves out every cell of the sweep")
     return kept
+
+
+def _texts(levels: Mapping[str, Any]) -> list[str]:
+    return [f"{factor}={value_text(level)}" for factor, level in levels.items()]

@@ -23,6 +23,7 @@ from ablate.errors import UserError
 from ablate.metric.table import METRICS
 from ablate.record.arm import arm, choices, is_swept, levels, told
 from ablate.record.files import write_json
+from ablate.record.label import cut
 from ablate.record.training import Record
 from ablate.record.types import Failure, Whole
 from ablate.study.gather import LIBRARIES
@@ -103,8 +104,8 @@ class WandbRun(WandbLogger, RunLogger):
             cell_identity(record),
             goes_on=record.metrics_bytes() > 0,
             project=self.name,
-            group=self.group or config.name[:LONGEST_TITLE],
-            job_type=arm(config)[:LONGEST_NAME],
+            group=cut(self.group or config.name, LONGEST_TITLE),
+            job_type=cut(arm(config), LONGEST_NAME),
             name=title(config, self.title),
             tags=as_tags([*claim_tags(config), *self.tags]),
             config=columns(record),
@@ -183,7 +184,7 @@ def title(config: DictConfig, given: str | None) -> str:
         return given
     words = [*([given] if given else []), *told(config, tuned=True)] or [config.name]
     seed = f"seed {config.seed}" + (f" of set {config.replicate}" if config.replicate else "")
-    return f"{', '.join(words)[: LONGEST_TITLE - len(seed) - 2]}, {seed}"
+    return f"{cut(', '.join(words), LONGEST_TITLE - len(seed) - 2)}, {seed}"
 
 
 def log_again(run: Run, metrics: Path) -> None:

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from ablate.config.check import check
 from ablate.config.schema import CONF
-from ablate.record.arm import place
+from ablate.record.label import place
 from ablate.study.claim import check_study
 
 LEAVES = sorted(

@@ -101,15 +101,16 @@ def test_a_probe_says_what_can_be_claimed_of_it(checked, probe, metric):
 
 
 def test_an_arm_with_one_seed_twice_is_refused(small, compose):
-    from ablate.sweep.arms import check_twice
+    from ablate.sweep.apart import check_apart
 
+    words = [(*POST, f"seed={seed}") for seed in "121"]
     cells = [
-        Cell(number, seed, (*POST, f"seed={seed}"), compose(*small, *POST, f"seed={seed}"))
-        for number, seed in enumerate("121")
+        Cell(number, "", word, compose(*small, *word, hydra_node=True))
+        for number, word in enumerate(words)
     ]
-    assert check_twice(cells[:2]) is None
+    assert check_apart(cells[:2]) is None
     with pytest.raises(UserError, match=r"cells 0 and 2 are one arm with one seed \(.*seed=1\)"):
-        check_twice(cells)
+        check_apart(cells)
 
 
 @pytest.mark.parametrize("given", ["budget.seeds=0", "budget.seeds=-1", "n_jobs=0", "n_jobs=-3"])

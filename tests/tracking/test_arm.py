@@ -89,9 +89,11 @@ def test_the_nuisance_is_told_where_it_is_asked_for(composed):
     assert told(config, tuned=True, between="=") == ["post_ln", "noam", "lr=0.01"]
 
 
-def test_without_hydra_a_group_is_told_by_its_class(compose):
+def test_without_hydra_a_group_is_told_by_its_class_and_settings(compose):
     config = compose("+experiment=preln_vs_postln", "model/residual=pre_ln")
     assert not HydraConfig.initialized()
-    assert levels(config) == {"model/residual": "PreLN", "schedule": "InverseSqrt"}
-    assert arm(config) == "PreLN InverseSqrt"
+    residual, schedule = levels(config).values()
+    assert residual == {"_target_": "ablate.model.residual.pre_ln.PreLN", "_partial_": True}
+    assert schedule["_target_"].endswith(".InverseSqrt") and schedule["warmup"] == 190
+    assert "warmup:190" in arm(config)
     assert choices() == {}

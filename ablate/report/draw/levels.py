@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.metric.table import metric_of
 from ablate.record.arm import say
+from ablate.record.label import value_text
 from ablate.report.draw.style import (
     ARMS,
     INK,
@@ -59,11 +61,16 @@ def _ordered(levels: Iterable[object]) -> list[object]:
 def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
     """Levels stand at equal distances."""
     at = list(range(len(levels)))
-    axes.set_xticks(at, [_tick(say({"": level}).removeprefix("=")) for level in levels])
+    axes.set_xticks(at, [_tick(_text(level)) for level in levels])
     axes.set_xlim(-0.5, len(levels) - 0.5)
     axes.set_xlabel(factor)
     axes.grid(axis="x", visible=False)
     return at
+
+
+def _text(level: object) -> str:
+    """Return a level as it stands in a label; a text without its quotes, as no key is near."""
+    return level if isinstance(level, str) else value_text(level)
 
 
 def _tick(level: str) -> str:
@@ -86,6 +93,11 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
         axes.plot([*line], means, color=look.colour, label=name, **how)
         ends[name] = means[-1]
     return ends
+
+
+def place_of(level: Any) -> object:
+    """Return what stands for a level on the axis: a list or a node by its text."""
+    return value_text(level) if isinstance(level, list | dict) else level
 
 
 def line_of(levels: Levels, factor: str, where: Levels) -> str:

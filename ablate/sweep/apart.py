@@ -1,0 +1,83 @@
+"""Whether the cells of a sweep can be told apart: no two configurations have the same levels."""
+
+from collections.abc import Iterable, Sequence
+
+from ablate.errors import UserError
+from ablate.record.arm import makes_arms, say
+from ablate.record.label import key, value_text
+from ablate.study.match import keys
+from ablate.study.types import Study
+from ablate.sweep.cell import SEEDS, Cell, without_seed
+from ablate.sweep.leaves import leaves
+
+MOST = 3  # keys that a sentence names
+NONE = "no such key"
+
+
+def free_keys(study: Study) -> list[str]:
+    """Return the keys that may differ between the cells of a study."""
+    tune, match = study.get("tune"), study.get("match")
+    tuned = [tune["key"]] if tune else []
+    matched = keys(match) if match else ()
+    return [*study["factors"], *study["nuisance"], *tuned, *matched, *SEEDS]
+
+
+def check_apart(cells: Sequence[Cell]) -> None:
+    """Raise UserError unless cells with the same levels differ in their seed alone, and do so."""
+    arms: dict[str, Cell] = {}
+    first = {without_seed(cell.overrides): cell for cell in reversed(cells)}
+    for cell in reversed(first.values()):
+        _check_alike(arms.setdefault(key(cell.levels), cell), cell)
+    _check_once(cells)
+    if cells and cells[0].arm.study is not None:
+        _check_unequal(list(arms.values()))
+
+
+def _check_alike(one: Cell, other: Cell) -> None:
+    """Two cells of one arm must have one configuration."""
+    values, others = _values(one), _values(other)
+    differing = [k for k in {**values, **others} if values.get(k) != others.get(k)]
+    if differing:
+        first, second = sorted((one, other), key=lambda cell: cell.number)
+        pairs = ((k, _values(first).get(k, NONE), _values(second).get(k, NONE)) for k in differing)
+        named = ["{} ({}, {})".format(*pair) for pair in pairs]
+        more = f" and {len(named) - MOST} more keys" if len(named) > MOST else ""
+        raise UserError(
+            f"cells {first.number} and {second.number} would be pooled as one arm "
+            f"({say(one.levels)}), but they differ in {', '.join(named[:MOST])}{more}: sweep over "
+            "what a level names, or run two sweeps"
+        )
+
+
+def _values(cell: Cell) -> dict[str, str]:
+    """Return what can change a number and is no seed, as texts by dotted key.
+
+    Values that follow from another key are not resolved: they may follow the seed.
+    """
+    return {k: value_text(value) for k, value in leaves(cell.arm).items() if makes_arms(k)}
+
+
+def _check_once(cells: Iterable[Cell]) -> None:
+    """Every arm has each seed once; without a study each seed of each replicate."""
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        replicate = cell.arm.replicate if cell.arm.study is None else None
+        other = first.setdefault(key({"a": cell.levels, "s": [cell.seed, replicate]}), cell)
+        if other is not cell:
+            raise UserError(
+                f"cells {other.number} and {cell.number} are one arm with one seed "
+                f"({' '.join(cell.overrides)}); a sweep has each arm with each seed once"
+            )
+
+
+def _check_unequal(arms: Sequence[Cell]) -> None:
+    """Levels that are equal in Python, 1, 1.0 and true, cannot be told apart by a claim."""
+    for number, cell in enumerate(arms):
+        for other in arms[:number]:
+            for factor, level in other.levels.items():
+                rival = cell.levels.get(factor)
+                if rival == level and key({"": rival}) != key({"": level}):
+                    raise UserError(
+                        f"{factor} has the levels {value_text(level)} and {value_text(rival)}, "
+                        "which a claim cannot tell apart: give one of them another value"
+                    )

@@ -1,0 +1,208 @@
+"""Two configurations are never pooled as one arm, whatever a sweep is over."""
+
+import json
+from itertools import count
+
+import hydra
+import pytest
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import HydraContext, RunMode
+from omegaconf import OmegaConf
+
+from ablate.config.schema import CONF
+from ablate.errors import UserError
+from ablate.record.arm import say
+from ablate.record.label import cut, key, value_text
+from ablate.study.form import check_arms
+from ablate.sweep.apart import check_apart
+from ablate.sweep.cell import compose
+
+# what is swept, and a value of it per arm
+SWEEPS = [
+    ("model.dropout", "{rate:0.0}", "{rate:0.5}"),
+    ("model.dropout", "{rate:0.1}", "{rate:0.1,residual:0.3}"),
+    ("model.dropout.rate", "0.1", "0.10000001"),
+    ("batch", "{tokens:100}", "{tokens:200}"),
+    ("budget", "{steps:3}", "{steps:4,warmup:1}"),
+    ("optimizer.betas", "[0.9,0.99]", "[0.9,0.999]"),
+    ("optimizer.lr", "1", "1.0"),
+    ("optimizer.lr", "1", "true"),
+    ("model.n_heads", "1", "2"),
+    ("+model.position.kind", '"1"', "1"),
+    ("+model.position.kind", "null", '"null"'),
+    ("+model.position.kind", "null", "{n:1}"),
+    ("+model.position.kind", "true", '"true"'),
+    ("+model.position.kind", "[1,2]", '["1",2]'),
+    ("+model.position.kind", "a", '"a "'),
+    ("+model.position.kind", '"é"', '"e\u0301"'),
+    ("+model.position.kind", '"a"', '"a\u200b"'),
+    ("+model.position.kind", "{a:{b:[1]}}", "{a:{b:[2]}}"),
+    ("+model.position.kind", "{_target_:x.A,n:1}", "{_target_:x.A,n:2}"),
+    ("+model.position.kind", "{_target_:x.A}", "{_target_:y.A}"),
+    ("test_splits", "[test]", "[test_long]"),
+    ("callbacks", "[early_stopping]", "[lr_monitor]"),
+    ("+callbacks", "[early_stopping]", "[early_stopping,lr_monitor]"),
+    ("data.n_train", "50", "${data.n_test}"),
+    ("model", "micro", "tiny"),
+    ("model/norm@model.encoder.norm", "rms_norm", "layer_norm"),
+    ("scale", "smoke", "cpu"),
+]
+
+
+@pytest.fixture
+def cells():
+    """Compose a sweep: every value, each with two seeds."""
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        own = GlobalHydra.instance().hydra
+
+        def go(swept, *values, words=()):
+            config = own.compose_config("config", [*words], run_mode=RunMode.MULTIRUN)
+            context = HydraContext(config_loader=own.config_loader, callbacks=Callbacks(config))
+            given = [f"{swept}={value}" for value in values]
+            jobs = [(*words, word, f"seed={seed}") for word in given for seed in (1, 2)]
+            return compose(context, config, jobs, count(), CONF / "nowhere")
+
+        yield go
+
+
+@pytest.mark.parametrize(("swept", "one", "other"), SWEEPS)
+def test_each_value_is_an_arm_of_its_own(cells, swept, one, other):
+    sweep = cells(swept, one, other)
+    check_apart(sweep)
+    arms = {key(cell.levels) for cell in sweep}
+    assert len(arms) == len({say(cell.levels) for cell in sweep}) == 2
+    assert [key(json.loads(json.dumps(cell.levels))) for cell in sweep] == [
+        key(cell.levels) for cell in sweep
+    ]
+
+
+@pytest.mark.parametrize(
+    ("swept", "one", "other"),
+    [
+        ("optimizer.lr", "0.1", "0.10"),
+        ("model.dropout", "{rate:0.5}", "{rate: 5e-1}"),
+        ("test_splits", "[test]", "[ test ]"),
+        ("name", "a", "b"),
+        ("n_jobs", "1", "2"),
+        ("paths.results", "here", "there"),
+    ],
+)
+def test_one_configuration_twice_is_refused(cells, swept, one, other):
+    with pytest.raises(UserError, match=r"cells 0 and 2 .*seed=1"):
+        check_apart(cells(swept, one, other))
+
+
+def test_what_levels_do_not_show_is_refused_with_its_keys(cells):
+    sweep = cells("+experiment", "preln_vs_postln", "head_count")
+    for cell in sweep:
+        cell.arm.study = None
+        cell.levels.clear()
+    with pytest.raises(UserError, match=r"cells 0 and 2 would be pooled .*budget.*more keys"):
+        check_apart(sweep)
+
+
+def test_replicates_with_the_same_seeds_are_one_arm(cells):
+    sweep = cells("replicate", "0", "1")
+    assert check_apart(sweep) is None and len({key(cell.levels) for cell in sweep}) == 1
+
+
+def test_a_study_over_a_node_shows_what_is_given(cells):
+    word = "+experiment=preln_vs_postln", "study.factors=[model.dropout]"
+    sweep = cells("model.dropout", "{rate:0.0}", "{rate:0.5}", words=word)
+    assert check_apart(sweep) is None
+    assert [cell.levels for cell in sweep[::2]] == [
+        {"model.dropout": {"rate": rate}} for rate in (0.0, 0.5)
+    ]
+
+
+def test_a_study_refuses_levels_that_its_claims_cannot_tell_apart(cells):
+    word = "+experiment=preln_vs_postln", "study.factors=[optimizer.lr]"
+    for one, other in (("1", "1.0"), ("1", "true"), ("0.0", "-0.0")):
+        with pytest.raises(UserError, match=rf"optimizer.lr has the levels {one} and {other}"):
+            check_apart(cells("optimizer.lr", one, other, words=word))
+
+
+@pytest.mark.parametrize(
+    ("levels", "label"),
+    [
+        ({"model.encoder.n": 1, "model.decoder.n": 2}, "encoder.n=1 decoder.n=2"),
+        ({"a.b": {"y": 1, "x": "z"}}, "b={y:1,x:z}"),
+        ({"a": "n=8", "b": "1e3", "c": "", "d": "None"}, '"n=8" "1e3" "" None'),
+    ],
+)
+def test_a_label_can_be_read_in_one_way(levels, label):
+    assert say(levels) == label
+
+
+def test_texts_of_unequal_values_differ():
+    values = [
+        None,
+        "null",
+        True,
+        "true",
+        1,
+        "1",
+        1.0,
+        "1.0",
+        [],
+        "[]",
+        {},
+        "{}",
+        "",
+        " ",
+        "a",
+        "a,b",
+    ]
+    values += [
+        ["a", "b"],
+        ["a,b"],
+        {"a": "b"},
+        {"a": ["b"]},
+        "inf",
+        float("inf"),
+        [[1], 2],
+        [1, [2]],
+    ]
+    assert len({value_text(value) for value in values}) == len(values)
+
+
+def test_a_cut_name_still_tells_arms_apart():
+    long = "x" * 300
+    assert cut(f"{long}a", 99) != cut(f"{long}b", 99) and len(cut(f"{long}a", 99)) == 99
+    assert cut("short", 99) == "short"
+
+
+@pytest.mark.parametrize("levels", [({"a": 1}, {"a": 1.0}), ({"a": "1"}, {"a": 1}), ({}, {"a": 2})])
+def test_evidence_that_calls_two_arms_alike_is_refused(levels):
+    runs = [{"cell": n, "arm": "changed", "levels": own} for n, own in enumerate(levels)]
+    assert check_arms("here", runs[:1]) is None
+    with pytest.raises(UserError, match="cells 0 and 1 are both called 'changed'"):
+        check_arms("here", runs)
+
+
+def test_a_sweep_over_a_node_has_an_arm_per_value(tmp_path, small, command, here):
+    swept = "model.dropout={rate:0.0},{rate:0.5},{rate:0.5,residual:0.0}"
+    status, out, error = command(*small, "probe=parameter_count", swept, "seed=1,2", "-m")
+    assert status == 0, error
+    (table,) = tmp_path.glob("results/sweeps/*/*/table.md")
+    rows = [line.split("|")[1:3] for line in table.read_text().splitlines()[2:]]
+    assert [(arm.strip(), int(seeds)) for arm, seeds in rows] == [
+        *(("dropout={rate:0.0}", 2), ("dropout={rate:0.5}", 2)),
+        ("dropout={rate:0.5,residual:0.0}", 2),
+    ]
+    assert "dropout={rate:0.5,residual:0.0}" in out.replace("\n", "")
+    import ablate
+
+    runs = ablate.load(table.parent)
+    assert runs.groupby("arm").seed.count().tolist() == [2, 2, 2]
+    assert runs["model.dropout"].map(json.dumps).nunique() == 3
+
+
+def test_a_group_with_a_list_of_options_is_named_by_them(cells):
+    sweep = cells("callbacks", "[early_stopping]", "[lr_monitor]")
+    assert OmegaConf.is_dict(sweep[0].arm.callbacks)
+    assert [say(cell.levels) for cell in sweep[::2]] == [
+        "callbacks=[early_stopping]",
+        "callbacks=[lr_monitor]",
+    ]
