@@ -37,7 +37,7 @@ experiments: $(READY) ## every committed experiment, to its verdict and report (
 	  $(BIN)/python -m ablate judge \
 	    "$$(ls -d results/sweeps/$$name/* | tail -1)" to=experiments/$$name || exit 1; \
 	done
-	$(BIN)/python -m ablate index experiments
+	$(BIN)/python -m lab.index experiments
 
 ledger-all: $(READY) ## every experiment of the ledger, those without evidence too (days)
 	$(MAKE) experiments EXPERIMENTS="$(ALL)"
@@ -53,7 +53,7 @@ docs: $(READY) ## the documentation as a site, in site/
 	$(BIN)/mkdocs build --strict
 
 calibrate: $(READY) ## how often the statistics are wrong, on simulated sweeps (half an hour)
-	$(BIN)/python -m ablate calibrate
+	$(BIN)/python -m lab.calibrate
 
 multi30k: $(READY) ## two experiments on real text (an hour and a half); without network: MULTI30K=folder
 	for name in preln_vs_postln sinusoidal_vs_learned; do \
@@ -76,7 +76,7 @@ test-gpu: $(READY) ## a GPU's numbers beside the processor's (ten minutes); with
 lint: $(READY) ## style, types, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell ablate bench conf docs experiments hydra_plugins README.md CHANGELOG.md CONTRIBUTING.md
+	$(BIN)/codespell ablate lab conf docs experiments hydra_plugins README.md CHANGELOG.md CONTRIBUTING.md
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -88,13 +88,13 @@ format: $(READY) ## rewrite the code in the project's format
 	$(BIN)/ruff format .
 
 bench: $(READY) ## speed, memory and overhead beside a hand-written loop (an hour and more)
-	$(BIN)/python -m bench.compare data.root=$(MULTI30K) run=$(RUN)
+	$(BIN)/python -m lab.bench.compare data.root=$(MULTI30K) run=$(RUN)
 
 bench-peers: $(READY) ## the same beside JoeyNMT, HF and CTranslate2, each installed in cache/peers
-	$(BIN)/python -m bench.peers data.root=$(MULTI30K) run=$(RUN)
+	$(BIN)/python -m lab.bench.peers data.root=$(MULTI30K) run=$(RUN)
 
 bench-growth: $(READY) ## speed and memory against each size, as a figure
-	$(BIN)/python -m bench.growth
+	$(BIN)/python -m lab.bench.growth
 
 clean: ## remove the virtual environment and all caches, but no results
 	rm -rf $(VENV) cache .mypy_cache .ruff_cache .pytest_cache

@@ -51,5 +51,5 @@ def read_documents() -> list[Document]:
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    text = (files("ablate.ledger") / name).read_text(encoding="utf-8")
+    text = (files("ablate") / "claims" / "ledger" / name).read_text(encoding="utf-8")
     return list(csv.DictReader(io.StringIO(text)))

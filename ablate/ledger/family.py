@@ -4,7 +4,7 @@ A study corrects for its own claims; a hundred studies of nothing would still ho
 The family is every verdict that chance could make, over claims, readings, experiments and regimes:
 all that are shown but the exact ones. Its p-values are those of a claim alone, already paid for
 earlier looks. Holm's correction over them bounds the chance that any verdict is false, its two
-directions as ablate.study.holm counts them; the rate by Benjamini and Yekutieli bounds the expected
+directions as ablate.stats.holm counts them; the rate by Benjamini and Yekutieli bounds the expected
 share of false ones among those that it keeps.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ablate.ledger.verdicts import Finding
-from ablate.study.discovery import false_discovery_rates
-from ablate.study.holm import adjust
-from ablate.study.verdict import INCONCLUSIVE, side
+from ablate.stats.discovery import false_discovery_rates
+from ablate.stats.holm import adjust
+from ablate.verdict.decision import INCONCLUSIVE, side
 
 Findings = dict[str, list[Finding]]
 

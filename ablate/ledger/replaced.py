@@ -18,7 +18,7 @@ class Replaced:
 @cache
 def read_replaced() -> dict[tuple[str, str], Replaced]:
     """The verdicts that were replaced, by their experiment and claim."""
-    text = (files("ablate.ledger") / "replaced.yaml").read_text(encoding="utf-8")
+    text = (files("ablate") / "claims" / "ledger" / "replaced.yaml").read_text(encoding="utf-8")
     return {
         (experiment, claim): Replaced(**found)
         for experiment, claims in yaml.safe_load(text).items()

@@ -18,5 +18,5 @@ class Standing:
 
 def read_standings() -> dict[str, Standing]:
     """The standing of each such claim, by its id."""
-    text = (files("ablate.ledger") / "standings.yaml").read_text(encoding="utf-8")
+    text = (files("ablate") / "claims" / "ledger" / "standings.yaml").read_text(encoding="utf-8")
     return {claim: Standing(**found) for claim, found in yaml.safe_load(text).items()}

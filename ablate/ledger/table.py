@@ -13,7 +13,7 @@ from ablate.ledger.family import changes
 from ablate.ledger.state import DEPENDS
 from ablate.ledger.verdicts import Finding
 from ablate.report.marks import AGAIN, MARKS
-from ablate.study.words import listed
+from ablate.phrases import listed
 
 COLUMNS = ("claim", "statement", "verdict", "where")
 GAP = 2  # spaces between columns

@@ -6,11 +6,11 @@ from pathlib import Path
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.ledger.replaced import Replaced, read_replaced
-from ablate.study.contest import Replication
-from ablate.study.contested import RESULT, asked_again, read_contest
-from ablate.study.registration import departures
-from ablate.study.types import Entry, Verdict
-from ablate.study.verdict import at_each_budget, read_verdict
+from ablate.verdict.replication import Replication
+from ablate.verdict.replication_file import RESULT, asked_again, read_contest
+from ablate.evidence.registration import departures
+from ablate.evidence.types import Entry, Verdict
+from ablate.verdict.decision import at_each_budget, read_verdict
 
 VERDICTS = ("supported", "refuted", "inconclusive")
 # Beside its verdict.json an experiment has one of these; the first is the best to read.
@@ -128,7 +128,7 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
     """
     if not (folder / "study.json").exists():  # nothing to compare with
         return False
-    from ablate.study.seal import read_about  # numpy
+    from ablate.evidence.seal import read_about  # numpy
 
     about = read_about(folder)
     if verdict["study_hash"] != about["registration"].get("hash"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ablate.plan.registry import Kin, Row
 
-PER_CELL = 0.5  # seconds to start a run, which no record counts: bench/cells.py
+PER_CELL = 0.5  # seconds to start a run, which no record counts: lab/bench/cells.py
 PER_SWEEP = 15.0  # seconds to check all cells, and for table, verdicts and report
 
 

@@ -16,12 +16,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ablate.plan.registry import Parts, Row
-from ablate.study.estimate import sentence_variance
-from ablate.study.evidence import Rows
-from ablate.study.gather import STATISTICS, read_rows
-from ablate.study.outcome import value
-from ablate.study.sentences import BLEU, contributions
-from ablate.study.types import Run
+from ablate.stats.estimate import sentence_variance
+from ablate.evidence.folder import Rows
+from ablate.evidence.gather import STATISTICS, read_rows
+from ablate.evidence.outcome import value
+from ablate.evidence.sentence_scores import BLEU, contributions
+from ablate.evidence.types import Run
 
 METRICS = ("val/nll", "test/nll", "test/bleu")
 

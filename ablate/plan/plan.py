@@ -21,9 +21,9 @@ from ablate.plan.noise import as_run, noise, statistics_of
 from ablate.plan.power import Sight, sights
 from ablate.plan.registry import Kin, Row
 from ablate.record.training import Record
-from ablate.study.evidence import Evidence
-from ablate.study.registration import digest
-from ablate.study.types import Levels, Study
+from ablate.evidence.folder import Evidence
+from ablate.evidence.registration import digest
+from ablate.evidence.types import Levels, Study
 from ablate.sweep.begin import checked
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.launch import Planned, n_jobs, plan

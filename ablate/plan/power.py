@@ -11,18 +11,18 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.plan.noise import Noise
-from ablate.study.contrast import contrast
-from ablate.study.estimate import Estimate
-from ablate.study.evidence import Evidence
-from ablate.study.kind import kind_of
-from ablate.study.kind.base import Plan
-from ablate.study.kind.ladder import Ladder
-from ablate.study.outcome import UNSTABLE
-from ablate.study.power import known
-from ablate.study.rates import Rates
-from ablate.study.sides import sides
-from ablate.study.types import Claim, Levels
-from ablate.study.verdict import SUPPORTED
+from ablate.verdict.contrast import contrast
+from ablate.stats.estimate import Estimate
+from ablate.evidence.folder import Evidence
+from ablate.verdict.kind import kind_of
+from ablate.verdict.kind.base import Plan
+from ablate.verdict.kind.ladder import Ladder
+from ablate.evidence.outcome import UNSTABLE
+from ablate.stats.power import known
+from ablate.stats.rates import Rates
+from ablate.verdict.sides import sides
+from ablate.evidence.types import Claim, Levels
+from ablate.verdict.decision import SUPPORTED
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from ablate.record.part import RESULTS
 from ablate.record.sealed import read_sealed
 from ablate.record.training import processor
 from ablate.record.types import Environment, Metrics, Result
-from ablate.study.registration import digest
+from ablate.evidence.registration import digest
 
 SEEDS = ("seed", "replicate")
 SIZES = ("d_model", "d_head", "d_ff", "n_layers", "n_decoder_layers")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import Sight
-from ablate.study.stages import planned_looks
-from ablate.study.words import listed
+from ablate.verdict.stages import planned_looks
+from ablate.phrases import listed
 from ablate.sweep.cell import plain_study
 
 HEAD = ("arm", "cells", "done", "seconds each", "by")

@@ -49,7 +49,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # Watching a run does not change it, and what only accepts or refuses a config cannot either: the
 # config itself is in the identity. `evaluate` belongs to evaluations.
 UNEXECUTED = (
-    *("ablate.record", "ablate.wandb", "ablate.study", "ablate.errors"),
+    *(f"ablate.{name}" for name in ("record", "wandb", "stats", "evidence", "verdict", "errors")),
     *(f"ablate.config.{name}" for name in ("schema", "check", "limits", "parts", "precision")),
     *(f"ablate.train.{name}" for name in ("evaluate", "lengths", "progress", "summary")),
     *(f"ablate.train.{name}" for name in ("tracking", "record_logger", "tensorboard")),

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Entry, Run, Told, Verdict
 from ablate.metric.table import metric_in_words, metric_of
+from ablate.phrases import listed, probability
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
-from ablate.study.contest import RULE, Replication
-from ablate.study.contested import asked_again
-from ablate.study.evidence import Evidence
-from ablate.study.kind import KINDS
-from ablate.study.types import Entry, Run, Told, Verdict
-from ablate.study.verdict import at_each_budget
-from ablate.study.words import listed, probability
+from ablate.verdict.decision import at_each_budget
+from ablate.verdict.kind import KINDS
+from ablate.verdict.replication import RULE, Replication
+from ablate.verdict.replication_file import asked_again
 
 READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
 BUILT_IN = "toy"

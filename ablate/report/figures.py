@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.metric.table import metric_of
 from ablate.report.selection import bound, claims, has_effect, measured, shown
-from ablate.study.claim import LAYER
-from ablate.study.evidence import Evidence
-from ablate.study.gather import TRAINING
-from ablate.study.table import by_arm
-from ablate.study.tuned import ordered
-from ablate.study.types import Run, Shown, Verdict
-from ablate.study.verdict import at_each_budget
-from ablate.study.words import listed
+from ablate.verdict.study_checks import LAYER
+from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import TRAINING
+from ablate.evidence.table import by_arm
+from ablate.evidence.tuned import ordered
+from ablate.evidence.types import Run, Shown, Verdict
+from ablate.verdict.decision import at_each_budget
+from ablate.phrases import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

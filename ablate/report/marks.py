@@ -7,7 +7,7 @@ in shape as well. Words need more contrast than marks do: theirs are of the same
 
 from dataclasses import dataclass
 
-from ablate.study.contest import LOST, OPEN, REPRODUCED, WEAKER
+from ablate.verdict.replication import LOST, OPEN, REPRODUCED, WEAKER
 
 
 @dataclass(frozen=True)

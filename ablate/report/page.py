@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from ablate.report.marks import AGAIN, MARKS, style_names
-from ablate.study.words import code, text
+from ablate.phrases import code, text
 
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
 CLASSES = {word: f"verdict {word.lower()}" for word in VERDICTS} | {

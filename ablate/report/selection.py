@@ -4,10 +4,10 @@ from typing import cast
 
 from ablate.metric.table import metric_of
 from ablate.record.arm import say
-from ablate.study.evidence import Evidence
-from ablate.study.outcome import STATUSES, UNSTABLE, value
-from ablate.study.table import by_arm
-from ablate.study.types import Question, Run, Told, Verdict
+from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import STATUSES, UNSTABLE, value
+from ablate.evidence.table import by_arm
+from ablate.evidence.types import Question, Run, Told, Verdict
 
 # the step of its factor that a slope is for; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}

@@ -7,12 +7,12 @@ from typing import Any
 
 from ablate.metric.table import NOTHING, metric_of
 from ablate.report.selection import bound, measured, outcomes
-from ablate.study.evidence import Evidence
-from ablate.study.sides import has
-from ablate.study.table import by_arm
-from ablate.study.types import Answer, Entry, Levels, Published, Run, Spread, Target, Told, Verdict
-from ablate.study.verdict import Decision
-from ablate.study.words import interval, listed, probability, text
+from ablate.evidence.folder import Evidence
+from ablate.verdict.sides import has
+from ablate.evidence.table import by_arm
+from ablate.evidence.types import Answer, Entry, Levels, Published, Run, Spread, Target, Told, Verdict
+from ablate.verdict.decision import Decision
+from ablate.phrases import interval, listed, probability, text
 
 # Shown where the runs have them, after the metrics of the claims.
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")

@@ -10,10 +10,10 @@ from ablate.record.files import clear_unfinished, finite, seal, write_json, writ
 from ablate.report.content import content
 from ablate.report.figures import figures
 from ablate.report.page import markdown, page
-from ablate.study.conclude import conclude
-from ablate.study.contested import read_contest
-from ablate.study.evidence import Evidence
-from ablate.study.types import Verdict
+from ablate.verdict.conclude import conclude
+from ablate.verdict.replication_file import read_contest
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Verdict
 
 DIGITS = 10
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ablate.study.types import Run
+from ablate.evidence.types import Run
 
 MEDIA = "runs/*/wandb/*run-*-*/files/media/images/attention/*.png"
 NAME = re.compile(r"(?P<kind>\w+)_(?P<step>\d+)_\w+")  # as W&B calls a picture

@@ -14,7 +14,7 @@ from ablate.site.margins import Margins, margins
 from ablate.site.model import Site
 from ablate.site.source import Source
 from ablate.site.wording import changes, duration, rule
-from ablate.study.types import Told
+from ablate.evidence.types import Told
 
 
 @dataclass(frozen=True)

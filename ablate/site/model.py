@@ -12,7 +12,7 @@ from ablate.site.address import anchors, names
 from ablate.site.attention import Kept, kept
 from ablate.site.sentences import Tests, tests
 from ablate.site.source import Source, read
-from ablate.study.types import Told
+from ablate.evidence.types import Told
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from ablate.ledger.state import State, state
 from ablate.ledger.verdicts import Finding
 from ablate.report.selection import bound
 from ablate.site.model import Site
-from ablate.study.types import Band
+from ablate.evidence.types import Band
 
 LARGEST = 10.0  # factor, and its inverse the least
 Turns = list[tuple[float, Finding]]

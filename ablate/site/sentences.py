@@ -16,10 +16,10 @@ from ablate.errors import UserError
 from ablate.record.sealed import read_result
 from ablate.site.attention import Kept, of_pair
 from ablate.site.runs import by_seed, numbers, script
-from ablate.study.evidence import Evidence
-from ablate.study.gather import STATISTICS, read_rows
-from ablate.study.sentences import contributions
-from ablate.study.types import Run, Told
+from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import STATISTICS, read_rows
+from ablate.evidence.sentence_scores import contributions
+from ablate.evidence.types import Run, Told
 
 SHOWN = 8  # sentences of two runs
 Tests = dict[str, Path]  # the folder of each test of a run, by its identity

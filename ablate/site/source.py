@@ -8,14 +8,14 @@ from ablate.data.text import read_text
 from ablate.errors import UserError
 from ablate.report.content import regime
 from ablate.report.selection import claims
-from ablate.study.contest import Replication
-from ablate.study.contested import asked_again, read_contest
-from ablate.study.evidence import Evidence
-from ablate.study.form import check_about, check_form, read_runs
-from ablate.study.seal import ABOUT, RUNS, SCREENING, read_about, verify
-from ablate.study.sides import has
-from ablate.study.types import Entry, Question, Told, Verdict
-from ablate.study.verdict import at_each_budget, read_verdict
+from ablate.verdict.replication import Replication
+from ablate.verdict.replication_file import asked_again, read_contest
+from ablate.evidence.folder import Evidence
+from ablate.evidence.form import check_about, check_form, read_runs
+from ablate.evidence.seal import ABOUT, RUNS, SCREENING, read_about, verify
+from ablate.verdict.sides import has
+from ablate.evidence.types import Entry, Question, Told, Verdict
+from ablate.verdict.decision import at_each_budget, read_verdict
 
 
 @dataclass(frozen=True)

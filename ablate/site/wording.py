@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from ablate.ledger.state import DEPENDS
 from ablate.metric.table import metric_of
-from ablate.study.kind import KINDS
-from ablate.study.types import Told
-from ablate.study.verdict import INCONCLUSIVE, Decision
-from ablate.study.words import listed
+from ablate.verdict.kind import KINDS
+from ablate.evidence.types import Told
+from ablate.verdict.decision import INCONCLUSIVE, Decision
+from ablate.phrases import listed
 
 MINUTE, HOUR = 60, 3600
 

@@ -15,7 +15,7 @@ from ablate.site import attention, claim, documents, example, ledger
 from ablate.site.experiment import answered, files_of
 from ablate.site.model import Site, gather
 from ablate.site.source import Source
-from ablate.study.contest import RULE
+from ablate.verdict.replication import RULE
 
 ASIS = ("ledger.js", "page.js", "drill.js")
 ARMS = 4  # that the curves of a seed tell apart

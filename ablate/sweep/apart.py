@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from ablate.errors import UserError
 from ablate.record.arm import makes_arms, say
 from ablate.record.label import key, value_text
-from ablate.study.match import keys
-from ablate.study.types import Study
+from ablate.verdict.match import keys
+from ablate.evidence.types import Study
 from ablate.sweep.cell import SEEDS, Cell, without_seed
 from ablate.sweep.leaves import leaves
 

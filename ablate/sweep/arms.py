@@ -16,17 +16,17 @@ from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
+from ablate.evidence.types import Claim, Study
 from ablate.model.base import Model
 from ablate.record.label import key, place, value_text
 from ablate.seeding import seed_dropout, seed_of
-from ablate.study.sides import ContrastError, slope
-from ablate.study.types import Claim, Study
 from ablate.sweep.apart import free_keys
 from ablate.sweep.cell import Cell
 from ablate.sweep.leaves import leaves
 from ablate.sweep.metrics import check_metric, metric_names
 from ablate.task.base import Task
 from ablate.train.run import make_model, make_parts
+from ablate.verdict.sides import ContrastError, slope
 
 # What two steps on a fixed batch can show; of the rest, each is a difference by itself.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")

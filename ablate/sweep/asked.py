@@ -9,10 +9,10 @@ import hydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.evidence.analysis_log import Sweep, questions
+from ablate.evidence.registration import study_hash
+from ablate.evidence.types import Regime, Study
 from ablate.record.label import place
-from ablate.study.book import Sweep, questions
-from ablate.study.registration import study_hash
-from ablate.study.types import Regime, Study
 from ablate.sweep.cell import SEEDS
 from ablate.sweep.leaves import leaves
 from ablate.sweep.share import digest_of_code

@@ -9,12 +9,12 @@ from ablate.config.hydras import check_launcher
 from ablate.config.precision import settle
 from ablate.errors import UserError
 from ablate.record.files import check_name
-from ablate.study.book import register
-from ablate.study.claim import check_study
-from ablate.study.command import command
-from ablate.study.seal import write_about
-from ablate.study.stages import check_looks
-from ablate.study.types import Regime, Study
+from ablate.evidence.analysis_log import register
+from ablate.verdict.study_checks import check_study
+from ablate.evidence.command import command
+from ablate.evidence.seal import write_about
+from ablate.verdict.stages import check_looks
+from ablate.evidence.types import Regime, Study
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
 from ablate.sweep.share import entering

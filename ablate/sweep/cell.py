@@ -19,9 +19,9 @@ from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
 from ablate.record.types import Ended, Levels
-from ablate.study.match import keys
-from ablate.study.registration import study_hash
-from ablate.study.types import Study
+from ablate.verdict.match import keys
+from ablate.evidence.registration import study_hash
+from ablate.evidence.types import Study
 
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")

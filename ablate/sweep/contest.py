@@ -10,12 +10,12 @@ import hydra
 from ablate.config.schema import CONF
 from ablate.errors import UserError
 from ablate.record.files import write_json
-from ablate.study.book import Book, questions
-from ablate.study.conclude import conclude
-from ablate.study.contest import replications
-from ablate.study.contested import RESULT, used_replicate
-from ablate.study.evidence import Evidence
-from ablate.study.registration import study_hash
+from ablate.evidence.analysis_log import Book, questions
+from ablate.verdict.conclude import conclude
+from ablate.verdict.replication import replications
+from ablate.verdict.replication_file import RESULT, used_replicate
+from ablate.evidence.folder import Evidence
+from ablate.evidence.registration import study_hash
 from ablate.sweep.cell import plain_study
 from ablate.sweep.evidence import from_folder
 

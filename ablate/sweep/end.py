@@ -12,11 +12,11 @@ from rich.markup import escape
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
 from ablate.record.files import write_text
-from ablate.study.evidence import Evidence
-from ablate.study.gather import gather
-from ablate.study.pool import looked
-from ablate.study.table import as_markdown, as_rich, rows
-from ablate.study.types import Answer, Verdict
+from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import gather
+from ablate.evidence.earlier_sweeps import looked
+from ablate.evidence.table import as_markdown, as_rich, rows
+from ablate.evidence.types import Answer, Verdict
 
 OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
 FILE_WIDTH = 140  # of a table that goes to a file or a pipe

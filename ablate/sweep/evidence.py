@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ablate.errors import UserError
 from ablate.record.files import check_links
-from ablate.study.evidence import Evidence
+from ablate.evidence.folder import Evidence
 
 
 def from_wandb(project: str, group: str) -> Evidence:
@@ -29,7 +29,7 @@ def from_folder(folder: Path) -> Evidence:
     Raises:
         UserError: the folder is not that of a sweep with a study that has ended.
     """
-    from ablate.study.gather import gather
+    from ablate.evidence.gather import gather
 
     check_links(folder, folder)
     if (folder / "runs.jsonl").exists() or not (folder / "cells").is_dir():
@@ -47,7 +47,7 @@ def from_folder(folder: Path) -> Evidence:
 def check_cells(sweep: Path) -> None:
     """Refuse a sweep whose cells say that the records of their runs lie outside of its results."""
     from ablate.record.links import read_links
-    from ablate.study.gather import SCREENING
+    from ablate.evidence.gather import SCREENING
 
     results = (sweep.resolve() / "../../..").resolve()  # it is RESULTS/sweeps/NAME/TIME
     for link in (*read_links(sweep), *read_links(sweep / SCREENING)):

@@ -16,9 +16,9 @@ from rich.console import Console
 from ablate.config.construct import construct
 from ablate.engine.base import Engine, elsewhere
 from ablate.errors import UserError
-from ablate.study.gather import SCREENING
-from ablate.study.tuned import screening_seeds
-from ablate.study.types import Levels, Study, Tune
+from ablate.evidence.gather import SCREENING
+from ablate.evidence.tuned import screening_seeds
+from ablate.evidence.types import Levels, Study, Tune
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner

@@ -10,8 +10,8 @@ from ablate.metric.derived import derived_names
 from ablate.model.base import Model
 from ablate.model.residual.base import Residual
 from ablate.observe.sublayers import NAMES
-from ablate.study.outcome import UNSTABLE
-from ablate.study.threshold import NLL, threshold
+from ablate.evidence.outcome import UNSTABLE
+from ablate.evidence.threshold import NLL, threshold
 from ablate.train.own import metrics as own_metrics
 
 TRAINED = ("unigram_nll", "parameters", "steps")

@@ -21,8 +21,8 @@ from ablate.config.schema import PACKAGE
 from ablate.errors import UserError
 from ablate.record.files import seal, write_json
 from ablate.record.sealed import read_sealed
-from ablate.study.registration import digest
-from ablate.study.types import Regime
+from ablate.evidence.registration import digest
+from ablate.evidence.types import Regime
 
 STATE = "sweep.json"
 # Overrides with which a worker may differ from the others.

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from ablate.study.gather import gather
-from ablate.study.pool import looked
-from ablate.study.stages import needed, planned_looks
-from ablate.study.types import Levels, Study
+from ablate.evidence.gather import gather
+from ablate.evidence.earlier_sweeps import looked
+from ablate.verdict.stages import needed, planned_looks
+from ablate.evidence.types import Levels, Study
 from ablate.sweep.cell import Cell
 
 

@@ -14,14 +14,14 @@ import wandb
 from omegaconf import DictConfig
 from PIL import Image
 
+from ablate.evidence.folder import Evidence
+from ablate.evidence.seal import FILES
+from ablate.evidence.types import Answer, Spread, Verdict
 from ablate.record.files import finite
 from ablate.record.links import read_links
 from ablate.report.figures import figures
 from ablate.report.selection import shown
-from ablate.study.evidence import Evidence
-from ablate.study.seal import FILES
-from ablate.study.types import Answer, Spread, Verdict
-from ablate.study.verdict import at_each_budget
+from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import as_tags
 from ablate.wandb.names import ANALYSIS, EVIDENCE, LONGEST_NAME
 from ablate.wandb.start import NOTE, finish, start

@@ -17,11 +17,11 @@ import wandb
 
 from ablate.errors import UserError
 from ablate.record.files import FILE_NAME, finite
-from ablate.study.evidence import Evidence
-from ablate.study.form import check_runs
-from ablate.study.gather import CURVES, kept
-from ablate.study.seal import FILES
-from ablate.study.types import Run
+from ablate.evidence.folder import Evidence
+from ablate.evidence.form import check_runs
+from ablate.evidence.gather import CURVES, kept
+from ablate.evidence.seal import FILES
+from ablate.evidence.types import Run
 from ablate.wandb.connection import has_key, reachable
 from ablate.wandb.names import ANALYSIS, EVIDENCE, RESULT, STEP
 

@@ -26,7 +26,7 @@ from ablate.record.files import write_json
 from ablate.record.label import cut
 from ablate.record.training import Record
 from ablate.record.types import Failure, Whole
-from ablate.study.gather import LIBRARIES
+from ablate.evidence.gather import LIBRARIES
 from ablate.train.module import Training
 from ablate.train.run_logger import RunLogger
 from ablate.wandb.connection import MODES, as_tags, check_environment, check_names, settle

@@ -116,7 +116,7 @@ def test_a_command_that_is_interrupted_says_so_by_its_status(command, monkeypatc
     def interrupt(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ablate.cli.commands.toy.run", interrupt)
+    monkeypatch.setattr("lab.toy.run", interrupt)
     assert command("toy")[0] == 130
 
 

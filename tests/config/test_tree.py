@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from ablate.config.check import check
 from ablate.config.schema import CONF
 from ablate.record.label import place
-from ablate.study.claim import check_study
+from ablate.verdict.study_checks import check_study
 
 LEAVES = sorted(
     path.relative_to(CONF)

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from ablate.errors import UserError
-from ablate.example.block import Block, Example, names, read
-from ablate.example.page import index, page
-from ablate.example.recompute import (
+from ablate.claims.example.block import Block, Example, names, read
+from ablate.claims.example.page import index, page
+from ablate.claims.example.recompute import (
     broken,
     chain,
     moved_by_an_input,
@@ -18,8 +18,8 @@ from ablate.example.recompute import (
     totals,
     unequal_twins,
 )
-from ablate.example.slips import slip
-from ablate.example.transcribe import find_text, rows
+from ablate.claims.example.slips import slip
+from ablate.claims.example.transcribe import find_text, rows
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT.parent / "shared" / "documents"

@@ -7,8 +7,8 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.record.files import seal, unfinished, write_json
-from ablate.study.gather import gather, kept
-from ablate.study.seal import write_about
+from ablate.evidence.gather import gather, kept
+from ablate.evidence.seal import write_about
 from ablate.train.module import Training
 from ablate.train.restore import restore
 

@@ -7,9 +7,9 @@ import torch
 from hydra.utils import instantiate
 from torch.nn import functional as F
 
-from ablate.laws.level import CONF, levels
-from ablate.laws.loss import rows
-from ablate.laws.model import batch
+from ablate.testing.level import CONF, levels
+from ablate.testing.loss import rows
+from ablate.testing.model import batch
 from ablate.model.base import Seq2Seq
 from ablate.model.residual.base import Residual
 

@@ -10,7 +10,7 @@ import torch
 
 from ablate.train.module import Training
 from ablate.train.run import prepare_data, run
-from bench.export import export_text
+from lab.bench.export import export_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS, WARM_UP = 20, 5  # of each measurement of speed
@@ -86,7 +86,7 @@ def test_the_scale_of_a_gpu_trains_and_is_tested(compose, small, trainer, tmp_pa
 LOOP = """
 import runpy, sys, torch
 torch.set_default_device(sys.argv.pop(1))
-runpy.run_path("bench/baseline.py", run_name="__main__")
+runpy.run_path("lab/bench/baseline.py", run_name="__main__")
 """
 
 
@@ -95,7 +95,7 @@ def test_speed_beside_a_loop_by_hand(compose, small, trainer, device, tmp_path):
     text = [word for word in small if word.startswith(("data.", "paths."))]
     words = ["scale=cpu", "model=tiny", "logger=none", "batch.tokens=4096", *text, *trainer]
     export_text(prepare_data(compose(*words)), tmp_path)
-    ours = told("-m", "bench.ours", "train", SECONDS, "-", *words, f"--warm-up={WARM_UP}")
+    ours = told("-m", "lab.bench.ours", "train", SECONDS, "-", *words, f"--warm-up={WARM_UP}")
     sizes = ("--data", tmp_path, "--seconds", SECONDS, "--warmup", WARM_UP)
     theirs = told("-c", LOOP, device, "train", *sizes)
     print(f"{device}: {ours['rate']:.0f} tokens/s, by hand {theirs['tgt_tok_s_mean']}")

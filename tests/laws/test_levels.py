@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from ablate.errors import UserError
-from ablate.laws import checks
-from ablate.laws.level import CONF, SMALL, model_config
+from ablate.testing import checks
+from ablate.testing.level import CONF, SMALL, model_config
 
 # levels that are refused where the factor has them act: where they can
 PLACES = {

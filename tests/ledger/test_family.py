@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from ablate.study.discovery import false_discovery_rates
+from ablate.stats.discovery import false_discovery_rates
 
 IDS = ("pe_unique", "no_pe_bag_of_words", "preln_solves_gradient_problem")
 

@@ -13,8 +13,8 @@ from ablate.ledger.standings import STANDINGS, read_standings
 from ablate.ledger.state import State
 from ablate.ledger.table import _where, summary
 from ablate.ledger.verdicts import collect, latest
-from ablate.study.registration import study_hash
-from ablate.study.seal import write_about
+from ablate.evidence.registration import study_hash
+from ablate.evidence.seal import write_about
 
 CLAIM = "preln_solves_gradient_problem"
 
@@ -148,7 +148,7 @@ def test_standings_are_those_that_there_are_and_belong_to_claims():
 
 
 def test_no_standing_is_given_twice():
-    text = (files("ablate.ledger") / "standings.yaml").read_text()
+    text = (files("ablate") / "claims" / "ledger" / "standings.yaml").read_text()
     keys = [line.partition(":")[0] for line in text.splitlines() if not line.startswith("#")]
     assert len(keys) == len(set(keys)) == len(read_standings())
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.listing.child import attempt, refuse, surroundings
-from ablate.listing.exams import EXAMS
-from ablate.listing.page import page
-from ablate.listing.source import FORMS, names, read, source, text
+from ablate.claims.listing.child import attempt, refuse, surroundings
+from ablate.claims.listing.exams import EXAMS
+from ablate.claims.listing.page import page
+from ablate.claims.listing.source import FORMS, names, read, source, text
 
 DOCUMENTS = Path(__file__).parents[3] / "shared" / "documents"
 at_hand = pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the documents are not at hand")

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ablate.data.synthetic.pronouns import PRONOUN, antecedent, gender, turned
-from ablate.measure.antecedent import Antecedent, cut, flipping, inside, rightly, twins
+from ablate.claims.corpus.pronouns import PRONOUN, antecedent, gender, turned
+from ablate.claims.measure.antecedent import Antecedent, cut, flipping, inside, rightly, twins
 from ablate.train.run import make_model, prepare_data
 
 SENTENCE = ["thing3", "verb1", "living2", "because", "it", "was", "tired0"]

@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
-from ablate.measure.alignment import rightly, shares
-from ablate.measure.embeddings import above_largest_class, best_dimension, neighbours
-from ablate.measure.gold import Gold, sentences
-from ablate.measure.heads import profiles_apart
-from ablate.measure.links import offset_links
-from ablate.measure.positions import linear_r2, share_of_groups
-from ablate.measure.words import between_words, hits
+from ablate.claims.measure.alignment import rightly, shares
+from ablate.claims.measure.embeddings import above_largest_class, best_dimension, neighbours
+from ablate.claims.measure.gold import Gold, sentences
+from ablate.claims.measure.heads import profiles_apart
+from ablate.claims.measure.links import offset_links
+from ablate.claims.measure.positions import linear_r2, share_of_groups
+from ablate.claims.measure.words import between_words, hits
 
 
 @pytest.fixture

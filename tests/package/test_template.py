@@ -36,7 +36,7 @@ def typed(folder):
 
 
 def test_its_level_keeps_the_laws(template):
-    from ablate.laws import checks
+    from ablate.testing import checks
 
     found = checks("conf")
     assert {str(check.level) for check in found} == {"model/position=scaled"}

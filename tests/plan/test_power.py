@@ -6,9 +6,9 @@ import pytest
 
 from ablate.plan.noise import Noise
 from ablate.plan.power import sights
-from ablate.study.estimate import Estimate
-from ablate.study.evidence import Evidence
-from ablate.study.kind import kind_of
+from ablate.stats.estimate import Estimate
+from ablate.evidence.folder import Evidence
+from ablate.verdict.kind import kind_of
 
 ARMS = [{"norm": norm, "warmup": warmup} for norm in ("pre", "post") for warmup in (True, False)]
 CLAIM = {

@@ -15,7 +15,7 @@ CONTROLS = (
 
 @pytest.fixture
 def probed(measure, monkeypatch):
-    from ablate.probe import divided_heads
+    from ablate.claims.probe.attention import divided_heads
 
     monkeypatch.setattr(divided_heads, "SIZES", range(1, 5))
     return lambda *overrides: measure("attention_algebra", "model.n_layers=1", *overrides, **SMALL)
@@ -35,7 +35,7 @@ def test_modules_are_their_formulas(probed, kernel):
 
 
 def test_a_split_that_nothing_checks():
-    from ablate.probe.divided_heads import splits
+    from ablate.claims.probe.attention.divided_heads import splits
 
     assert splits(10, 4)  # 8 words of 10 numbers are 80, also ten pseudo-words of 4 x 2
     assert not splits(7, 3)

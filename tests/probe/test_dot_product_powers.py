@@ -30,8 +30,8 @@ def test_what_is_always_so_and_what_is_not(probed):
 
 @torch.no_grad()
 def test_the_worst_word_is_worse_than_any_of_many():
-    from ablate.probe.divided_heads import with_heads
-    from ablate.probe.dot_product_powers import scores, three_maps, worst
+    from ablate.claims.probe.attention.divided_heads import with_heads
+    from ablate.claims.probe.attention.dot_product_powers import scores, three_maps, worst
 
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 3, generator=generator, dtype=torch.float64)

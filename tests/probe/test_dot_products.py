@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ablate.errors import UserError
-from ablate.probe.dot_products import trace
+from ablate.claims.probe.attention.dot_products import trace
 
 
 @pytest.mark.parametrize("width", [4, 64])

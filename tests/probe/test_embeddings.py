@@ -14,7 +14,7 @@ def probed(compose):
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
-    from ablate.probe.embeddings import Embeddings
+    from ablate.claims.probe.layers.embeddings import Embeddings
 
     class Few(Corpus):
         languages, splits = ("en", "zz"), ("train", "test")

@@ -22,7 +22,7 @@ def test_fills_agree_where_a_key_is_left(measure):
 
 
 def test_a_fill_that_is_too_small_is_noticed(measure, monkeypatch):
-    from ablate.probe import mask_fills
+    from ablate.claims.probe.masks import mask_fills
 
     monkeypatch.setattr(mask_fills, "FILLS", (-1.0, *mask_fills.COMPARED))
     assert measure("mask_fills", draws=1)["weight_float32"] > SOMETHING

@@ -44,7 +44,7 @@ def test_halves_rename_columns_and_other_frequencies_do_not(probed):
 
 def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
     from ablate.model.position.sinusoidal import Sinusoidal
-    from ablate.probe.spelled import every_column
+    from ablate.claims.probe.positions.spelled import every_column
 
     monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, width: every_column(at, width))
     found = probed("sinusoidal")
@@ -62,7 +62,7 @@ def test_positions_that_repeat_are_seen(probed, monkeypatch):
 
 
 def test_how_many_positions_share_their_encoding():
-    from ablate.probe.distinct import sharing
+    from ablate.claims.probe.positions.distinct import sharing
 
     table = torch.tensor([[0.0, 0, 1, 1, 2], [5, 5, 5, 6, 5], [1, 1, 1, 1, 1], [0, 0, 0, 0, 0]])
 

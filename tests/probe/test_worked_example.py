@@ -1,6 +1,6 @@
 """The probe of worked examples."""
 
-from ablate.example.block import names
+from ablate.claims.example.block import names
 
 
 def test_all_entries_are_counted_once(measure):

@@ -16,7 +16,7 @@ def test_multi_head_attention(n_keys):
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
     from ablate.model.sublayer import Memory, Place
-    from ablate.probe.torch_twin import attention_pairs
+    from ablate.claims.probe.layers.torch_twin import attention_pairs
 
     kernel = Explicit(d_head=4, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
     ours = CrossAttention(d_model=12, n_heads=3, d_head=4, kernel=kernel, padding=Columns())

@@ -171,8 +171,8 @@ BUILT = ("equivalence", "trend", "exact", "stability", "one seed", "tuned", "lon
 
 def make_evidence(kind="superiority", regime=(), **study):
     """Evidence of a kind, with a regime or parts of the study changed."""
-    from ablate.study.evidence import Evidence
-    from ablate.study.registration import study_hash
+    from ablate.evidence.folder import Evidence
+    from ablate.evidence.registration import study_hash
 
     parts = copy.deepcopy(KINDS[kind]) | study
     claims = parts.pop("claims", [{}])
@@ -213,7 +213,7 @@ def report():
     """Make evidence and return its report.md, without figures."""
     from ablate.report.content import content
     from ablate.report.page import markdown
-    from ablate.study.conclude import conclude
+    from ablate.verdict.conclude import conclude
 
     def write(*arguments, contest=(), **changes):
         made = make_evidence(*arguments, **changes)

@@ -14,8 +14,8 @@ from ablate.report.draw.effects import draw_effects
 from ablate.report.draw.style import ARMS, folded, log_y, looks, panels, style, svg
 from ablate.report.draw.trend import line
 from ablate.report.figures import figures
-from ablate.study.conclude import conclude
-from ablate.study.evidence import Evidence
+from ablate.verdict.conclude import conclude
+from ablate.evidence.folder import Evidence
 
 from .conftest import make_run
 

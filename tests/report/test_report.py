@@ -9,8 +9,8 @@ from ablate.record.files import check_seal, finite
 from ablate.report.content import asked, made_by
 from ablate.report.page import page
 from ablate.report.write import write_report
-from ablate.study.conclude import conclude
-from ablate.study.evidence import Evidence
+from ablate.verdict.conclude import conclude
+from ablate.evidence.folder import Evidence
 
 ALWAYS = (
     "What was asked",

@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.metric.table import metric_of
-from ablate.study.words import interval, listed, probability, text
+from ablate.phrases import interval, listed, probability, text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.study.outcome import UNSTABLE
+from ablate.evidence.outcome import UNSTABLE
 from ablate.sweep.metrics import KNOWN, metric_names
 from ablate.train.run import build_model, prepare_data, run
 

@@ -98,8 +98,8 @@ def committed(build, tmp_path_factory):
 @pytest.fixture
 def experiment(tmp_path):
     """Copy a committed experiment, its texts changed by `change(path, data)`, and seal it."""
-    from ablate.study.evidence import Evidence
-    from ablate.study.form import read_runs
+    from ablate.evidence.folder import Evidence
+    from ablate.evidence.form import read_runs
 
     def make(name, change=lambda _: None, folder="experiments/made"):
         source, to = EXPERIMENTS / name, tmp_path / folder

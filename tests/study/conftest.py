@@ -70,8 +70,8 @@ def run():
 @pytest.fixture
 def evidence():
     """Evidence of runs and claims, registered at time 50, before the runs ended."""
-    from ablate.study.evidence import Evidence
-    from ablate.study.registration import study_hash
+    from ablate.evidence.folder import Evidence
+    from ablate.evidence.registration import study_hash
 
     def make(runs, *claims, statistics=None, registration=None, **study):
         known = {"factors": ["model/residual"], "seeds": 3, "fixed": [], "nuisance": []}
@@ -114,8 +114,8 @@ def arms(run):
 @pytest.fixture
 def translated(run):
     """Runs of two arms with their BLEU and statistics per sentence: simulated, with an effect."""
-    from ablate.calibration.simulate import Design, Noise
-    from ablate.study.sentences import bleu
+    from lab.calibration.simulate import Design, Noise
+    from ablate.evidence.sentence_scores import bleu
 
     def make(seeds=5, lift=0.3, sentences=SENTENCES, numbers=0):
         design = Design((1.6, 1.6 + lift), Noise((0.07, 0.07), 1.5, 0.5))

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ablate.calibration.fishing import CLAIM, ROUTES, Bench, Try
+from lab.calibration.fishing import CLAIM, ROUTES, Bench, Try
 from ablate.errors import UserError
-from ablate.study.book import BOOK, Book, Sweep, concerns, question, register, rule
-from ablate.study.looks import UNASKED, asked_of, looks_of
-from ablate.study.pool import looked
-from ablate.study.registration import departures, study_hash
+from ablate.evidence.analysis_log import BOOK, Book, Sweep, concerns, question, register, rule
+from ablate.verdict.interim import UNASKED, asked_of, looks_of
+from ablate.evidence.earlier_sweeps import looked
+from ablate.evidence.registration import departures, study_hash
 
 SAID = {
     "looks within the plan": "",
@@ -203,7 +203,7 @@ def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
 
 def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatch):
     swept(Try())
-    monkeypatch.setattr("ablate.study.pool.time.time", lambda: 1e8)
+    monkeypatch.setattr("ablate.evidence.earlier_sweeps.time.time", lambda: 1e8)
     found = swept(Try(margin=1.0), begun=-1e9)
     assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, found)["tried"][0]
 

@@ -11,11 +11,11 @@ from ablate.errors import UserError
 from ablate.ledger.state import state
 from ablate.ledger.verdicts import collect
 from ablate.report.write import write_report
-from ablate.study.conclude import conclude
-from ablate.study.evidence import Evidence
-from ablate.study.learning import learning
-from ablate.study.match import check_match
-from ablate.study.target import _interval, first_at
+from ablate.verdict.conclude import conclude
+from ablate.evidence.folder import Evidence
+from ablate.verdict.learning import learning
+from ablate.verdict.match import check_match
+from ablate.verdict.target import _interval, first_at
 
 STEPS = [600, 1200, 1800, 2400]
 REGIME = {

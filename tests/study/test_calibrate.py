@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from ablate.calibration import calibrate
-from ablate.calibration.check import Row, failures
-from ablate.calibration.fishing import ROUTES
-from ablate.calibration.planned import PROMISES
-from ablate.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
-from ablate.calibration.sequential import CASES, sequential
-from ablate.calibration.simulate import KINDS, Design
-from ablate.calibration.stress import stress
-from ablate.calibration.tables import Tried, document, noise_of
-from ablate.calibration.trial import OURS, Trial
-from ablate.study.estimate import estimate
-from ablate.study.sentences import bleu, contributions
+from lab.calibration import calibrate
+from lab.calibration.check import Row, failures
+from lab.calibration.fishing import ROUTES
+from lab.calibration.planned import PROMISES
+from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
+from lab.calibration.sequential import CASES, sequential
+from lab.calibration.simulate import KINDS, Design
+from lab.calibration.stress import stress
+from lab.calibration.tables import Tried, document, noise_of
+from lab.calibration.trial import OURS, Trial
+from ablate.stats.estimate import estimate
+from ablate.evidence.sentence_scores import bleu, contributions
 
 SWEEPS = 150
 
@@ -131,7 +131,7 @@ def test_the_exit_status_says_that_a_row_failed(command, monkeypatch, tmp_path):
     page = tmp_path / "calibration.md"
     for share, status in ((0.05, 0), (0.5, 1)):
         missed = {("0.1", 5): {"documents named": share, "not named": share}}
-        monkeypatch.setattr("ablate.calibration.stress.stress", lambda *_, found=missed: found)
+        monkeypatch.setattr("lab.calibration.stress.stress", lambda *_, found=missed: found)
         assert command("calibrate", "sweeps=1000", "seeds=5", f"to={page}")[0] == status
     assert "0.1, 5, documents named: 50.0 %, allowed is 5.0 %" in page.read_text()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.errors import UserError
-from ablate.study.claim import check_study
+from ablate.verdict.study_checks import check_study
 
 CLAIM = {
     "id": "mine",

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from ablate.study.command import command
+from ablate.evidence.command import command
 
 
 @pytest.mark.parametrize(

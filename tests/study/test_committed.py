@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ablate.calibration.noise import noise
-from ablate.calibration.simulate import MEASURED
-from ablate.study.evidence import Evidence
-from ablate.study.registration import study_hash
+from ablate.evidence.folder import Evidence
+from ablate.evidence.registration import study_hash
+from lab.calibration.noise import noise
+from lab.calibration.simulate import MEASURED
 
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from ablate.study.conclude import conclude
+from ablate.verdict.conclude import conclude
 
 CLOSE = ([30.0, 31.2, 32.1, 33.0], [29.8, 31.0, 32.2, 32.4])  # differences .2, .2, -.1, .6
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.study.contest import replication
-from ablate.study.contested import RESULT, asked_again, read_contest
+from ablate.verdict.replication import replication
+from ablate.verdict.replication_file import RESULT, asked_again, read_contest
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 CONTESTED = sorted(path.parent for path in EXPERIMENTS.glob(f"*/{RESULT}"))

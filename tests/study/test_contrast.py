@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.study.contrast import contrast
-from ablate.study.sides import ContrastError
+from ablate.verdict.contrast import contrast
+from ablate.verdict.sides import ContrastError
 
 SCHEDULE = {"factors": ["model/residual", "schedule"]}
 WARM, COLD = {"schedule": "noam"}, {"schedule": "no_warmup"}

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.study.conclude import conclude
-from ablate.study.evidence import Evidence
-from ablate.study.gather import _rounded, _training, kept
-from ablate.study.sentences import bleu
+from ablate.verdict.conclude import conclude
+from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import _rounded, _training, kept
+from ablate.evidence.sentence_scores import bleu
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ablate.study.exact import examine
+from ablate.verdict.exact import examine
 
 ALONE = {
     **{"kind": "exact", "metric": "probe/excess", "treatment": {}, "baseline": {}},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.study.conclude import conclude
+from ablate.verdict.conclude import conclude
 
 PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
 KINDS = ("superiority", "equivalence")

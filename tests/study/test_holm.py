@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from ablate.study.holm import adjust
+from ablate.stats.holm import adjust
 
 
 def test_it_is_statsmodels_on_the_smaller_of_each_claims_two_p_values():

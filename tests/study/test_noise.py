@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from ablate.calibration import aa
-from ablate.calibration.noise import noise
+from lab.calibration import aa
+from lab.calibration.noise import noise
 from ablate.errors import UserError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.study.rates import Rates, p_values
+from ablate.stats.rates import Rates, p_values
 
 
 @pytest.mark.parametrize(

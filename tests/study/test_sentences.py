@@ -8,7 +8,7 @@ from sacrebleu.significance import PairedTest
 
 from ablate.metric.bleu import CorpusBleu, bleu_from_statistics
 from ablate.metric.scoring import Cased
-from ablate.study.sentences import bleu, contributions
+from ablate.evidence.sentence_scores import bleu, contributions
 
 WORDS = list("abcdefghijklmnop")
 

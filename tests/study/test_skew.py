@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from ablate.study.conclude import conclude
-from ablate.study.estimate import estimate
-from ablate.study.kind import KINDS
-from ablate.study.skew import longest
-from ablate.study.verdict import SUPPORTED
+from ablate.verdict.conclude import conclude
+from ablate.stats.estimate import estimate
+from ablate.verdict.kind import KINDS
+from ablate.stats.skew import longest
+from ablate.verdict.decision import SUPPORTED
 
 SWEEPS = 1000
 ERROR = 2.6 * (0.025 * 0.975 / SWEEPS) ** 0.5  # of a share, exceeded once in 200 times
@@ -34,7 +34,7 @@ def test_skewed_seeds_that_vary_six_times_as_much_are_no_better(seeds, plain):
     arms = 6 * below((SWEEPS, seeds), rng), rng.standard_normal((SWEEPS, seeds))
     uncorrected = supported(*arms, corrected=False)
     assert uncorrected == pytest.approx(plain, abs=2 * ERROR)
-    # the docstring of ablate.study.skew has 2.7 and 2.6 %
+    # the docstring of ablate.stats.skew has 2.7 and 2.6 %
     assert supported(*arms) <= min(0.027 + ERROR, 0.65 * uncorrected)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import norm
 
-from ablate.study.spending import ONCE, nominal, repeated, spent
+from ablate.stats.spending import ONCE, nominal, repeated, spent
 
 
 def test_bounds_are_those_of_the_textbooks():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ablate.calibration.stress import of_tuning
+from lab.calibration.stress import of_tuning
 
 SWEEPS = 500
 

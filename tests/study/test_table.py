@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from ablate.study.table import as_markdown, as_rich, rows
+from ablate.evidence.table import as_markdown, as_rich, rows
 
 
 @pytest.fixture

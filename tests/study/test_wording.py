@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.study.conclude import conclude
+from ablate.verdict.conclude import conclude
 
 
 @pytest.fixture

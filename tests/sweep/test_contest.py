@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.study.book import Sweep, questions, register
-from ablate.study.evidence import Evidence
+from ablate.evidence.analysis_log import Sweep, questions, register
+from ablate.evidence.folder import Evidence
 from ablate.sweep.contest import RESULT, Contest
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"

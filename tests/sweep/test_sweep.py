@@ -81,7 +81,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, t
         "seed=0",
         "-m",
     )
-    from ablate.study.outcome import value
+    from ablate.evidence.outcome import value
 
     done = processes(*arguments)
     assert done.returncode == 0, done.stderr

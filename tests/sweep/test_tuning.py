@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.study.tuned import screening_seeds
+from ablate.evidence.tuned import screening_seeds
 from ablate.sweep.cell import Cell
 from ablate.sweep.tuning import choose, screening_jobs, tuned_jobs, wider_jobs
 

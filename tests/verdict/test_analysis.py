@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 from PIL import Image
 
-from ablate.study.evidence import Evidence
+from ablate.evidence.folder import Evidence
 from ablate.wandb import analysis as logged
 from ablate.wandb.analysis import log_analysis, runs_table
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from ablate.study.seal import PARTS, write_about
+from ablate.evidence.seal import PARTS, write_about
 
 
 @pytest.fixture

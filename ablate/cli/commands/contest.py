@@ -1,7 +1,7 @@
 """Ask a committed experiment again with fresh seeds, and say whether its verdict is reproduced.
 
 Runs the command of experiments/NAME with another `replicate`, judges these runs alone, and sets the
-fresh verdicts beside the first ones (ablate/study/contest.py has the rule). What was interrupted
+fresh verdicts beside the first ones (ablate/verdict/replication.py has the rule). What was interrupted
 goes on where it stopped.
 """
 

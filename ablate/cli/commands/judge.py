@@ -12,7 +12,7 @@ from ablate.cli.parser import PATH, Parser
 from ablate.errors import UserError
 
 if TYPE_CHECKING:
-    from ablate.study.evidence import Evidence
+    from ablate.evidence.folder import Evidence
 
 WANDB = "wandb"
 
@@ -43,9 +43,9 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
     from ablate.report.write import write_files
-    from ablate.study.book import copy_book
-    from ablate.study.conclude import conclude
-    from ablate.study.contested import copy_contest
+    from ablate.evidence.analysis_log import copy_book
+    from ablate.verdict.conclude import conclude
+    from ablate.verdict.replication_file import copy_contest
     from ablate.sweep.end import announce
 
     evidence, target = _evidence(arguments)
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     """The evidence, and the folder of its report, if there is to be one."""
     from ablate.config.smoke import NO_VERDICT, SMOKE
-    from ablate.study.seal import ABOUT, read_parts
+    from ablate.evidence.seal import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder, from_wandb
 
     source = arguments.source

@@ -2,5 +2,5 @@
 
 Read in this order: `lexicon` (the words), `tree` (what a sentence means), `speaker` (meanings
 drawn at random), `mirel` and `sodak` (a meaning put into words), `corpus` (splits).
-`ablate toy` prints one sentence pair of each construction.
+`python -m lab.toy` prints one sentence pair of each construction.
 """

@@ -20,7 +20,7 @@ from ablate.report.draw.style import (
     share_legend,
     stack,
 )
-from ablate.study.types import Levels
+from ablate.evidence.types import Levels
 
 HEIGHT = 3.0  # inches
 ASIDE = 0.16  # of the distance of two levels: how far the seeds of all lines lie apart

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, log_y, stack
 from ablate.report.marks import ARM_COLOURS
-from ablate.study.types import Told
+from ablate.evidence.types import Told
 
 HEIGHT = 3.0  # inches
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.laws import checks
+from ablate.testing import checks
 
 CONF = Path(__file__).parents[1] / "conf"
 

@@ -1,0 +1,47 @@
+"""Copy the source.
+
+Equation: y_t = x_t, t = 1 .. n; n uniform from `shortest` to `longest`, x_t uniform.
+Source: arXiv:1506.02516, section 4.1 (sequence copying).
+What differs: the lengths; no separator, as source and target are two texts.
+What to expect: learned with any positions; without them, the order is lost. Chance is who does not
+    read the source and knows how lengths and words are distributed. Bound: 0 nats.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ablate.config.limits import Count, Range
+from ablate.data.rule import Choose, Level, Synthetic, Words, named, require, unread
+
+
+@dataclass(kw_only=True)
+class Copy(Synthetic):
+    """The target is the source.
+
+    Args:
+        shortest, longest: words of a source.
+        symbols: words that there are.
+
+    Raises:
+        UserError: `shortest` is above `longest`.
+    """
+
+    shortest: Count
+    longest: Count
+    symbols: Annotated[int, Range(2)]
+
+    def __post_init__(self) -> None:
+        require(
+            self.shortest <= self.longest,
+            f"data.shortest={self.shortest} is above data.longest={self.longest}.",
+        )
+
+    def pair(self, choose: Choose) -> tuple[Words, Words]:
+        """Return random words, twice."""
+        length = self.shortest + choose(self.longest - self.shortest + 1)
+        words = named("s", [choose(self.symbols) for _ in range(length)])
+        return words, words
+
+    def chance(self) -> Level:
+        """Return the level of who does not read the source."""
+        return unread(self.shortest, self.longest, self.symbols)

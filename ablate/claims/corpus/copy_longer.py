@@ -1,0 +1,55 @@
+"""Copy sources longer than any in training.
+
+Equation: as `copy`; in test_long n is uniform from `beyond` to `farthest`.
+Source: arXiv:2108.12409 (train short, test long); copying beyond trained lengths arXiv:2305.19466.
+What differs: length alone: words and rule are the same at all lengths, and a corpus with a larger
+    `longest` has the same test_long, so that a model trained on such lengths says what can be had.
+What to expect: the rule is the same, but positions beyond `longest` and so long an answer were
+    never seen. Chance and bound are those of train, validation and test.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ablate.config.limits import Count
+from ablate.data.rule import require
+from ablate.claims.corpus.copy import Copy
+
+
+@dataclass(kw_only=True)
+class CopyLonger(Copy):
+    """Copies, some of which are long.
+
+    Args:
+        beyond, farthest: words of a source of test_long.
+        n_test_long: pairs of it.
+
+    Raises:
+        UserError: `shortest` is above `longest`, or `beyond` above `farthest`.
+    """
+
+    beyond: Count
+    farthest: Count
+    n_test_long: Count
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            self.beyond <= self.farthest,
+            f"data.beyond={self.beyond} is above data.farthest={self.farthest}.",
+        )
+
+    def sizes(self) -> dict[str, int]:
+        """Return the pairs of each split."""
+        return {**super().sizes(), "test_long": self.n_test_long}
+
+    def stream(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of a split without end; those of test_long are no source of train."""
+        if split != "test_long":
+            return super().stream(split)
+        return self._long().stream("test")
+
+    def _long(self) -> Copy:
+        lengths = {"shortest": self.beyond, "longest": self.farthest}
+        sizes = {"n_train": 1, "n_validation": 1, "n_test": self.n_test_long}
+        return Copy(seed=self.seed, symbols=self.symbols, **lengths, **sizes)

@@ -1,0 +1,61 @@
+"""Follow k hops from node to node.
+
+Equation: y = f(f(.. f(s) ..)), `hops` times f, a cycle through all `nodes`; the source has all
+    pairs (a, f(a)) in random order, and then s.
+Source: arXiv:2402.09268, section 4 (k-hop induction heads, learned with about log k layers).
+What differs: a table of pairs takes the place of a sequence that repeats itself.
+What to expect: more hops need more layers. Chance is who knows which words the source has, how
+    often, and not their order: s is the node that stands there three times, and the answer any
+    other. Bound: 0 nats.
+"""
+
+from dataclasses import dataclass
+from math import log
+from typing import Annotated
+
+from ablate.config.limits import Count, Range
+from ablate.data.rule import (
+    Choose,
+    Level,
+    Synthetic,
+    Words,
+    answer,
+    distinct,
+    named,
+    require,
+)
+
+
+@dataclass(kw_only=True)
+class Hops(Synthetic):
+    """The target is the node that is reached.
+
+    Args:
+        nodes: words that there are.
+        hops: steps to the answer.
+
+    Raises:
+        UserError: so many hops lead back to the start.
+    """
+
+    nodes: Annotated[int, Range(2)]
+    hops: Count
+
+    def __post_init__(self) -> None:
+        require(
+            self.hops % self.nodes != 0,
+            f"data.hops={self.hops} is a multiple of data.nodes={self.nodes}, so that every answer "
+            "is the start; choose another.",
+        )
+
+    def pair(self, choose: Choose) -> tuple[Words, Words]:
+        """Return a table of pairs with a start, and the end."""
+        cycle = named("s", distinct(choose, self.nodes, self.nodes))
+        at, n = choose(self.nodes), self.nodes
+        table = [(cycle[i], cycle[(i + 1) % n]) for i in distinct(choose, n, n)]
+        source = [node for hop in table for node in hop]
+        return [*source, cycle[at]], [cycle[(at + self.hops) % n]]
+
+    def chance(self) -> Level:
+        """Return the level of who knows the words of the source, and not their order."""
+        return answer(log(self.nodes - 1), 1 / (self.nodes - 1))

@@ -1,0 +1,47 @@
+"""Look up the word at an offset.
+
+Equation: y_t = x_(t + `offset` modulo `length`), t = 0 .. `length` - 1; x_t uniform.
+Source: arXiv:1706.03762, section 3.5 (positions that make a fixed offset easy to attend to).
+What differs: a task of its own; the source closes to a ring.
+What to expect: one head that attends by position alone. Chance is who does not read the source
+    and knows its length. Bound: 0 nats.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ablate.config.limits import Count, Range
+from ablate.data.rule import Choose, Level, Synthetic, Words, named, require, unread
+
+
+@dataclass(kw_only=True)
+class LookUp(Synthetic):
+    """The target is the source, turned by some words.
+
+    Args:
+        length: words of a source.
+        symbols: words that there are.
+        offset: words between the place of a target word and where it stands in the source.
+
+    Raises:
+        UserError: the offset is not below the length.
+    """
+
+    length: Count
+    symbols: Annotated[int, Range(2)]
+    offset: Annotated[int, Range(0)]
+
+    def __post_init__(self) -> None:
+        require(
+            self.offset < self.length,
+            f"data.offset={self.offset} must be below data.length={self.length}.",
+        )
+
+    def pair(self, choose: Choose) -> tuple[Words, Words]:
+        """Return random words, and them turned."""
+        words = named("s", [choose(self.symbols) for _ in range(self.length)])
+        return words, words[self.offset :] + words[: self.offset]
+
+    def chance(self) -> Level:
+        """Return the level of who does not read the source."""
+        return unread(self.length, self.length, self.symbols)

@@ -1,0 +1,64 @@
+"""Random pairs to memorise.
+
+Equation: y_t uniform of `symbols` words, drawn once for each of `n_train` sources.
+Source: arXiv:1611.03530, section 2 (networks fit random labels).
+What differs: tokens in place of labels. Validation and test are the first pairs of train: nothing
+    else can be known of random pairs.
+What to expect: a matter of parameters and steps. Chance is who does not read the source and knows
+    the length. Bound: 0 nats, for who knows all pairs of train.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Annotated
+
+from ablate.config.limits import Count, Range
+from ablate.data.rule import Choose, Level, Synthetic, Words, named, require, unread
+
+
+@dataclass(kw_only=True)
+class Memorise(Synthetic):
+    """Source and target are random words; no source has two targets.
+
+    Args:
+        length: words of a source and of a target.
+        symbols: words that there are.
+
+    Raises:
+        UserError: more pairs are to be tested than learned, or there are too few sources.
+    """
+
+    length: Count
+    symbols: Annotated[int, Range(2)]
+
+    def __post_init__(self) -> None:
+        tested = max(self.n_validation, self.n_test)
+        require(
+            tested <= self.n_train,
+            f"data.n_train={self.n_train} is below data.n_validation or data.n_test ({tested}), "
+            "but what is tested here is what was learned.",
+        )
+        require(
+            2 * self.n_train <= self.symbols**self.length,
+            f"data.n_train={self.n_train} is more than half of the sources that data.symbols="
+            f"{self.symbols} and data.length={self.length} give.",
+        )
+
+    def pair(self, choose: Choose) -> tuple[Words, Words]:
+        """Return random words and random words."""
+        src, tgt = ([choose(self.symbols) for _ in range(self.length)] for _ in range(2))
+        return named("s", src), named("s", tgt)
+
+    def stream(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of train, whatever the split; no source twice."""
+        choose, seen = Random(str(self.seed)).randrange, set[str]()
+        while True:
+            src, tgt = (" ".join(words) for words in self.pair(choose))
+            if src not in seen:
+                seen.add(src)
+                yield src, tgt
+
+    def chance(self) -> Level:
+        """Return the level of who does not read the source."""
+        return unread(self.length, self.length, self.symbols)

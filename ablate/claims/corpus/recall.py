@@ -1,0 +1,63 @@
+"""Recall the value of a key, at a distance.
+
+Equation: y = v_i for the key k_i that the source ends in; before it `pairs` pairs k_j v_j of
+    different keys and different values, and `distance` words that mean nothing.
+Source: arXiv:1610.06258, section 4.1 (associative retrieval).
+What differs: a distance between pairs and query; values are different; keys and values are words.
+What to expect: a fixed-size state holds so many pairs and no more, attention any number. Chance is
+    who knows which words the source has, and not their order. Bound: 0 nats.
+"""
+
+from dataclasses import dataclass
+from math import log
+from typing import Annotated
+
+from ablate.config.limits import Count, Range
+from ablate.data.rule import (
+    Choose,
+    Level,
+    Synthetic,
+    Words,
+    answer,
+    distinct,
+    named,
+    require,
+)
+
+
+@dataclass(kw_only=True)
+class Recall(Synthetic):
+    """The target is a value.
+
+    Args:
+        pairs: of a source.
+        keys, values: words that there are of each.
+        distance: words between the last pair and the query.
+
+    Raises:
+        UserError: there are fewer keys or values than pairs.
+    """
+
+    pairs: Count
+    keys: Count
+    values: Count
+    distance: Annotated[int, Range(0)]
+
+    def __post_init__(self) -> None:
+        require(
+            self.pairs <= min(self.keys, self.values),
+            f"data.pairs={self.pairs} is above data.keys={self.keys} or data.values={self.values}, "
+            "but the keys of a source are different, and so are its values.",
+        )
+
+    def pair(self, choose: Choose) -> tuple[Words, Words]:
+        """Return pairs, a gap and a key, and its value."""
+        keys = named("k", distinct(choose, self.keys, self.pairs))
+        values = named("v", distinct(choose, self.values, self.pairs))
+        at = choose(self.pairs)
+        held = [word for entry in zip(keys, values, strict=True) for word in entry]
+        return [*held, *["gap"] * self.distance, keys[at]], [values[at]]
+
+    def chance(self) -> Level:
+        """Return the level of who knows the words of the source, and not their order."""
+        return answer(log(self.pairs), 1 / self.pairs)

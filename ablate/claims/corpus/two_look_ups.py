@@ -1,0 +1,61 @@
+"""Look up two words at once.
+
+Equation: y_t = the pair of x_(t + `first`) and x_(t + `second`), both modulo `length`, as one word.
+Source: arXiv:1706.03762, section 3.2.2 (with a single head, averaging inhibits attending to two
+    places).
+What differs: a task of its own; the source closes to a ring.
+What to expect: two heads do what one can only do in several layers. Chance is who does not read the
+    source, but remembers the words of the pairs before. Bound: 0 nats.
+"""
+
+from dataclasses import dataclass
+from math import log
+from typing import Annotated
+
+from ablate.config.limits import Count, Range
+from ablate.data.rule import Choose, Level, Synthetic, Words, named, require
+
+
+@dataclass(kw_only=True)
+class TwoLookUps(Synthetic):
+    """The target has a word for every pair of words at two offsets.
+
+    Args:
+        length: words of a source.
+        symbols: words of sources; targets have `symbols` ** 2.
+        first, second: the offsets, as in `look_up`.
+
+    Raises:
+        UserError: an offset is not below the length, or they are equal.
+    """
+
+    length: Count
+    symbols: Annotated[int, Range(2)]
+    first: Annotated[int, Range(0)]
+    second: Annotated[int, Range(0)]
+
+    def __post_init__(self) -> None:
+        require(
+            max(self.first, self.second) < self.length and self.first != self.second,
+            f"data.first={self.first} and data.second={self.second} must be different and below "
+            f"data.length={self.length}.",
+        )
+
+    def pair(self, choose: Choose) -> tuple[Words, Words]:
+        """Return random words, and pairs of them."""
+        words = named("s", [choose(self.symbols) for _ in range(self.length)])
+        return words, [words[i] + words[j] for i, j in self._places()]
+
+    def chance(self) -> Level:
+        """Return the level of who does not read the source."""
+        seen: set[int] = set()
+        right = 1.0  # EOS
+        for places in self._places():
+            right += self.symbols ** -len({*places} - seen)
+            seen.update(places)
+        tokens = self.length + 1
+        return Level(self.length * log(self.symbols) / tokens, right / tokens)
+
+    def _places(self) -> list[tuple[int, int]]:
+        n = self.length
+        return [((t + self.first) % n, (t + self.second) % n) for t in range(n)]

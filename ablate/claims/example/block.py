@@ -1,0 +1,101 @@
+"""Worked examples of the documents: blocks of printed numbers, and what each is said to come from.
+
+An example is a YAML file of ablate/claims/ledger/examples. Its numbers are strings, since the decimals
+that are printed are data: `lines` and `take` say where ablate.claims.example.transcribe read them.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import torch
+import yaml
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.errors import UserError
+
+UNPRINTED = "unprinted"  # in place of an operation: its operands are not printed
+COPY = "copy"
+NEXT_TO_NOTHING = 1e-6
+FOLDER = files("ablate") / "claims" / "ledger" / "examples"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Numbers that a document prints together.
+
+    `by` is the operation on the blocks `operands` that is said to give them, with its `options`;
+    none for an input. `rows` picks rows of the result. `laws` must hold without any operand.
+    `exact` numbers are counts, which nobody rounds.
+    """
+
+    name: str
+    lines: tuple[int, int]
+    printed: tuple[str, ...]
+    take: str | None = None
+    by: str = ""
+    operands: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    rows: tuple[int, ...] = ()
+    laws: tuple[str, ...] = ()
+    exact: bool = False
+
+    @cached_property
+    def values(self) -> Float[Tensor, "R C"]:
+        """The printed numbers in float64."""
+        numbers = [[float(entry) for entry in row.split()] for row in self.printed]
+        return torch.tensor(numbers, dtype=torch.float64)
+
+    @cached_property
+    def units(self) -> Float[Tensor, "R C"]:
+        """One unit of the last printed decimal of each entry; of a count next to nothing."""
+        if self.exact:
+            return torch.full_like(self.values, NEXT_TO_NOTHING)
+        entries = [[10.0 ** -len(e.partition(".")[2]) for e in row.split()] for row in self.printed]
+        return torch.tensor(entries, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A worked example, its blocks in the order of the text, operands before results."""
+
+    name: str
+    document: str  # title
+    section: str
+    sha256: str  # of the text whose lines are meant
+    perturbed: str  # the input whose first entry the control changes
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Block]:
+        """The blocks by their names."""
+        return {block.name: block for block in self.blocks}
+
+
+def names() -> list[str]:
+    """Every example."""
+    return sorted(path.name.removesuffix(".yaml") for path in FOLDER.iterdir())
+
+
+def read(name: str) -> Example:
+    """Return an example.
+
+    Raises:
+        UserError: there is none of this name.
+    """
+    if name not in names():
+        raise UserError(f"probe.example is {name!r}: it must be one of {', '.join(names())}")
+    given = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    blocks = tuple(_block(**block) for block in given.pop("blocks"))
+    return Example(name=name, blocks=blocks, **given)
+
+
+def _block(**given: Any) -> Block:
+    """A block from its YAML, where `from` names the operands."""
+    tuples: dict[str, Any] = {
+        key: tuple(given[key]) for key in ("lines", "printed", "rows", "laws") if key in given
+    }
+    operands = tuple(given.pop("from", ()))
+    return Block(**{**given, **tuples, "operands": operands})

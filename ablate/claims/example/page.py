@@ -1,0 +1,113 @@
+"""Worked examples as pages: printed, recomputed from printed operands, and from the inputs."""
+
+from collections.abc import Iterator
+
+import torch
+
+from ablate.claims.example.block import Example
+from ablate.claims.example.recompute import (
+    DIFFERS,
+    INHERITED,
+    INPUT,
+    REPRINT,
+    RIGHT,
+    UNCHECKED,
+    Result,
+    Rule,
+    recompute,
+    totals,
+)
+from ablate.claims.example.slips import slip
+
+MADE = "<!-- Made by `python -m lab.examples to=FOLDER`. -->\n"
+COLUMNS = ("entries", "input", "follows", "rounding", "inherited", REPRINT, UNCHECKED, "differs")
+SAYS = {
+    INPUT: "given",
+    RIGHT: "right: every entry follows",
+    INHERITED: "inherited: it follows from its operands, which were already off",
+    REPRINT: "printed again as it was",
+    UNCHECKED: "not checkable: its operands are not printed",
+}
+
+
+def index(examples: list[Example], rule: Rule) -> str:
+    """Return the page of totals, as Markdown, with a line about the first wrong step of each."""
+    rows = [_total_row(example, rule) for example in examples]
+    sums = [sum(row[i] for _, row, _ in rows) for i in range(len(COLUMNS))]
+    lines = [
+        "# Worked examples, recomputed",
+        f"An entry follows within {rule.follows:g} of a unit of its last printed decimal, from the "
+        "operands as printed one step before or from the inputs without rounding; it is rounded "
+        f"loosely within {rule.rounding:g}, and differs beyond. What differs counts as that in any "
+        "block.",
+        "\n".join(
+            [
+                f"| example | {' | '.join(COLUMNS)} | first wrong step |",
+                f"| --- |{' ---: |' * len(COLUMNS)} --- |",
+                *(
+                    f"| [{name}]({name}.md) | {' | '.join(map(str, row))} | {first} |"
+                    for name, row, first in rows
+                ),
+                f"| all | {' | '.join(map(str, sums))} | |",
+            ]
+        ),
+    ]
+    return MADE + "\n\n".join(lines) + "\n"
+
+
+def _total_row(example: Example, rule: Rule) -> tuple[str, list[int], str]:
+    results = recompute(example, rule)
+    count = totals(results)
+    wrong = [result.block.name for result in results if result.state == DIFFERS]
+    return example.name, [count.get(name, 0) for name in COLUMNS], wrong[0] if wrong else "none"
+
+
+def page(example: Example, rule: Rule) -> str:
+    """Return the page of an example, as Markdown."""
+    results = recompute(example, rule)
+    parts = [f"# {example.name}", f"{example.document}, {example.section}."]
+    for result in results:
+        parts += _block(result, example, rule)
+    return MADE + "\n\n".join(parts) + "\n"
+
+
+def _block(result: Result, example: Example, rule: Rule) -> Iterator[str]:
+    block = result.block
+    how = f" = {block.by}({'; '.join(block.operands)})" if block.operands else ""
+    yield f"## {block.name}{how}"
+    yield f"{_sentence(result, example, rule)} Lines {block.lines[0]} to {block.lines[1]}."
+    yield "\n".join(_table(result))
+
+
+def _sentence(result: Result, example: Example, rule: Rule) -> str:
+    said = SAYS.get(result.state, "")
+    if result.state == DIFFERS:
+        printed = {block.name: block.values for block in example.blocks}
+        differs, total = int(result.differs.sum()), result.block.values.numel()
+        said = f"{differs} of {total} entries differ"
+        loose = int(result.rounding.sum())
+        said += f", {loose} are rounded loosely" if loose else ""
+        found = slip(result, printed, rule)
+        said += f"; what would give them: {found}" if found else ""
+    said += f"; {result.broken} break a law that needs no operand" if result.broken else ""
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _table(result: Result) -> Iterator[str]:
+    if not result.checked:
+        yield "| printed |\n| --- |"
+        for row in result.block.printed:
+            yield f"| {row} |"
+        return
+    yield "| printed | local | chain |\n| --- | --- | --- |"
+    for i, row in enumerate(result.block.printed):
+        entries = row.split()
+        marked = [f"**{e}**" if result.differs[i, j] else e for j, e in enumerate(entries)]
+        recomputed = [_numbers(x[i], entries) for x in (result.local, result.chain)]
+        yield f"| {' '.join(marked)} | {' | '.join(recomputed)} |"
+
+
+def _numbers(row: torch.Tensor, printed: list[str]) -> str:
+    """One decimal more than is printed, by which the rule can be followed."""
+    places = [len(entry.partition(".")[2]) + 1 for entry in printed]
+    return " ".join(f"{value:.{n}f}" for value, n in zip(row.tolist(), places, strict=True))

@@ -1,0 +1,211 @@
+"""Printed numbers against recomputed ones: which of them follow from what the document gives.
+
+Every block is computed twice in float64: *local*, from the operands as the document prints them,
+and *chain*, from the first inputs without any rounding. An entry whose last printed decimal has
+the unit u follows where it is within `follows` u of either, is rounded loosely within `rounding` u,
+and differs elsewhere.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+import yaml
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ablate.config.schema import CONF
+from ablate.errors import UserError
+from ablate.claims.example.block import COPY, UNPRINTED, Block, Example
+from ablate.claims.example.operations import apply
+
+INPUT, RIGHT, DIFFERS, INHERITED, REPRINT, UNCHECKED = STATES = (
+    *("input", "right", "differs", "inherited", "re-print"),
+    "not checkable",
+)
+REPRINTS = (COPY, "transpose", "entries", "spread", "beside", "terms")
+SLACK = 1e-9  # of a unit: half a unit is itself no binary number
+TEN_UNITS = 10
+SUM_TO_ONE, WITHIN = "sum to one", "within the last operand"  # laws
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How far an entry may be from the recomputed one, in units of its last printed decimal."""
+
+    follows: float
+    rounding: float
+
+
+def registered_rule() -> Rule:
+    """The rule that stands in the config of the probe."""
+    node = yaml.safe_load((CONF / "probe" / "worked_example.yaml").read_text(encoding="utf-8"))
+    return Rule(node["follows"], node["rounding"])
+
+
+@dataclass(frozen=True)
+class Result:
+    """A block with both recomputations; an input has none, nor has what nothing printed gives."""
+
+    block: Block
+    state: str
+    local: Float[Tensor, "R C"]
+    chain: Float[Tensor, "R C"]
+    follows: Bool[Tensor, "R C"]
+    rounding: Bool[Tensor, "R C"]
+    broken: int  # laws without operands: rows or entries that break them
+
+    @property
+    def differs(self) -> Bool[Tensor, "R C"]:
+        """Entries that neither follow nor are rounded loosely."""
+        return ~(self.follows | self.rounding)
+
+    @property
+    def checked(self) -> bool:
+        """Whether there was anything to compare the printed numbers with."""
+        return self.state not in (INPUT, UNCHECKED)
+
+
+def recompute(example: Example, rule: Rule) -> list[Result]:
+    """Return every block of an example, recomputed and judged.
+
+    Raises:
+        UserError: an operation gives another shape than is printed.
+    """
+    printed = {block.name: block.values for block in example.blocks}
+    chains = chain(example)
+    done: dict[str, Result] = {}
+    for block in example.blocks:
+        local = computed(block, printed)
+        if local.shape != block.values.shape:
+            raise UserError(
+                f"example {example.name}: {block.name} is printed as {tuple(block.values.shape)} "
+                f"and computed as {tuple(local.shape)}"
+            )
+        done[block.name] = _judge(block, local, chains[block.name], rule, done, printed)
+    return list(done.values())
+
+
+def chain(example: Example) -> dict[str, Float[Tensor, "_ _"]]:
+    """Return every block as computed from the first inputs."""
+    found: dict[str, Tensor] = {}
+    for block in example.blocks:
+        found[block.name] = computed(block, found)
+    return found
+
+
+def computed(block: Block, given: dict[str, Tensor]) -> Float[Tensor, "_ _"]:
+    """Return a block from given operands; what has none is as printed."""
+    if block.by in ("", UNPRINTED):
+        return block.values
+    whole = apply(block.by, [given[name] for name in block.operands], block.options)
+    return whole[list(block.rows)] if block.rows else whole
+
+
+def _judge(
+    block: Block,
+    local: Tensor,
+    chained: Tensor,
+    rule: Rule,
+    done: dict[str, Result],
+    printed: dict[str, Tensor],
+) -> Result:
+    local_off, chain_off = ((block.values - x).abs() / block.units for x in (local, chained))
+    off = torch.minimum(local_off, chain_off)
+    follows = off <= rule.follows + SLACK
+    rounding = ~follows & (off <= rule.rounding + SLACK)
+    wrong_before = any(done[name].state in (DIFFERS, INHERITED) for name in ancestors(block, done))
+    far = bool((chain_off > rule.rounding + SLACK).any())
+    differs = not bool((follows | rounding).all())
+    state = _state(block, differs, far and wrong_before)
+    return Result(block, state, local, chained, follows, rounding, broken(block, printed))
+
+
+def _state(block: Block, differs: bool, inherits: bool) -> str:
+    if not block.by or block.by == UNPRINTED:
+        return UNCHECKED if block.by else INPUT
+    if differs:
+        return DIFFERS
+    if block.by in REPRINTS:
+        return REPRINT
+    return INHERITED if inherits else RIGHT
+
+
+def ancestors(block: Block, done: dict[str, Result]) -> Iterator[str]:
+    """Yield the operands of a block, and theirs."""
+    for name in block.operands:
+        yield name
+        yield from ancestors(done[name].block, done)
+
+
+def broken(block: Block, printed: dict[str, Tensor]) -> int:
+    """Return how many rows or entries break the laws of a block.
+
+    Rows of weights sum to 1, and what they mix lies within each column of what is mixed, both
+    within the rounding of what is printed.
+    """
+    count = 0
+    half = block.units / 2
+    if SUM_TO_ONE in block.laws:
+        off = (block.values.sum(1) - 1).abs()
+        count += int((off > half.sum(1) + SLACK).sum())
+    if WITHIN in block.laws:
+        mixed = printed[block.operands[-1]]
+        below = block.values + half + SLACK < mixed.amin(0)
+        above = block.values - half - SLACK > mixed.amax(0)
+        count += int((below | above).sum())
+    return count
+
+
+def unequal_twins(example: Example) -> int:
+    """Return how many pairs of blocks have equal operands and operation, but unequal numbers."""
+    count = 0
+    blocks = [block for block in example.blocks if block.operands]
+    for i, one in enumerate(blocks):
+        for other in blocks[:i]:
+            same_way = (one.by, one.options, one.rows) == (other.by, other.options, other.rows)
+            if same_way and _operands(one, example) == _operands(other, example):
+                count += one.printed != other.printed
+    return count
+
+
+def _operands(block: Block, example: Example) -> list[list[list[float]]]:
+    return [example.by_name[name].values.tolist() for name in block.operands]
+
+
+def moved_by_an_input(example: Example) -> int:
+    """Return how many entries move by more than their unit when one input does by ten units."""
+    given = example.by_name[example.perturbed]
+    changed = given.values.clone()
+    changed[0, 0] += TEN_UNITS * given.units[0, 0]
+    block = replace(given)
+    block.__dict__["values"] = changed  # in place of what is printed
+    blocks = tuple(block if one is given else one for one in example.blocks)
+    before, after = chain(example), chain(replace(example, blocks=blocks))
+    return sum(
+        int(((before[one.name] - after[one.name]).abs() > one.units).sum())
+        for one in example.blocks
+        if one.operands
+    )
+
+
+def totals(results: list[Result]) -> dict[str, int]:
+    """Return how many entries there are of each sort; each is counted once.
+
+    An entry that differs counts so in any block; the others by the state of their block, and those
+    of right blocks as what follows or is rounded loosely.
+    """
+    counts: Counter[str] = Counter()
+    for result in results:
+        entries = result.block.values.numel()
+        differing = int(result.differs.sum()) if result.checked else 0
+        loose = int(result.rounding.sum()) if result.checked else 0
+        counts["entries"] += entries
+        counts["differs"] += differing
+        if result.state in (RIGHT, DIFFERS):
+            counts["rounding"] += loose
+            counts["follows"] += entries - differing - loose
+        else:
+            counts[result.state] += entries
+    return dict(counts)

@@ -1,0 +1,69 @@
+"""Slips of the pen that would give what is printed where it does not follow."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.claims.example.block import Block
+from ablate.claims.example.operations import affine, power
+from ablate.claims.example.recompute import SLACK, Result, Rule
+
+Matrix = Float[Tensor, "_ _"]
+BASES = (10, 100, 1_000, 100_000, 1_000_000)
+
+
+def slip(result: Result, printed: dict[str, Tensor], rule: Rule) -> str | None:
+    """Return the one slip that explains every differing entry of a block; None: none or several."""
+    block = result.block
+    operands = [printed[name] for name in block.operands]
+    found = [says for says, x in candidates(block, operands) if _explains(x, result, rule)]
+    return found[0] if len(found) == 1 else None
+
+
+def candidates(block: Block, operands: list[Matrix]) -> Iterator[tuple[str, Matrix]]:
+    """Yield slips and what they would give."""
+    match block.by:
+        case "exponents":
+            size = int(operands[0])
+            own = torch.tensor([[float(dimension), float(size)] for dimension in range(size)])
+            yield "an exponent of its own for each dimension, in place of one for each pair", own
+        case "power":
+            for base in BASES:
+                says = f"base {base:,} in place of {block.options['base']:,}"
+                yield says, power(operands[0], base=base)
+        case "affine":
+            x, weight, bias = operands
+            yield "without the bias", affine(x, weight, torch.zeros_like(bias))
+            yield "the bias added twice", affine(x, weight, 2 * bias)
+        case "product":
+            yield from _products(*operands)
+        case "divide" | "scaled_product":
+            *others, divisor = operands
+            whole = others[0] if block.by == "divide" else others[0] @ others[1]
+            yield "not divided", whole
+            yield "divided by the width in place of its root", whole / divisor.square().round()
+        case "softmax_of_rows":
+            yield from _softmaxes(operands[0])
+
+
+def _products(x: Matrix, y: Matrix) -> Iterator[tuple[str, Matrix]]:
+    if x.size(1) == y.size(1):
+        yield "the second matrix transposed", x @ y.T
+    if x.size(0) == y.size(0):
+        yield "the first matrix transposed", x.T @ y
+
+
+def _softmaxes(x: Matrix) -> Iterator[tuple[str, Matrix]]:
+    yield "powers of 2 in place of e", (x * torch.tensor(2.0).log()).softmax(1)
+    yield "powers of 10 in place of e", (x * torch.tensor(10.0).log()).softmax(1)
+    yield "shares of the scores themselves, without the exponential", x / x.sum(1, keepdim=True)
+    yield "the softmax of columns", x.softmax(0)
+
+
+def _explains(x: Matrix, result: Result, rule: Rule) -> bool:
+    if x.shape != result.block.values.shape:
+        return False
+    off = (result.block.values - x).abs() / result.block.units
+    return bool((off[result.differs] <= rule.follows + SLACK).all())

@@ -1,0 +1,149 @@
+"""The process in which listings run: without network, processes or files to write, and limited."""
+
+import contextlib
+import io
+import json
+import math
+import resource
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from ablate.claims.listing.source import FORMS, Listing, source
+
+CPU_SECONDS, WALL_SECONDS = 120, 600
+BYTES = 8 << 30  # of addresses: importing torch takes most of them
+FORBIDDEN = (
+    "socket.",
+    "subprocess.",
+    "os.system",
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+    "ctypes.",
+)
+START = "from ablate.claims.listing.child import main; main()"
+Form = dict[str, Any]  # "error" where it does not run, else the numbers of its exam
+
+
+def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int) -> dict[str, Form]:
+    """Return what the exam of each form found; lines of errors are those of the document.
+
+    Raises:
+        UserError: its text is missing.
+        RuntimeError: the process ended without an answer.
+    """
+    sources = {form: source(listing, documents, form) for form in FORMS}
+    found = examine(
+        sources,
+        exam=listing.exam,
+        defines=listing.defines,
+        options=listing.options,
+        draws=draws,
+        seed=seed,
+    )
+    lines_to_its_end = sources[FORMS[0]].count("\n") + 1
+    for form in found.values():
+        if form.get("line"):
+            form["line"] += listing.lines[1] - lines_to_its_end
+    return found
+
+
+def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
+    """Run each form of a listing in a child process and return what its exam found.
+
+    Raises:
+        RuntimeError: the process ended without an answer.
+    """
+    command = [sys.executable, "-I", "-c", START]
+    question = json.dumps({"sources": sources, **exam})
+    done = subprocess.run(
+        command,
+        input=question,
+        capture_output=True,
+        encoding="utf-8",
+        errors="backslashreplace",
+        timeout=WALL_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(
+            f"the process of the listing ended with {done.returncode}: {done.stderr}"
+        )
+    found: dict[str, Form] = json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    """Read a question from standard input, and write the answer to standard output."""
+    question = json.load(sys.stdin)
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    sources = question.pop("sources")
+    from ablate.claims.listing.exams import EXAMS  # what it needs is imported before the door closes
+
+    exam = EXAMS[question.pop("exam")]
+    given = surroundings()
+    sys.addaudithook(refuse)
+    with contextlib.redirect_stdout(io.StringIO()):
+        found = {form: attempt(code, given, exam, **question) for form, code in sources.items()}
+    print(json.dumps(found))
+
+
+def surroundings() -> dict[str, Any]:
+    """Return the names that listings take for granted."""
+    import numpy
+    import torch
+    from torch.autograd import Variable
+
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(1)
+    return {
+        **{"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "math": math},
+        **{"np": numpy, "Variable": Variable},
+    }
+
+
+def attempt(
+    code: str,
+    given: dict[str, Any],
+    exam: Any,
+    *,
+    defines: str,
+    options: dict[str, Any],
+    draws: int,
+    seed: int,
+) -> Form:
+    """Run a form and return the largest number of each sort over the draws, or the error.
+
+    Of `perturbed`, the control, it is the smallest.
+    """
+    import torch
+
+    scope = dict(given)
+    try:
+        exec(compile(code, "listing", "exec"), scope)  # its SHA-256 was compared
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            found = [exam(scope[defines], **options) for _ in range(draws)]
+    except Exception as error:  # noqa: BLE001  whatever a listing raises is the finding
+        return {"error": f"{type(error).__name__}: {error}", "line": line_of(error)}
+    pick = {name: min if name == "perturbed" else max for name in found[0]}
+    return {name: pick[name](one[name] for one in found) for name in found[0]}
+
+
+def line_of(error: Exception) -> int | None:
+    """Return the last line of the listing that an error came from."""
+    if isinstance(error, SyntaxError):
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return max((f.lineno or 0 for f in frames if f.filename == "listing"), default=None)
+
+
+def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """Raise PermissionError for what no listing needs; a hook cannot be taken away again."""
+    writes = event == "open" and str(arguments[1] or "r")[0] in "wax"
+    if writes or event.startswith(FORBIDDEN):
+        raise PermissionError(f"a listing may not do this: {event}")

@@ -1,0 +1,107 @@
+"""Printed listings: where their text is, and the patches that make it run or make it right.
+
+A listing is a YAML file of ablate/claims/ledger/listings. The text itself is no part of this project: the
+file names the lines of a document and their SHA-256, and nothing else is ever executed. A patch is
+an instruction: in this line, these columns become that, for this reason.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ablate.errors import UserError
+
+FORMS = PRINTED, CRASH_ONLY, REPAIRED = ("printed", "crash_only", "repaired")
+FOLDER = files("ablate") / "claims" / "ledger" / "listings"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What stands in some columns of a line of the document instead, counted from 0."""
+
+    line: int
+    columns: tuple[int, int]
+    put: str
+    why: str
+    crash: bool  # whether the listing does not run without it
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A printed piece of code, and how it is examined."""
+
+    name: str
+    document: str  # title
+    section: str
+    lines: tuple[int, int]
+    sha256: str  # of these lines, joined with line feeds
+    exam: str  # one of ablate.claims.listing.exams
+    defines: str  # the name that the exam asks for
+    options: dict[str, Any]  # of the exam
+    needs: tuple[str, ...]  # listings that run before it, in the same form
+    patches: tuple[Patch, ...]
+
+
+def names() -> list[str]:
+    """Every listing."""
+    return sorted(path.name.removesuffix(".yaml") for path in FOLDER.iterdir())
+
+
+def read(name: str) -> Listing:
+    """Return a listing.
+
+    Raises:
+        UserError: there is none of this name.
+    """
+    if name not in names():
+        raise UserError(f"probe.listing is {name!r}: it must be one of {', '.join(names())}")
+    given = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    first, last = given.pop("lines")
+    needs = tuple(given.pop("needs", ()))
+    patches = tuple(_patch(**patch) for patch in given.pop("patches", ()))
+    whole = {"options": {}, **given, "lines": (first, last)}
+    return Listing(**whole, name=name, needs=needs, patches=patches)
+
+
+def _patch(*, columns: list[int], **given: Any) -> Patch:
+    first, last = columns
+    return Patch(columns=(first, last), **given)
+
+
+def text(listing: Listing, documents: Path) -> list[str]:
+    """Return the lines of a listing.
+
+    Raises:
+        UserError: no text of the folder has these lines.
+    """
+    first, last = listing.lines
+    for path in sorted(documents.glob("*.txt")):
+        # what is no UTF-8 has another digest
+        content = path.read_text(encoding="utf-8-sig", errors="replace")
+        lines = content.split("\n")[first - 1 : last]
+        if sha256("\n".join(lines).encode()).hexdigest() == listing.sha256:
+            return lines
+    raise UserError(
+        f"probe.documents={documents}: no text there has the listing {listing.name}, lines "
+        f"{first} to {last} of {listing.document!r} with the SHA-256 {listing.sha256[:12]}..."
+    )
+
+
+def source(listing: Listing, documents: Path, form: str) -> str:
+    """Return the code of a listing in a form, after that of the listings that it needs.
+
+    Raises:
+        UserError: a text is missing.
+    """
+    before = [source(read(name), documents, form) for name in listing.needs]
+    lines = text(listing, documents)
+    for patch in sorted(listing.patches, key=lambda patch: patch.columns, reverse=True):
+        if form == REPAIRED or (form == CRASH_ONLY and patch.crash):
+            first, last = patch.columns
+            at = patch.line - listing.lines[0]
+            lines[at] = lines[at][:first] + patch.put + lines[at][last:]
+    return "\n".join([*before, *lines])

@@ -1,0 +1,1 @@
+"""Measures of single experiments: what a run measures of the model that it tests."""

@@ -1,0 +1,167 @@
+"""Sizes of what flows through the layers: sub-layers, norms, scores, and how alike states are.
+
+A sub-layer's share is |F(x)| / |x|, x the residual stream before it; in Pre-LN that is not what the
+sub-layer reads. States of different layers are compared behind the last norm of their stack, where
+there is one: the stream of Pre-LN grows from layer to layer, and its bare size says nothing.
+"""
+
+import copy
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.config.limits import Count
+from ablate.data.module import TextData
+from ablate.data.vocabulary import PAD
+from ablate.measure.base import Measure
+from ablate.claims.measure.gold import sentences
+from ablate.measure.inside import watched
+from ablate.claims.measure.pruning import nll
+from ablate.claims.measure.words import Read, read
+from ablate.model.norm.layer_norm import LayerNorm
+from ablate.model.residual.base import Apply, Real
+from ablate.model.stack import Stack
+from ablate.model.transformer import Transformer
+
+
+class Passed(NamedTuple):
+    """A sub-layer's passage: the stream before it, what it gives, and the stream behind it."""
+
+    before: Float[Tensor, "B L D"]
+    given: Float[Tensor, "B L D"]
+    behind: Float[Tensor, "B L D"]
+
+
+class Layers(Measure):
+    """Looks at all layers of both stacks, on sentences of test.
+
+    Args:
+        sentences: that are read.
+    """
+
+    measures = (
+        *("largest_share", "median_share", "norm_error", "plain_norm_error", "score_error"),
+        *("layers_alike", "tokens_alike", "last_layer"),
+    )
+
+    def __init__(self, *, sentences: Count) -> None:
+        self.sentences = sentences
+
+    def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
+        """Return the sizes.
+
+        largest_share, median_share: over sub-layers, of the median over tokens of |F(x)| / |x|;
+        norm_error: largest distance of a token's mean from 0 or variance from 1 behind a norm,
+        plain_norm_error: the same before gain and bias; score_error: largest distance from 1 of
+        the deviation of an attention's scaled scores; layers_alike: cosine of the encoder's last
+        two layers' outputs for one token; tokens_alike: of two tokens of a sentence in the last;
+        last_layer: rise of the nll without the last layer of both stacks, in nats per token.
+        """
+        text = read(sentences("test", self.sentences), data.tokenizers)
+        real = {"encoder": text.inputs.src != PAD, "decoder": text.inputs.tgt_in != PAD}
+        passed = {name: passages(getattr(model, name), model, text) for name in real}
+        shares = [size_share(one, real[name]) for name, own in passed.items() for one in own]
+        return {
+            "largest_share": max(shares),
+            "median_share": float(torch.tensor(shares).quantile(0.5)),
+            **norm_errors(model, text),
+            "score_error": score_error(model, text, real),
+            **likeness(model.encoder, passed["encoder"], real["encoder"]),
+            "last_layer": nll(without_last_layer(model), text) - nll(model, text),
+        }
+
+
+@torch.no_grad()
+def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
+    """Return what each sub-layer of a stack does on a batch."""
+    found: list[Passed] = []
+    through = stack.residual.through
+
+    def watched_through(i: int, stream: Tensor, sublayer: Apply, real: Real) -> Tensor:
+        given: list[Tensor] = []
+
+        def call(x: Tensor) -> Tensor:
+            given.append(sublayer(x))
+            return given[0]
+
+        behind: Tensor = through(i, stream, call, real)
+        found.append(Passed(stream, given[0], behind))
+        return behind
+
+    stack.residual.through = watched_through  # type: ignore[method-assign]
+    try:
+        model(text.inputs)
+    finally:
+        del stack.residual.through
+    return found
+
+
+def size_share(one: Passed, real: Bool[Tensor, "B L"]) -> float:
+    """Return the median over tokens of what a sub-layer gives, in sizes of the stream."""
+    return float((one.given.norm(dim=-1) / one.before.norm(dim=-1))[real].median())
+
+
+@torch.no_grad()
+def likeness(stack: Stack, passed: list[Passed], real: Bool[Tensor, "B L"]) -> dict[str, float]:
+    """Return how alike the outputs of the encoder's last two layers are, and tokens in the last."""
+    ends = [passed[0].before, *(one.behind for one in passed[1::2])]  # two sub-layers a layer
+    before, last = (stack.residual.leave(end, real) for end in ends[-2:])
+    unit = F.normalize(last, dim=-1)
+    pairs = unit @ unit.mT
+    both = real[:, :, None] & real[:, None] & ~torch.eye(real.size(1), dtype=torch.bool)
+    return {
+        "layers_alike": float(F.cosine_similarity(before, last, dim=-1)[real].mean()),
+        "tokens_alike": float(pairs[both].mean()),
+    }
+
+
+@torch.no_grad()
+def norm_errors(model: Transformer, text: Read) -> dict[str, float]:
+    """Return how far means and variances of real tokens behind all norms are from 0 and 1."""
+    errors: dict[str, list[float]] = {"norm_error": [], "plain_norm_error": []}
+
+    def hook(norm: LayerNorm, inputs: tuple[Any, ...], output: Tensor) -> None:
+        own = output[inputs[1]]
+        plain = (own - norm.bias) / norm.gain
+        errors["norm_error"].append(off_normal(own))
+        errors["plain_norm_error"].append(off_normal(plain))
+
+    norms = [module for module in model.modules() if isinstance(module, LayerNorm)]
+    handles = [norm.register_forward_hook(hook) for norm in norms]
+    try:
+        model(text.inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {name: max(found) for name, found in errors.items()}
+
+
+def off_normal(x: Float[Tensor, "N D"]) -> float:
+    """Return the largest distance of a row's mean from 0 or of its variance from 1."""
+    mean, variance = x.mean(-1), x.var(-1, correction=0)
+    return float(torch.maximum(mean.abs(), (variance - 1).abs()).max())
+
+
+def score_error(model: Transformer, text: Read, real: dict[str, Tensor]) -> float:
+    """Return the largest distance from 1 of the deviation of an attention's scores."""
+    with watched(model) as attended:
+        model(text.inputs)
+    found = []
+    for name, one in attended.items():
+        stack = name.partition(".")[0]
+        keys = real["encoder"] if name.endswith("cross") else real[stack]
+        both = real[stack][:, None, :, None] & keys[:, None, None]
+        found.append(abs(float(one.scores[both.expand_as(one.scores)].std()) - 1))
+    return max(found)
+
+
+def without_last_layer(model: Transformer) -> Transformer:
+    """Return a copy whose tokens leave each stack one layer earlier."""
+    shorter = copy.deepcopy(model)
+    for stack in (shorter.encoder, shorter.decoder):
+        last = len(list(stack.layers[stack.order[-1]].children()))
+        stack.order, stack.numbers = stack.order[:-1], stack.numbers[:-last]
+    return shorter

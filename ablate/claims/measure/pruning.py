@@ -1,0 +1,99 @@
+"""What a trained model loses with some of its heads.
+
+Equation: share(heads) = (nll without them - nll) / (nll without all heads of their attention - nll)
+Source: Michel et al. 2019, arXiv:1905.10650, section 3: what a head gives is put to 0.
+What differs: nll of references in place of BLEU, and shares of what the attention as a whole is
+    worth, so that attentions of unlike worth can be told together.
+What to expect: of heads that vote like an ensemble each is worth little while the others are there:
+    less than its equal share, and half of them less than half.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.config.limits import Count
+from ablate.data.module import TextData
+from ablate.data.vocabulary import PAD
+from ablate.measure.base import Measure
+from ablate.claims.measure.gold import sentences
+from ablate.claims.measure.words import Read, read
+from ablate.model.attention.multi_head import MultiHeadAttention
+from ablate.model.transformer import Transformer
+from ablate.seeding import stream
+
+
+class Pruning(Measure):
+    """Tests with heads put to 0, on sentences of test.
+
+    Args:
+        sentences: that are scored.
+        halves: random halves of each attention's heads that are tried.
+    """
+
+    measures = ("worst_head", "mean_head", "half_of_heads", "no_heads")
+
+    def __init__(self, *, sentences: Count, halves: Count) -> None:
+        self.sentences, self.halves = sentences, halves
+
+    def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
+        """Return shares of what the attention is worth.
+
+        worst_head: of the head that is worth most; mean_head: of one head, mean over all;
+        half_of_heads: of a random half, mean over halves and attentions; no_heads: the smallest
+        rise of the nll, in nats per token, when all heads of an attention are gone.
+        """
+        self.text = read(sentences("test", self.sentences), data.tokenizers)
+        whole = nll(model, self.text)
+        single, halves, worth = [], [], []
+        for attention in (m for m in model.modules() if isinstance(m, MultiHeadAttention)):
+            worth.append(self.rise(model, attention, range(attention.n_heads), whole))
+            each = [self.rise(model, attention, [h], whole) for h in range(attention.n_heads)]
+            single += [rise / worth[-1] for rise in each]
+            lost = [self.rise(model, attention, half, whole) for half in self.drawn(attention)]
+            halves += [rise / worth[-1] for rise in lost]
+        return {
+            "worst_head": max(single),
+            "mean_head": sum(single) / len(single),
+            "half_of_heads": sum(halves) / len(halves),
+            "no_heads": min(worth),
+        }
+
+    def drawn(self, attention: MultiHeadAttention) -> list[list[int]]:
+        """Return random halves of the heads."""
+        generator = torch.Generator().manual_seed(stream(0, "Pruning"))
+        orders = [
+            torch.randperm(attention.n_heads, generator=generator) for _ in range(self.halves)
+        ]
+        return [order[: attention.n_heads // 2].tolist() for order in orders]
+
+    def rise(
+        self,
+        model: Transformer,
+        attention: MultiHeadAttention,
+        heads: Collection[int],
+        whole: float,
+    ) -> float:
+        """Return by how much the nll rises without these heads."""
+
+        def silence(module: Any, inputs: tuple[Tensor]) -> Tensor:
+            kept = inputs[0].view(*inputs[0].shape[:-1], attention.n_heads, -1).clone()
+            kept[..., list(heads), :] = 0
+            return kept.flatten(-2)
+
+        handle = attention.output.register_forward_pre_hook(silence)
+        try:
+            return nll(model, self.text) - whole
+        finally:
+            handle.remove()
+
+
+@torch.no_grad()
+def nll(model: Transformer, text: Read) -> float:
+    """Return the mean nll of the targets in nats per token."""
+    logits: Float[Tensor, "B T V"] = model.head(model(text.inputs))
+    return float(F.cross_entropy(logits.flatten(0, 1), text.targets.flatten(), ignore_index=PAD))

@@ -1,0 +1,102 @@
+"""What the weights of attention sum to, and what they are on padding and on later tokens.
+
+Equation: the rows of softmax(q k^T / sqrt(d_head)), over the keys that the masks leave.
+Source: arXiv:1706.03762, sections 3.2.1 and 3.2.3.
+What differs: random weights and sentences in float64, the second sentence of a batch half as long
+    as the first; the rows of real tokens alone are looked at, and no dropout.
+What to expect: rows that sum to 1 to the last bits, nothing on later target tokens, and nothing on
+    padding where its columns are masked. Without a mask padding takes a share like any other key,
+    but for the decoder's self-attention: there it stands to the right of all that is real.
+"""
+
+from collections import defaultdict
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+from ablate.model.base import Seq2Seq
+from ablate.model.inspect import attention_weights
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.probe.sentences import random_sentences
+
+LEAST = ("past", "padding_source")  # of all draws the smallest counts
+
+
+class AttentionWeights(RandomModels):
+    """Looks at every attention of both stacks."""
+
+    measures = (
+        "row_error",
+        "future",
+        "past",
+        "padding",
+        "padding_cross",
+        "padding_target",
+        "padding_source",
+    )
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the extremes over all draws, layers, heads and rows.
+
+        row_error: how far the sum of a row is from 1; future: the largest weight on a later target
+        token; past: the largest weight on the current or an earlier token, minimum over layers and
+        heads; padding: the largest share of a row that is on padding, padding_cross and
+        padding_target: in cross-attention and in the decoder's self-attention; padding_source: the
+        least share on padding of the source.
+        """
+        found = [self.draw(*drawn) for drawn in self.models(model)]
+        return extremes(found, LEAST)
+
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements under one set of weights."""
+        lengths = [self.length, self.length // 2]
+        src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
+        sides = {
+            "encoder.self": (src, src),
+            "decoder.self": (tgt, tgt),
+            "decoder.cross": (tgt, src),
+        }
+        weights = by_kind(attention_weights(model, Seq2Seq(src, tgt)))
+        if missing := sides.keys() - weights:
+            raise UserError(
+                "probe=attention_weights needs weights that are shares of the keys: choose another "
+                f"level of model/attention for {', '.join(sorted(missing))}"
+            )
+        sums, padding = {}, {}
+        for kind, (queries, keys) in sides.items():
+            real = (queries != PAD)[:, :, None]
+            sums[kind] = chosen(weights[kind].sum(-1, keepdim=True), real)
+            padded = (keys == PAD)[:, None]
+            onto = (weights[kind] * padded[:, None, None]).sum(-1, keepdim=True)
+            padding[kind] = chosen(onto, real & padded.any(-1, keepdim=True))
+        real = (tgt != PAD)[:, :, None]
+        later = torch.ones(self.length, self.length, dtype=torch.bool).triu(1)
+        return {
+            "row_error": (torch.cat(list(sums.values())) - 1).abs().max(),
+            "future": chosen(weights["decoder.self"], real & later).max(),
+            "past": chosen(weights["decoder.self"], real & ~later).amax(0).min(),
+            "padding": torch.cat(list(padding.values())).max(),
+            "padding_cross": padding["decoder.cross"].max(),
+            "padding_target": padding["decoder.self"].max(),
+            "padding_source": torch.cat([padding["encoder.self"], padding["decoder.cross"]]).min(),
+        }
+
+
+def by_kind(weights: dict[str, Float[Tensor, "B H Q K"]]) -> dict[str, Float[Tensor, "B N H Q K"]]:
+    """Return the weights of the N layers of each kind together, "encoder.self"."""
+    found: defaultdict[str, list[Tensor]] = defaultdict(list)
+    for name, layer in weights.items():
+        stack, _, kind = name.split(".")
+        found[f"{stack}.{kind}"].append(layer)
+    return {kind: torch.stack(layers, 1) for kind, layers in found.items()}
+
+
+def chosen(
+    weights: Float[Tensor, "B N H Q K"], pairs: Bool[Tensor, "B Q K"]
+) -> Float[Tensor, "P N H"]:
+    """Return the weights of some pairs of a query and a key."""
+    return weights.movedim((3, 4), (1, 2))[pairs]

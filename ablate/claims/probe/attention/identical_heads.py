@@ -1,0 +1,64 @@
+"""Heads that share their projections, against one head, for the probe of what a head can do."""
+
+import copy
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.multi_head import SelfAttention
+from ablate.model.padding.base import Mask
+from ablate.claims.probe.attention.attention_loops import projected, read
+from ablate.claims.probe.attention.divided_heads import with_heads
+
+COPIES = (2, 4, 8)  # heads that are one
+WIDEST = 8  # of them
+
+
+def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict[str, float]:
+    """Compare heads with the same projections with one head and the sum of their parts of W_O.
+
+    identical_error: their distance; other_heads: where the queries of one head are another's;
+    dropout_between_heads: how far the heads are from one another when each drops its own weights.
+    """
+    errors, others, dropped = [], [], []
+    width = min(x.size(1), WIDEST)
+    for heads in COPIES:
+        many = with_heads(x.size(1), heads, width, generator)
+        for of in (many.query, many.key, many.value):
+            of.weight.copy_(of.weight[:width].repeat(heads, 1))
+            of.bias.copy_(of.bias[:width].repeat(heads))
+        out, alone = read(many, x, x), summed(many)
+        errors.append(float((out - read(alone, x, x)).abs().max()))
+        dropped.append(between_heads(many, x))
+        many.query.weight[:width] *= -1
+        others.append(float((read(many, x, x) - read(alone, x, x)).abs().max()))
+    return {
+        "identical_error": max(errors),
+        "other_heads": min(others),
+        "dropout_between_heads": max(dropped),
+    }
+
+
+def summed(many: SelfAttention) -> SelfAttention:
+    """Return the one head that identical heads are."""
+    one: Any = copy.deepcopy(many)
+    width = many.d_head
+    one.n_heads = 1
+    for of in (one.query, one.key, one.value):
+        of.weight, of.bias = (nn.Parameter(part[:width].clone()) for part in (of.weight, of.bias))
+    parts = one.output.weight.unflatten(1, (many.n_heads, width))
+    one.output.weight = nn.Parameter(parts.sum(1))
+    return one
+
+
+def between_heads(many: SelfAttention, x: Float[Tensor, "L D"]) -> float:
+    """Return how far heads are from the first one in training with dropout on the weights."""
+    kernel = Explicit(d_head=many.d_head, dropout=0.1, scale="sqrt_d_head", fill="zero_output")
+    q, k, v = (of[None] for of in projected(many, x, x))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        out = kernel.train()(q, k, v, Mask(), None)
+    return float((out - out[:, :1]).abs().max())

@@ -1,0 +1,169 @@
+"""What padding buys and costs: sentences one by one, or in batches of equal width.
+
+Equation: padding is the share of positions that hold none of the tokens; difference is the largest
+    one of a state at a real token between a sentence in its batch and the sentence alone.
+Source: arXiv:1706.03762, section 5.1 (batches of like lengths).
+What differs: whole passes over pairs of the run's corpus, source and target, without gradient; a
+    word is a token. `random` and `bucketed` are padded to the longest of the batch, `to_longest` is
+    `random` padded to the longest sentence of all.
+What to expect: the same states in every company, as keys of padding are masked; fewer passes, each
+    with more to do, of which padding is a waste. Seconds are those of this machine.
+"""
+
+import math
+import time
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ablate.data.batching import Rank, Sizes, TrainingBatches
+from ablate.data.pairs import Corpus
+from ablate.data.vocabulary import EOS, PAD
+from ablate.errors import UserError
+from ablate.model.base import Model, Seq2Seq
+from ablate.probe.counting import counted
+from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.masks.training_batches import ids
+
+COMPARED = 4  # sentences of a batch
+BATCHINGS = ("one_by_one", "random", "bucketed", "to_longest")
+
+
+class BatchCost(RandomModels):
+    """Passes over some lines of a corpus.
+
+    Args:
+        corpus: whose train split the lines are the first of.
+        batching: one_by_one | random | bucketed | to_longest.
+        lines: that are read.
+        tokens: of a batch, padding counted.
+        repeats: passes over all lines that the median time is taken of, after one.
+        draws: weights under which a batch is compared with its first COMPARED sentences alone.
+        seed: of batches and weights.
+
+    Raises:
+        UserError: another batching, or a number below 1.
+    """
+
+    needs = Model
+    measures = (
+        *("batches", "padding", "products_each", "seconds", "tokens_per_second"),
+        *("log2_speed", "difference", "control"),
+    )
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        corpus: Corpus,
+        batching: str,
+        lines: int,
+        tokens: int,
+        repeats: int,
+        draws: int,
+        seed: int,
+    ) -> None:
+        super().__init__(draws=draws, length=self.SHORTEST, seed=seed)
+        if batching not in BATCHINGS:
+            raise UserError(f"probe.batching is {batching}: allowed is {', '.join(BATCHINGS)}")
+        for key, value in (("lines", lines), ("tokens", tokens), ("repeats", repeats)):
+            if value < 1:
+                raise UserError(f"probe.{key} is {value}: it must be at least 1")
+        self.corpus, self.batching, self.lines = corpus, batching, lines
+        self.tokens, self.repeats = tokens, repeats
+
+    def __call__(self, model: Any) -> dict[str, float]:
+        """Return counts, times and differences; `..._each` is per real token of a target."""
+        pairs = self.pairs(model)
+        real = sum(int((pair.tgt_in != PAD).sum()) for pair in pairs)
+        positions = sum(ids.numel() for pair in pairs for ids in pair)
+        filled = sum(int((ids != PAD).sum()) for pair in pairs for ids in pair)
+        model.eval()
+        with torch.no_grad():
+            products = sum(counted(partial(model, pair))["products"] for pair in pairs)
+        seconds = self.seconds(model, pairs)
+        return {
+            "batches": float(len(pairs)),
+            "padding": 1 - filled / positions,
+            "products_each": products / real,
+            "seconds": seconds,
+            "tokens_per_second": real / seconds,
+            "log2_speed": math.log2(real / seconds),
+            **self.compared(model, pairs),
+        }
+
+    def pairs(self, model: Any) -> list[Seq2Seq]:
+        """Return the batches."""
+        src, tgt = ([line.split() for line in side[: self.lines]] for side in self.sides())
+        size = len(model.embedding.output_weight())
+        whole = ids(src, size), ids(tgt, size)
+        lengths = [(side != PAD).sum(1) for side in whole]
+        return [
+            Seq2Seq(
+                *(self.cut(side, length, rows) for side, length in zip(whole, lengths, strict=True))
+            )
+            for rows in self.rows(*lengths)
+        ]
+
+    def sides(self) -> tuple[Any, Any]:
+        """Return the lines of the corpus."""
+        read = self.corpus.read("train")
+        return read.src, read.tgt
+
+    def rows(self, src: Int[np.ndarray, " N"], tgt: Int[np.ndarray, " N"]) -> list[Any]:
+        """Return which lines share a batch."""
+        every = np.arange(len(src))
+        if self.batching == "one_by_one":
+            return list(every[:, None])
+        sizes, bucket = Sizes(every, src, tgt), self.batching == "bucketed"
+        return list(TrainingBatches(sizes, self.tokens, bucket, self.seed, Rank(0, 1)))
+
+    def cut(
+        self, side: Int[np.ndarray, "N L"], lengths: Int[np.ndarray, " N"], rows: Any
+    ) -> Int[Tensor, "B W"]:
+        """Return some lines, as wide as the batching wants them."""
+        longest = side.shape[1] if self.batching == "to_longest" else lengths[rows].max()
+        return torch.from_numpy(side[rows, :longest])
+
+    def seconds(self, model: Any, pairs: list[Seq2Seq]) -> float:
+        """Return the median time of a pass over all batches."""
+        times = []
+        with torch.no_grad():
+            for _ in range(1 + self.repeats):
+                start = time.perf_counter()
+                for pair in pairs:
+                    model(pair)
+                times.append(time.perf_counter() - start)
+        return median(times[1:])
+
+    @torch.no_grad()
+    def compared(self, model: Any, pairs: list[Seq2Seq]) -> dict[str, float]:
+        """Compare a batch with padding, where there is one, with its sentences alone.
+
+        control: the least such difference where padding is made a word.
+        """
+        found = [
+            (largest(other, pair, pair), largest(other, pair, without_padding(pair)))
+            for number, (other, _) in enumerate(self.models(model))
+            for pair in [pairs[number % len(pairs)]]
+        ]
+        return {"difference": max(a for a, _ in found), "control": min(b for _, b in found)}
+
+
+def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> float:
+    """Return the largest difference of a state at a real token between batch and sentence."""
+    together, found = model(batch), 0.0
+    for row in range(min(COMPARED, len(together))):
+        src, tgt = (side[row][side[row] != PAD][None] for side in alone)
+        states = model(Seq2Seq(src, tgt))
+        found = max(found, float((together[row, : tgt.size(1)] - states[0]).abs().max()))
+    return found
+
+
+def without_padding(pair: Seq2Seq) -> Seq2Seq:
+    """Return a batch in which padding is a word like any other."""
+    return Seq2Seq(*(side.masked_fill(side == PAD, EOS + 1) for side in pair))

@@ -1,0 +1,65 @@
+"""How many decoder passes wait for each other in greedy search, and in Jacobi decoding.
+
+Equation: greedy search takes a pass for every token; Jacobi decoding one for every time that all
+    tokens are chosen anew, after those chosen before, until none changes.
+Source: arXiv:2305.10427, section 3.1.
+What differs: random weights in float64, where rounding decides nothing.
+What to expect: the same translations, and no more passes. How many are saved depends on how much a
+    token depends on the one before; a trained model is asked in parallel_decoding.
+"""
+
+from typing import Any
+
+import torch
+
+from ablate.errors import UserError
+from ablate.model.base import Model
+from ablate.claims.probe.random_models import RandomModels
+from ablate.probe.sentences import random_sentences
+from ablate.search.greedy import Greedy
+from ablate.search.jacobi import Jacobi
+
+LIMITS = {"max_ratio": 1.5, "max_extra": 10}
+
+
+class DecodingPasses(RandomModels):
+    """Translates random sentences under random weights by both.
+
+    Args:
+        draws: weights that are tried.
+        length: tokens of the longest source.
+        sentences: that are translated under each of the weights.
+        seed: of weights and sentences.
+
+    Raises:
+        UserError: `draws` or `sentences` is below 1, or `length` below 2.
+    """
+
+    needs = Model
+    measures = ("greedy", "jacobi", "saved", "different")
+
+    def __init__(self, *, draws: int, length: int, sentences: int, seed: int) -> None:
+        super().__init__(draws=draws, length=length, seed=seed)
+        if sentences < 1:
+            raise UserError(f"probe.sentences is {sentences}: it must be at least 1")
+        self.sentences = sentences
+
+    def __call__(self, model: Any) -> dict[str, float]:
+        """Return the mean passes of a sentence, their difference, and the share of translations
+        that differ."""
+        greedy, jacobi = Greedy(**LIMITS), Jacobi(**LIMITS)  # type: ignore[arg-type]
+        passes, different = [], []
+        for other, generator in self.models(model):
+            lengths = torch.randint(2, self.length + 1, (self.sentences,), generator=generator)
+            src = random_sentences(other, lengths.tolist(), generator)
+            pairs = zip(greedy(other, src), jacobi(other, src), strict=True)
+            different += [float(one != two) for one, two in pairs]
+            assert greedy.steps is not None and jacobi.steps is not None
+            passes.append(torch.stack([greedy.steps, jacobi.steps]).double().mean(1))
+        by_word, at_once = torch.stack(passes).mean(0).tolist()
+        return {
+            "greedy": by_word,
+            "jacobi": at_once,
+            "saved": by_word - at_once,
+            "different": sum(different) / len(different),
+        }

@@ -1,0 +1,60 @@
+"""Which outputs depend on which tokens.
+
+Equation: I[i, j] = max |f_i(x) - f_i(x')|, f_i the last state at position i, and x' the sentence x
+    with another token at position j.
+Source: the claims of arXiv:1706.03762, section 4 (any two positions are one step apart), and of
+    section 3.2.3 (no position of the decoder sees a later one).
+What differs: random weights in float64, so that what does not depend is 0 to the last bits. It is
+    asked whether an output depends on a token, not how much a trained one does.
+What to expect: every pair in the encoder and from source to target, whatever the number of layers;
+    0 above the diagonal of the decoder.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+from ablate.probe.sentences import each_replaced, random_sentences
+
+
+class Influence(RandomModels):
+    """Replaces every token of random sentences."""
+
+    measures = ("encoder_other", "source", "decoder_future", "decoder_past")
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the extremes over all draws.
+
+        encoder_other: the least influence of another token on an encoder output; source: the least
+        of a source token on a decoder output; decoder_future: the largest of a target token on an
+        earlier output; decoder_past: the least over draws of the largest on its own or a later one.
+        """
+        found = [self.draw(*drawn) for drawn in self.models(model)]
+        encoder, source, target = (torch.stack(matrices) for matrices in zip(*found, strict=True))
+        own = torch.eye(self.length, dtype=torch.bool)
+        future = torch.ones_like(own).triu(1)
+        return {
+            "encoder_other": float(encoder[:, ~own].min()),
+            "source": float(source.min()),
+            "decoder_future": float(target[:, future].max()),
+            "decoder_past": float(target[:, ~future].amax(1).min()),
+        }
+
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
+        """Return I of the encoder, of source on decoder, and of target on decoder."""
+        lengths = [self.length]
+        src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
+        changed = each_replaced(src)
+        memory = model.encode(changed)
+        decoded = model.decode(tgt.expand_as(changed), memory)
+        other = each_replaced(tgt)
+        redecoded = model.decode(other, model.encode(src.expand_as(other)))
+        return [influence(states) for states in (memory.states, decoded, redecoded)]
+
+
+def influence(states: Float[Tensor, "M L D"]) -> Float[Tensor, "L L"]:
+    """Return how far each output (row) moves with each token (column)."""
+    return (states[1:] - states[0]).abs().amax(-1).T

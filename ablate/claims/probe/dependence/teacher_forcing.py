@@ -1,0 +1,69 @@
+"""Whether a decoder that sees the whole target computes what it computes token by token.
+
+Equation: the largest |z_t(y_1 .. y_T) - z_t(y_1 .. y_t)| over positions t, z the logits: the right
+    side from a decoder that is given the tokens up to t only, anew (prefix), and from one that is
+    given them one at a time and keeps its keys and values (step).
+Source: arXiv:1706.03762, section 3.2.3: the mask keeps the auto-regressive property.
+What differs: random weights in float64, so that what is the same is so to the last bits. The same
+    inputs are compared: in testing a model reads its own tokens, not the reference.
+What to expect: 0 to 1e-12.
+"""
+
+import torch
+from torch import Tensor
+
+from ablate.model.attention.multi_head import SelfAttention
+from ablate.model.sublayer import Memory
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+from ablate.probe.sentences import random_sentences
+
+SENTENCES = 4
+
+
+class TeacherForcing(RandomModels):
+    """Decodes random sentences in three ways."""
+
+    measures = ("prefix", "step", "control")
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the largest differences, prefix and step, over all draws.
+
+        control: prefix of a decoder that trains without its mask, in the draw where it is smallest.
+        """
+        found = torch.stack([self.draw(*drawn) for drawn in self.models(model)])
+        prefix, step, control = found.unbind(1)
+        return {
+            "prefix": float(prefix.max()),
+            "step": float(step.max()),
+            "control": float(control.min()),
+        }
+
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> Tensor:
+        """Return prefix, step and control under one set of weights."""
+        lengths = torch.randint(1, self.length + 1, (SENTENCES,), generator=generator).tolist()
+        src = random_sentences(model, lengths, generator)
+        tgt = random_sentences(model, [self.length] * SENTENCES, generator)
+        memory = model.encode(src)
+        whole, prefix = read(model, tgt, memory)
+        state = model.start(src, beams=1)
+        step = torch.stack([model.head(model.step(tokens, state)) for tokens in tgt.T], 1)
+        unmask(model)
+        open_whole, open_prefix = read(model, tgt, memory)
+        pairs = ((whole, prefix), (whole, step), (open_whole, open_prefix))
+        return torch.stack([(one - other).abs().max() for one, other in pairs])
+
+
+def read(model: Transformer, tgt: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+    """Return the logits of whole targets, and at each place those of a target that ends there."""
+    ends = range(1, tgt.size(1) + 1)
+    prefix = [model.head(model.decode(tgt[:, :end], memory)[:, -1]) for end in ends]
+    return model.head(model.decode(tgt, memory)), torch.stack(prefix, 1)
+
+
+def unmask(model: Transformer) -> None:
+    """Let the decoder read whole sequences without its causal mask."""
+    for part in model.modules():
+        if isinstance(part, SelfAttention):
+            part.look_ahead = True

@@ -1,0 +1,253 @@
+"""Which states of a text depend on which tokens: attention and recurrence, near and far.
+
+Equation: as in `ablate.claims.probe.dependence.influence`, of the states of one stack that reads a text; with a
+    permutation s of the tokens, |f(x)_s(i) - f(x_s)_i|; and q_i k_j of the same two words in the
+    first layer at growing distances.
+Source: arXiv:1706.03762, section 4 and table 1: maximum path length 1 in self-attention, n in a
+    recurrent layer.
+What differs: random weights in float64. The decoder of `model=rnn` is read without attention over a
+    source, that of a Transformer with the memory of a fixed one.
+What to expect: a recurrent layer in one direction sees the past and its order, one of each
+    direction everything; attention sees everything that its mask leaves, at any distance, and
+    knows no order without positions; the scores of a pair then do not know its distance, but
+    weights shrink as sentences grow.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+from ablate.model.attention.multi_head import SelfAttention
+from ablate.model.base import Model
+from ablate.model.position.base import Position
+from ablate.model.position.learned import Learned
+from ablate.model.position.none import NoPosition
+from ablate.model.position.rotary import Rotary
+from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.rnn import Recurrent
+from ablate.model.stack import Stack
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.dependence.influence import influence
+from ablate.claims.probe.random_models import RandomModels
+from ablate.probe.sentences import each_replaced, random_sentences
+from ablate.claims.probe.dependence.word_order import shuffled
+
+FAR = 256
+POSITIONS: dict[str, Callable[..., Position]] = {
+    "none": NoPosition,
+    "sinusoidal": partial(Sinusoidal, layout="interleaved", spacing="half"),
+    "learned": partial(Learned, max_length=FAR),
+    "rotary": partial(Rotary, base=10000.0),
+}
+DISTANCES = (1, 2, 3, 5, 8, 20, 50, 100, 200)
+LARGEST = ("later", "order_largest", "held", "score")  # of all draws the largest counts
+Read = Callable[[Tensor], Tensor]
+
+
+class WhoSeesWhom(RandomModels):
+    """Replaces and permutes tokens of random texts that one stack reads.
+
+    Args:
+        draws: weights and texts that are tried.
+        length: tokens of the shorter texts; the longer ones have FAR.
+        stack: encoder | decoder.
+        position: none | sinusoidal | learned | rotary, in place of the model's; a recurrent model
+            has none.
+        seed: of weights and texts.
+
+    Raises:
+        UserError: a value outside the above, `draws` below 1, or `length` below 3.
+    """
+
+    SHORTEST = 3
+    needs = Model
+    measures = (
+        *("later", "earlier", "other", "order", "order_largest", "order_control", "far"),
+        *("held", "held_control", "skipping", "score", "score_control", "weight", "weight_control"),
+    )
+
+    def __init__(self, *, draws: int, length: int, stack: str, position: str, seed: int) -> None:
+        super().__init__(draws=draws, length=length, seed=seed)
+        allowed = {"stack": ("encoder", "decoder"), "position": tuple(POSITIONS)}
+        for key, value in (("stack", stack), ("position", position)):
+            if value not in allowed[key]:
+                raise UserError(
+                    f"probe.{key} is {value!r}: it must be one of {', '.join(allowed[key])}"
+                )
+        self.stack, self.position = stack, position
+
+    def __call__(self, model: Model) -> dict[str, float]:
+        """Return the extremes over all draws.
+
+        later: the largest influence of a token on an earlier state; earlier, other: the least of an
+        earlier one on a later state, and of any on another token's state; order: the least change
+        of the states under a permutation, once undone, order_largest: the largest, order_control:
+        the least when a token is another; far: the least influence of the first of FAR tokens on
+        the last state. Of recurrence in one direction, held: how far the states after a step move
+        with the token before it when the state in between is held, held_control: when it is not. Of
+        attention, skipping: `far` with all tokens in between masked; score: how far the score of
+        two words moves with their distance, score_control: when one of them is another; weight: the
+        least share that a weight loses between `length` and FAR tokens, weight_control: what it has
+        in the shorter text.
+
+        Raises:
+            UserError: the model is neither recurrent nor a Transformer, or a recurrent one is to
+                have positions.
+        """
+        self.check(model)
+        drawn = [self.draw(*one) for one in self.models(model)]
+        found = {name: [one[name] for one in drawn] for name in drawn[0]}
+        return {k: max(v) if k in LARGEST else min(v) for k, v in found.items()}
+
+    def check(self, model: Model) -> None:
+        """Refuse models that cannot be read."""
+        if not isinstance(model, Recurrent | Transformer):
+            raise UserError(
+                f"probe=who_sees_whom reads a stack of model=rnn or of a Transformer, and model is "
+                f"{type(model).__name__}: choose one of those"
+            )
+        if isinstance(model, Recurrent) and self.position != "none":
+            raise UserError(
+                f"probe.position is {self.position!r}: model=rnn has no positions, so it must be "
+                "none"
+            )
+
+    @torch.no_grad()
+    def draw(self, model: Model, generator: torch.Generator) -> dict[str, float]:
+        """Return the measurements under one set of weights."""
+        near, far, source = (
+            random_sentences(model, [n], generator) for n in (self.length, FAR, self.length)
+        )
+        read = self.reader(model, source, generator)
+        own = torch.eye(self.length, dtype=torch.bool)
+        moved = influence(read(each_replaced(near)))
+        last = read(replaced_at(far, 0))[:, -1]
+        found = {
+            "later": float(moved.triu(1).max()),
+            "earlier": float(moved[own.logical_not().tril()].min()),
+            "other": float(moved[~own].min()),
+            "far": float((last[1] - last[0]).abs().max()),
+            **order(read, near, generator),
+        }
+        if isinstance(model, Recurrent):
+            one_way = self.stack == "decoder"
+            return found | (held(model, far) if one_way else {})
+        hidden = replaced_at(far, 0)
+        hidden[:, 1:-1] = PAD
+        skipping = read(hidden)[:, -1]
+        scores = pair_scores(self.attention(model), read, far, self.length)
+        return {**found, "skipping": float((skipping[1] - skipping[0]).abs().max()), **scores}
+
+    def reader(self, model: Model, source: Int[Tensor, "1 S"], generator: torch.Generator) -> Read:
+        """Return what gives the states of the stack that read a text."""
+        embedding: Any = model.embedding
+        if isinstance(model, Recurrent):
+            if self.stack == "encoder":
+                return lambda ids: model.encode(ids)[0].states
+            return lambda ids: model.decode(embedding.embed_tgt(ids), zeros(model, len(ids)))[0]
+        assert isinstance(model, Transformer)
+        for stack in (model.encoder, model.decoder):
+            stack.position = self.positions(embedding.output_weight().size(1), generator)
+        if self.stack == "encoder":
+            return lambda ids: model.encode(ids).states
+        return lambda ids: model.decode(ids, model.encode(source.expand(len(ids), -1)))
+
+    def positions(self, d_model: int, generator: torch.Generator) -> Position:
+        """Return positions in float64, those of a table drawn anew."""
+        position = POSITIONS[self.position](d_model=d_model).double()
+        if isinstance(position, Learned):
+            with torch.no_grad():
+                position.draw_initial_values(position.table, generator)
+        return position
+
+    def attention(self, model: Any) -> SelfAttention:
+        """Return the first self-attention of the stack."""
+        stack = getattr(model, self.stack)
+        assert isinstance(stack, Stack)
+        first = stack.sublayers[0]
+        assert isinstance(first, SelfAttention)
+        return first
+
+
+def replaced_at(ids: Int[Tensor, "1 L"], place: int) -> Int[Tensor, "2 L"]:
+    """Return a text, and the text with another token at a place."""
+    return each_replaced(ids)[[0, place + 1]]
+
+
+def order(read: Read, ids: Int[Tensor, "1 L"], generator: torch.Generator) -> dict[str, float]:
+    """Return how far states move under a permutation, undone, and with another first token."""
+    permutation = shuffled(ids.size(1), generator)
+    states, permuted, other = read(torch.cat([ids, ids[:, permutation], replaced_at(ids, 0)[1:]]))
+    moved = float((states[permutation] - permuted).abs().max())
+    return {
+        "order": moved,
+        "order_largest": moved,
+        "order_control": float((states - other).abs().max()),
+    }
+
+
+def zeros(model: Recurrent, rows: int) -> list[tuple[Tensor, ...]]:
+    """Return the states of a recurrent decoder before it has read anything."""
+    begin = torch.zeros(1, rows, model.embedding.output_weight().size(1), dtype=torch.float64)
+    lstm = isinstance(model.decoder[0].cell, nn.LSTM)
+    return [(begin, begin) if lstm else (begin,) for _ in model.decoder]
+
+
+def held(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
+    """Return how far later states move with earlier tokens, given the state of a step between."""
+    half = ids.size(1) // 2
+    pair = model.embedding.embed_tgt(replaced_at(ids, half - 1))
+    _, states = model.decode(pair[:, :half], zeros(model, 2))
+    same = [tuple(s[:, :1].expand(-1, 2, -1) for s in layer) for layer in states]
+    free, fixed = (model.decode(pair[:, half:], begin)[0] for begin in (states, same))
+    return {
+        "held": float((fixed[1] - fixed[0]).abs().max()),
+        "held_control": float((free[1] - free[0]).abs().max()),
+    }
+
+
+def pair_scores(
+    attention: SelfAttention, read: Read, ids: Int[Tensor, "1 L"], short: int
+) -> dict[str, float]:
+    """Return how the score and the weight of one pair of words depend on where they stand.
+
+    The earlier word is the key. Scores are those of the first layer, the largest over heads.
+    """
+    word, query, other = ids[0, 0], ids[0, -1], replaced_at(ids, 0)[1, 0]
+    texts = ids[:, 1:-1].repeat(len(DISTANCES) + 1, 1)
+    texts[torch.arange(len(DISTANCES)), -torch.tensor(DISTANCES)] = word
+    texts[-1, -1] = other
+    whole = torch.cat([texts, query.expand(len(texts), 1)], 1)
+    found = recorded(attention, read, whole)
+    keys = torch.tensor([-1 - d for d in (*DISTANCES, 1)])
+    pairs = found[torch.arange(len(keys)), :, keys]
+    long = found[0].softmax(-1)[:, -2]
+    near = recorded(attention, read, whole[:1, -short:])[0].softmax(-1)[:, -2]
+    return {
+        "score": float((pairs[:-1] - pairs[0]).abs().max()),
+        "score_control": float((pairs[-1] - pairs[0]).abs().max()),
+        "weight": float((1 - long / near).min()),
+        "weight_control": float(near.max()),
+    }
+
+
+def recorded(
+    attention: SelfAttention, read: Read, ids: Int[Tensor, "M L"]
+) -> Float[Tensor, "M H K"]:
+    """Return the scores of the last token with every key, before the division and the softmax."""
+    found: list[Tensor] = []
+
+    def record(kernel: Any, inputs: tuple[Any, ...]) -> None:
+        q, k = inputs[:2]
+        found.append((q[:, :, -1:] @ k.transpose(-2, -1))[:, :, 0])
+
+    handle = attention.kernel.register_forward_pre_hook(record)
+    read(ids)
+    handle.remove()
+    return found[0] * attention.d_head**-0.5

@@ -1,0 +1,68 @@
+"""Whether the order of the tokens changes what a model computes.
+
+Equation: with a permutation s of the tokens, the largest |f(x)_s(i) - f(x_s)_i| over the states of
+    the encoder; the largest |g(x, y) - g(x_s, y)| over those of the decoder, the source permuted;
+    and |g(x, y)_T - g(x, y_s)_T| at the last position, the target tokens before it permuted.
+Source: arXiv:1706.03762, section 3.5, which gives this as the reason for positions.
+What differs: random weights in float64, so that what makes no difference is 0 to the last bits.
+What to expect: without positions, 0 for both of the source. For the target, 0 in a decoder of one
+    layer: in the second the causal mask has told how many tokens came before (arXiv:2305.19466).
+"""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+from ablate.probe.sentences import each_replaced, random_sentences
+
+
+class WordOrder(RandomModels):
+    """Permutes random sentences."""
+
+    measures = (
+        *("encoder", "source", "target", "largest", "control"),
+        *("encoder_least", "source_least", "target_least"),
+    )
+
+    SHORTEST = 3
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return how far another order moves the outputs.
+
+        encoder, source, target: the largest over all draws, largest: that of the three;
+        encoder_least and so on: the least; control: the least that another first source token
+        moves the decoder.
+        """
+        found = [self.draw(*drawn) for drawn in self.models(model)]
+        encoder, source, target, control = torch.tensor(found, dtype=torch.float64).unbind(1)
+        moved = {"encoder": encoder, "source": source, "target": target}
+        return {
+            **{name: float(values.max()) for name, values in moved.items()},
+            **{f"{name}_least": float(values.min()) for name, values in moved.items()},
+            "largest": float(torch.stack([*moved.values()]).max()),
+            "control": float(control.min()),
+        }
+
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
+        """Return the three differences under one set of weights, and the control."""
+        src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
+        order = shuffled(self.length, generator)
+        before = torch.cat([shuffled(self.length - 1, generator), order.new_tensor([-1])])
+        memory, permuted = model.encode(src), model.encode(src[:, order])
+        decoded = model.decode(tgt, memory)
+        another = each_replaced(src)[1:2]
+        return [
+            (memory.states[:, order] - permuted.states).abs().max(),
+            (decoded - model.decode(tgt, permuted)).abs().max(),
+            (decoded[:, -1] - model.decode(tgt[:, before], memory)[:, -1]).abs().max(),
+            (decoded - model.decode(tgt, model.encode(another))).abs().max(),
+        ]
+
+
+def shuffled(length: int, generator: torch.Generator) -> Int[Tensor, " L"]:
+    """Return the positions in a random order that is not theirs."""
+    order = torch.randperm(length, generator=generator)
+    return order if (order != torch.arange(length)).any() else order.flip(0)

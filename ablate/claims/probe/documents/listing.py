@@ -1,0 +1,79 @@
+"""Does a printed listing compute the formula printed beside it?
+
+Equation: the largest difference of what it gives from the formula, by components of this project
+    with copied weights, over random inputs in float64; in three forms: as printed, with the
+    smallest patches that make it run, and with those that make it right.
+Source: the listings of the documents, named in ablate/claims/ledger/listings; not part of this project.
+What differs: the usual imports are given, and no dropout; a form that does not run has a
+    difference of 1.
+What to expect: the repaired form within rounding of the formula, or a patch is missing; the form
+    that merely runs says what an error message would have saved one from.
+"""
+
+from pathlib import Path
+
+from ablate.errors import UserError
+from ablate.claims.listing.child import Form, examine_listing
+from ablate.claims.listing.source import FORMS, read
+from ablate.model.base import Model
+from ablate.probe.base import Probe
+
+NUMBERS = (
+    *("runs", "gap", "torch", "masked_gap", "mask_effect", "hides", "mates"),
+    *("longest", "saved", "trained", "sum"),
+)
+
+
+class PrintedListing(Probe):
+    """Runs one listing in a process of its own; the model plays no part.
+
+    Args:
+        listing: which of ablate/claims/ledger/listings.
+        documents: folder of the texts; None: they are not at hand.
+        draws: random weights and inputs for each form.
+        seed: of both.
+
+    Raises:
+        UserError: there is no such listing, or `draws` is below 1; when called, its text is
+            missing.
+    """
+
+    needs = Model
+    measures = (*(f"{form}_{number}" for form in FORMS for number in NUMBERS), "perturbed")
+
+    def __init__(self, *, listing: str, documents: str | None, draws: int, seed: int) -> None:
+        if draws < 1:
+            raise UserError(f"probe.draws is {draws}: it must be at least 1")
+        self.listing, self.documents = read(listing), documents
+        self.draws, self.seed = draws, seed
+
+    def __call__(self, model: Model) -> dict[str, float]:
+        """Return what the exam of each form found; only what its kind of listing has.
+
+        runs: 1 or 0; gap: largest difference from the formula; torch: from torch's function;
+        masked_gap: with a mask; mask_effect: how far a mask moves the output; hides: the value of
+        the mask that hides; mates: how far other sentences of the batch move the output; longest,
+        saved, trained: of positions, the longest input among 80, 81, 500 and 501, whether the
+        table is saved, and how many parameters there are; sum: of a sub-layer, the gap with
+        torch's norm. perturbed: the control, the gap of the repaired form with other inputs.
+        """
+        if self.documents is None:
+            raise UserError(
+                "probe.documents is null: the listings are not part of this project, so "
+                "probe.documents must be the folder of the documents' texts"
+            )
+        documents = Path(self.documents)
+        found = examine_listing(self.listing, documents, draws=self.draws, seed=self.seed)
+        control = found[FORMS[-1]].get("perturbed", 0.0)
+        numbers = (numbers_of(form, found[form]) for form in FORMS)
+        return {name: value for one in numbers for name, value in one.items()} | {
+            "perturbed": control
+        }
+
+
+def numbers_of(form: str, found: Form) -> dict[str, float]:
+    """Return the numbers of a form by the names of the probe."""
+    if "error" in found:
+        return {f"{form}_runs": 0.0, f"{form}_gap": 1.0}
+    kept = {name: value for name, value in found.items() if name in NUMBERS}
+    return {f"{form}_{name}": value for name, value in {"runs": 1.0, **kept}.items()}

@@ -1,0 +1,203 @@
+"""What the layers of a model are made of, against torch's layers with the same weights.
+
+Equation: Post-LN: LN(x + F(x)) around every sub-layer F; Pre-LN: x + F(LN(x)).
+Source: arXiv:1706.03762, sections 3.1 and 3.3; the layers of torch.nn.
+What differs: random weights and vectors in float64, and no dropout but where it is asked about.
+    Stacks are compared, since torch.nn.Transformer ends each of its two with one more norm.
+What to expect: 0 to 1e-12, and other numbers where torch is told to normalise elsewhere.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ablate.errors import UserError
+from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.multi_head import (
+    CrossAttention,
+    SelfAttention,
+)
+from ablate.model.feed_forward.base import FeedForward
+from ablate.model.inspect import weights_of
+from ablate.model.padding.base import Mask
+from ablate.model.stack import Stack
+from ablate.model.sublayer import Memory, Sublayer
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels, seeded
+from ablate.claims.probe.layers.torch_twin import run_twins, twin
+
+SENTENCES = 3
+DROPOUT = 0.1
+# the parts of a layer by the documents
+LAYERS = {
+    "encoder": ["self-attention", "feed-forward"],
+    "decoder": ["masked self-attention", "cross-attention", "feed-forward"],
+}
+# of all draws the largest counts, but for these the smallest
+LEAST = (
+    *("other_order", "extra_norms", "other_parts", "cut_short", "added_silently", "refused"),
+    "training_row_error",
+)
+
+
+class Blocks(RandomModels):
+    """Compares stacks with torch's, and looks at their parts and shapes."""
+
+    measures = (
+        *("twin_difference", "other_order", "extra_norms", "wrong_parts", "other_parts"),
+        *("shape_changes", "cut_short", "added_silently", "refused"),
+        "training_row_error",
+    )
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the extremes over all draws.
+
+        Largest: twin_difference: outputs of both stacks less those of torch's; wrong_parts: layers
+        whose parts or norms are not those of LAYERS; shape_changes: sub-layers and stacks whose
+        output has another shape than their input. Smallest: other_order: outputs less those of
+        torch's stacks with the norm in the other place; extra_norms: less those of
+        torch.nn.Transformer; other_parts: wrong_parts of the encoder by the list of the decoder;
+        cut_short: shape_changes of sub-layers that lose the last token; added_silently and refused:
+        other shapes that torch adds to the stream all the same, and does not; training_row_error:
+        how far a row of weights is from a sum of 1 under dropout.
+
+        Raises:
+            UserError: the heads are wider or narrower than torch's, or the residual is none of its.
+        """
+        check(model)
+        found = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        return {k: min(v) if k in LEAST else max(v) for k, v in values.items()}
+
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float | Tensor]:
+        """Return the measurements under one set of weights."""
+        lengths = torch.randint(2, self.length + 1, (2,), generator=generator).tolist()
+        width = model.encoder.d_model
+        tokens, real = [], []
+        for n in lengths:
+            tokens.append(torch.randn(SENTENCES, n, width, generator=generator).double())
+            real.append(
+                torch.arange(n) < torch.randint(1, n + 1, (SENTENCES, 1), generator=generator)
+            )
+            real[-1][0] = True
+        first = [*model.encoder.layers][0]["self_attention"]
+        return {
+            **outputs(model, (tokens[0], tokens[1]), (real[0], real[1])),
+            **parts(model),
+            **shapes(model, (tokens[0], tokens[1]), (real[0], real[1])),
+            **sums(tokens[0]),
+            "training_row_error": training_row_error(first.d_head, generator),
+        }
+
+
+def check(model: Transformer) -> None:
+    """Raise UserError unless torch has layers of this kind."""
+    names = {type(stack.residual).__name__ for stack in (model.encoder, model.decoder)}
+    attention = [*model.encoder.layers][0]["self_attention"]
+    if attention.n_heads * attention.d_head != model.encoder.d_model or names - {"PostLN", "PreLN"}:
+        raise UserError(
+            "probe=blocks compares with torch's layers: choose model/residual=post_ln or pre_ln, "
+            "and model.d_head=null"
+        )
+
+
+def outputs(
+    model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
+) -> dict[str, float | Tensor]:
+    """Compare both stacks with torch's at real tokens."""
+    memory = model.encoder(tokens[0], real[0])
+    own = memory, model.decoder(tokens[1], real[1], Memory(memory, real[0]))
+    encoder, decoder = twin(model.encoder), twin(model.decoder)
+    stacks = (model.encoder, model.decoder)
+    placed = [
+        stack.position.embed(x, torch.arange(x.size(1))[None])
+        for stack, x in zip(stacks, tokens, strict=True)
+    ]
+
+    def difference() -> Tensor:
+        theirs = run_twins(encoder, decoder, (placed[0], placed[1]), real)
+        found = [(a - b)[r].abs().max() for a, b, r in zip(own, theirs, real, strict=True)]
+        return torch.stack(found).max()
+
+    same = difference()
+    others = [*encoder.layers, *decoder.layers]
+    for layer in others:
+        layer.norm_first = not layer.norm_first
+    other_order = difference()
+    for layer in others:
+        layer.norm_first = not layer.norm_first
+    encoder.norm, decoder.norm = (
+        stack.norm or nn.LayerNorm(model.encoder.d_model).double() for stack in (encoder, decoder)
+    )
+    return {"twin_difference": same, "other_order": other_order, "extra_norms": difference()}
+
+
+def parts(model: Transformer) -> dict[str, float | Tensor]:
+    """Count the layers that are made of something else."""
+    encoder, decoder = (
+        wrong(stack, LAYERS[name])
+        for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
+    )
+    return {
+        "wrong_parts": float(encoder + decoder),
+        "other_parts": float(wrong(model.encoder, LAYERS["decoder"])),
+    }
+
+
+def wrong(stack: Stack, expected: list[str]) -> int:
+    """Return how many layers have other parts, or norms too many or too few in all."""
+    made = [[name(part) for part in layer.children()] for layer in stack.layers]
+    norms = len(stack.residual.norms) - sum(map(len, made))
+    return sum(names != expected for names in made) + abs(norms)
+
+
+def name(part: nn.Module) -> str:
+    """Return what the documents call a sub-layer."""
+    if isinstance(part, SelfAttention):
+        return "masked self-attention" if part.causal else "self-attention"
+    kinds = {CrossAttention: "cross-attention", FeedForward: "feed-forward"}
+    return next((said for kind, said in kinds.items() if isinstance(part, kind)), "other")
+
+
+def shapes(
+    model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
+) -> dict[str, float | Tensor]:
+    """Count the outputs of another shape than their input."""
+    changes, shortened = [], []
+
+    def compare(module: Sublayer, given: tuple[Any, ...], output: Tensor) -> None:
+        changes.append(output.shape != given[0].shape)
+        shortened.append(output[:, :-1].shape != given[0].shape)
+
+    every = [*model.encoder.sublayers, *model.decoder.sublayers]
+    hooks = [sublayer.register_forward_hook(compare) for sublayer in every]
+    memory = model.encoder(tokens[0], real[0])
+    states = model.decoder(tokens[1], real[1], Memory(memory, real[0]))
+    for hook in hooks:
+        hook.remove()
+    changes += [x.shape != y.shape for x, y in zip(tokens, (memory, states), strict=True)]
+    return {"shape_changes": float(sum(changes)), "cut_short": float(sum(shortened))}
+
+
+def sums(x: Float[Tensor, "B L D"]) -> dict[str, float | Tensor]:
+    """Count the other shapes that torch adds to x all the same, and those that it refuses."""
+    _, n, width = x.shape
+    found = {"added_silently": 0.0, "refused": 0.0}
+    for shape in ((1, width), (n, 1), (n + 1, width), (n, width + 1)):
+        try:
+            found["added_silently"] += (x + torch.zeros(shape)).shape == x.shape
+        except RuntimeError:
+            found["refused"] += 1
+    return dict(found)
+
+
+def training_row_error(d_head: int, generator: torch.Generator) -> Tensor:
+    """Return how far the row of weights that is farthest from a sum of 1 is, under dropout."""
+    kernel = Explicit(d_head=d_head, dropout=DROPOUT, scale="sqrt_d_head", fill="zero_output")
+    q, k = torch.randn(2, SENTENCES, 2, 20, d_head, generator=generator).double()
+    with seeded(generator):
+        weights = weights_of(kernel.train(), q, k, k, Mask(), None)
+    return (weights.sum(-1) - 1).abs().max()

@@ -1,0 +1,273 @@
+"""What an embedding and the output layer do, and which words can be written with them.
+
+Equation: embed(v) = scale e_v W, e_v the one-hot vector of token v; p = softmax(W' h), h a state of
+    the decoder; the gradient of row v of W is a sum over the places of v in the batch.
+Source: arXiv:1706.03762, section 3.4; shared matrices: arXiv:1608.05859.
+What differs: random weights in float64; padding and dropout are left out. Words that no text has
+    are known ones spelled backwards.
+What to expect: the look-up is the product to the last bits; with a separate matrix the rows of a
+    batch alone have gradients, with a shared one all, and Adam moves rows by what it remembers;
+    only a vocabulary of words is closed.
+"""
+
+import copy
+from itertools import islice
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.data.pairs import Corpus, Pairs
+from ablate.data.scheme.base import Scheme
+from ablate.data.tokenizer import Tokenizers
+from ablate.data.vocabulary import EOS
+from ablate.errors import UserError
+from ablate.model.base import Seq2Seq
+from ablate.model.embedding.base import Embedding
+from ablate.model.embedding.table import Table
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+from ablate.probe.sentences import each_replaced, random_sentences
+
+LEAST = ("lookup_control", "sum_control", "behind", "token_control")  # of all draws
+WORDS = 500  # known words that are tried, and as many made-up ones
+RATE = 1e-3
+
+
+class Embeddings(RandomModels):
+    """Examines the embedding of the model and the vocabulary of the corpus.
+
+    Args:
+        draws: weights and sentences that are tried.
+        length: tokens of a sentence.
+        corpus: whose words are tried.
+        scheme: of the vocabulary.
+        seed: of weights and sentences.
+
+    Raises:
+        UserError: `draws` below 1, or `length` below 3.
+    """
+
+    SHORTEST = 3
+    measures = (
+        *("lookup", "lookup_control", "token", "token_control"),
+        *("sum", "sum_control", "behind", "width", "width_control"),
+        *("without_gradient", "gradient", "other_rows", "adam_rows", "frozen"),
+        *("builds_joint", "builds_apart", "same_word"),
+        *("written_known", "written_new", "unknown"),
+    )
+
+    def __init__(
+        self, *, draws: int, length: int, corpus: Corpus, scheme: Scheme, seed: int
+    ) -> None:
+        super().__init__(draws=draws, length=length, seed=seed)
+        self.corpus, self.scheme = corpus, scheme
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the extremes over all draws, and what the vocabulary can write.
+
+        lookup: the largest difference of a looked-up vector from the one-hot product,
+        lookup_control: the least with another token's one-hot vector; token: the largest
+        difference of two vectors of one token, token_control: the least of two tokens; sum: how
+        far probabilities are from adding up to 1, sum_control: logits, behind: what a linear
+        layer makes of a softmax of states; width: logits more than entries of the vocabulary,
+        width_control: of a vocabulary of one more.
+        """
+        drawn = [self.draw(*one) for one in self.models(model)]
+        found = {name: torch.tensor([one[name] for one in drawn]) for name in drawn[0]}
+        extremes = {k: float(v.min() if k in LEAST else v.max()) for k, v in found.items()}
+        train, test = (self.corpus.read(split) for split in ("train", "test"))
+        tokenizers = Tokenizers.train(self.scheme, train)
+        width = model.embedding.output_weight().size(0) - tokenizers.tgt.size
+        larger = built(model.embedding, tokenizers.src.size, tokenizers.tgt.size + 1, joint=True)
+        return {
+            **extremes,
+            "width": float(width),
+            "width_control": float(larger.output_weight().size(0) - tokenizers.tgt.size),
+            **sharing(model.embedding, train, self.scheme),
+            **writing(tokenizers, words(train), words(test)),
+        }
+
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
+        """Return the measurements under one set of weights."""
+        src, tgt = (random_sentences(model, [self.length] * 2, generator) for _ in range(2))
+        with torch.no_grad():
+            found = {**lookup(model.embedding, src, tgt), **output(model, src, tgt)}
+        return found | learning(model, src, tgt)
+
+
+@torch.no_grad()
+def lookup(
+    embedding: Embedding, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
+) -> dict[str, float]:
+    """Return how far look-up is from the product with one-hot vectors."""
+    tables = [part for part in embedding.modules() if isinstance(part, Table)]
+    far: list[Tensor] = []
+    wrong: list[Tensor] = []
+    for embed, table, ids in (
+        (embedding.embed_src, tables[0], src),
+        (embedding.embed_tgt, tables[-1], tgt),
+    ):
+        others = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
+        looked_up = embed(ids)
+        for tokens, found in ((ids, far), (others, wrong)):
+            product = F.one_hot(tokens, len(table.weight)).double() @ table.weight * table.scale
+            found.append((looked_up - product).abs())
+    twice = embedding.embed_tgt(torch.cat([tgt[:, :1], tgt[:, :1]], 1))
+    other = embedding.embed_tgt(each_replaced(tgt[:1, :1])[:, 0][None])
+    return {
+        "lookup": float(torch.stack([one.max() for one in far]).max()),
+        "lookup_control": float(torch.cat(wrong, 1).amax(-1).min()),
+        "token": float((twice[:, 0] - twice[:, 1]).abs().max()),
+        "token_control": float((other[:, 0] - other[:, 1]).abs().max()),
+    }
+
+
+def output(
+    model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
+) -> dict[str, float]:
+    """Return what the numbers of the output layer add up to."""
+    states = model(Seq2Seq(src, tgt))
+    logits = model.head(states)
+
+    def off(rows: Float[Tensor, "B T V"]) -> Float[Tensor, "B T"]:
+        return (rows.sum(-1) - 1).abs()
+
+    return {
+        "sum": float(off(logits.softmax(-1)).max()),
+        "sum_control": float(off(logits).min()),
+        "behind": float(off(model.head(states.softmax(-1))).min()),
+    }
+
+
+def learning(
+    model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
+) -> dict[str, float]:
+    """Return which rows of the embeddings training moves.
+
+    without_gradient: tokens of a batch whose row has none, gradient: the largest of the rows;
+    other_rows: share of the rows of the target embedding that the batch does not name and that have
+    one; adam_rows: the share that Adam moves of those that its second batch does not name and that
+    have no gradient there; frozen: rows that move without being trained.
+    """
+    tables = [part.weight for part in model.embedding.modules() if isinstance(part, Table)]
+    named = [set(ids.flatten().tolist()) for ids in (src, tgt[:, :-1])]
+    named = named if len(tables) == 2 else [named[0] | named[1]]
+    adam = torch.optim.Adam(model.parameters(), lr=RATE)
+    backward(model, src, tgt)
+    moved = [gradient(table) for table in tables]
+    missing = sum(not row[sorted(ids)].all() for row, ids in zip(moved, named, strict=True))
+    others = moved[-1].clone()
+    others[sorted(named[-1])] = False
+    largest = max(float(rows(table).max()) for table in tables)
+    adam.step()
+    before = tables[-1].detach().clone()
+    backward(model, *(ids.roll(1, 0)[:1, :2] for ids in (src, tgt)))
+    idle = moved[-1] & ~gradient(tables[-1])
+    adam.step()
+    changed = (tables[-1].detach() != before).any(1)
+    return {
+        "without_gradient": float(missing),
+        "gradient": largest,
+        "other_rows": float(others.sum() / (len(others) - len(named[-1]))),
+        "adam_rows": float(changed[idle].double().mean()) if idle.any() else 0.0,
+        "frozen": frozen(model, adam, src, tgt),
+    }
+
+
+def backward(model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> None:
+    """Fill the gradients of a batch."""
+    model.zero_grad()
+    logits = model.head(model(Seq2Seq(src, tgt[:, :-1])))
+    torch.autograd.backward(F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten()))
+
+
+def rows(table: Tensor) -> Float[Tensor, " V"]:
+    """Return the largest gradient of each row."""
+    return table.new_zeros(len(table)) if table.grad is None else table.grad.abs().amax(1)
+
+
+def gradient(table: Tensor) -> Tensor:
+    """Return which rows have a gradient."""
+    return rows(table) > 0
+
+
+def frozen(
+    model: Transformer, adam: torch.optim.Adam, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
+) -> float:
+    """Return how many rows of the target embedding move when it is not trained."""
+    table = [part.weight for part in model.embedding.modules() if isinstance(part, Table)][-1]
+    table.requires_grad_(False)
+    before = table.clone()
+    backward(model, src, tgt)
+    adam.step()
+    table.requires_grad_(True)
+    return float((table != before).any(1).sum())
+
+
+def built(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> Embedding:
+    """Return an embedding of the same kind.
+
+    Raises:
+        UserError: it refuses such vocabularies.
+    """
+    kind = type(embedding)
+    sizes = {"src_vocab": src_vocab, "tgt_vocab": tgt_vocab, "joint_vocab": joint}
+    return kind(d_model=4, scaled=True, **sizes)
+
+
+def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> bool:
+    """Whether an embedding of the same kind takes such vocabularies."""
+    try:
+        built(embedding, src_vocab, tgt_vocab, joint=joint)
+    except UserError:
+        return False
+    return True
+
+
+def sharing(embedding: Embedding, train: Pairs, scheme: Scheme) -> dict[str, float]:
+    """Return with which vocabularies an embedding can be built.
+
+    builds_joint: 1 with a joint one; builds_apart: with how many of two pairs of separate ones, of
+    unlike and of equal sizes; same_word: the share of numbers that mean the same word in separate
+    vocabularies of both languages.
+    """
+    separate = copy.copy(scheme)
+    separate.joint, separate.vocab_size = False, None
+    two = Tokenizers.train(separate, train)
+    ids = range(EOS + 2, min(two.src.size, two.tgt.size))
+    same = sum(two.src.pieces([i]) == two.tgt.pieces([i]) for i in ids)
+    return {
+        "builds_joint": float(builds(embedding, 12, 12, joint=True)),
+        "builds_apart": float(sum(builds(embedding, n, 12, joint=False) for n in (10, 12))),
+        "same_word": same / len(ids),
+    }
+
+
+def writing(
+    tokenizers: Tokenizers, known: dict[str, None], tested: dict[str, None]
+) -> dict[str, float]:
+    """Return which words come back from their ids.
+
+    written_known: share of words of the training text; written_new: of such words backwards, where
+    those are no words; unknown: share of test words that the training text does not have.
+    """
+    backwards = (word[::-1] for word in known)
+    new = list(islice((word for word in backwards if word not in known), WORDS))
+    return {
+        "written_known": written(tokenizers, list(islice(known, WORDS))),
+        "written_new": written(tokenizers, new),
+        "unknown": sum(word not in known for word in tested) / len(tested),
+    }
+
+
+def words(pairs: Pairs) -> dict[str, None]:
+    """Return the words of the target side that have letters alone, each once, in their order."""
+    return dict.fromkeys(word for line in pairs.tgt for word in line.split() if word.isalpha())
+
+
+def written(tokenizers: Tokenizers, lines: list[str]) -> float:
+    """Return the share of lines that decoding gives back."""
+    decoded = tokenizers.tgt.decode_batch(tokenizers.tgt.encode_batch(lines))
+    return sum(one == line for one, line in zip(decoded, lines, strict=True)) / len(lines)

@@ -1,0 +1,122 @@
+"""What losses are by their gradients, and which probabilities a softmax makes zero.
+
+Equation: of cross-entropy with a target y by the logits: softmax(x) - y; of the Kullback-Leibler
+    divergence from a smoothed target the same as of the cross-entropy with it.
+Source: arXiv:1512.00567, section 7 (the gradient of cross-entropy); arXiv:1602.02068 (sparsemax).
+What differs: cross-entropies are the project's, the divergence and all gradients torch's, of
+    `forward`. Random logits of DEVIATION in float64; those of which zeros are counted reach from 0
+    to FARTHEST.
+What to expect: differences of rounding alone, also with many tokens; gradients of squared
+    differences are others. A softmax is never zero, but float32 has no number below 1e-45.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+from ablate.loss.base import Loss
+from ablate.loss.cross_entropy import CrossEntropy
+from ablate.loss.difference import Difference
+from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.loss.sparsemax import sparsemax
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.seeding import stream
+
+EPSILON, TARGET = 0.1, "not_true_nor_pad"
+DEVIATION = 3.0
+FARTHEST = 200.0
+
+
+class LossGradients(RandomModels):
+    """Gives random logits to losses.
+
+    Args:
+        draws: matrices of logits that are tried.
+        length: rows of each.
+        words: tokens of the vocabulary.
+        seed: of logits and targets.
+
+    Raises:
+        UserError: `draws` below 1, `length` below 2, or fewer than 5 `words`.
+    """
+
+    measures = (
+        *("subtraction", "subtraction_control", "divergence", "divergence_control"),
+        *("zeros", "zeros_float32", "zeros_sparsemax"),
+    )
+
+    def __init__(self, *, draws: int, length: int, words: int, seed: int) -> None:
+        super().__init__(draws=draws, length=length, seed=seed)
+        if words < 5:
+            raise UserError(f"probe.words is {words}: it must be at least 5")
+        self.words = words
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return extremes over all draws; the model plays no part.
+
+        subtraction: the largest distance of an entry of cross-entropy's gradient from p - y, and as
+        its control the least of all draws for squared differences. divergence: that between the
+        gradients of the divergence from a smoothed target, by its definition, and of the
+        cross-entropy with it; the control has the unsmoothed target. zeros: the share of
+        probabilities that are zero.
+        """
+        generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
+        found = [self.draw(generator) for _ in range(self.draws)]
+        least = {"subtraction_control", "divergence_control", "zeros_sparsemax"}
+        return extremes(found, least)
+
+    def draw(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements on one matrix of logits."""
+        shape = self.length, self.words
+        x = DEVIATION * torch.randn(shape, generator=generator, dtype=torch.float64)
+        targets = torch.randint(PAD + 1, self.words, shape[:1], generator=generator)
+        p_less_y = x.softmax(1)
+        p_less_y[torch.arange(self.length), targets] -= 1
+        smoothed = gradient(LabelSmoothing(epsilon=EPSILON, target=TARGET), x, targets)
+        plain = gradient(CrossEntropy(), x, targets)
+
+        def distance(one: Tensor, other: Tensor) -> Tensor:
+            return (one - other).abs().max()
+
+        far = FARTHEST * torch.rand(shape, generator=generator, dtype=torch.float64)
+        far[:, 0], far[:, 1] = 0, FARTHEST
+        return {
+            "subtraction": distance(plain, p_less_y),
+            "subtraction_control": distance(gradient(Difference(power=2), x, targets), p_less_y),
+            "divergence": distance(divergence_gradient(x, targets), smoothed),
+            "divergence_control": distance(plain, smoothed),
+            "zeros": share_of_zeros(far.softmax(1)),
+            "zeros_float32": share_of_zeros(far.float().softmax(1)),
+            "zeros_sparsemax": share_of_zeros(sparsemax(far)),
+        }
+
+
+def gradient(
+    loss: Loss, x: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
+) -> Float[Tensor, "N V"]:
+    """Return the gradient of the sum over all rows."""
+    x = x.clone().requires_grad_()
+    objective, _ = loss(x, targets)
+    (found,) = torch.autograd.grad(objective * len(x), x)
+    return found
+
+
+def divergence_gradient(
+    x: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
+) -> Float[Tensor, "N V"]:
+    """Return that of the divergence from the smoothed target, sum_v q_v (log q_v - log p_v)."""
+    q = torch.full_like(x, EPSILON / (x.size(1) - 2))
+    q[:, PAD] = 0
+    q[torch.arange(len(x)), targets] = 1 - EPSILON
+    x = x.clone().requires_grad_()
+    (found,) = torch.autograd.grad(F.kl_div(x.log_softmax(1), q, reduction="sum"), x)
+    return found
+
+
+def share_of_zeros(p: Float[Tensor, "N V"]) -> Float[Tensor, ""]:
+    """Return which share of the probabilities is exactly zero."""
+    return (p == 0).double().mean()

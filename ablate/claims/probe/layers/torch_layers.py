@@ -1,0 +1,202 @@
+"""torch's own layers against formulas: where norms stand, shapes, layouts, dropout.
+
+Equation: Post-LN LN(x + F(x)), Pre-LN x + F(LN(x)), and the literal "norm before the addition",
+    x + LN(F(x)).
+Source: torch.nn.TransformerEncoderLayer, TransformerDecoderLayer and MultiheadAttention, installed.
+What differs: random weights and sizes in float64; the fast path of the encoder in float32.
+What to expect: norm_first is Pre-LN. Batch-first data given to a module that expects the sequence
+    first is attended over the batch, without an error.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels, seeded
+from ablate.claims.probe.dependence.wires import moved
+
+DROPOUT = 0.5
+SENTENCES = 2  # fewer than the shortest has tokens, so that shapes are told apart
+# of all draws the largest counts, but for these the smallest
+LEAST = (
+    *("pre_of_post", "literal_of_pre", "post_of_pre", "shape_differs", "misused"),
+    *("dropout_row_error", "dropped"),
+)
+
+
+class TorchLayers(RandomModels):
+    """Draws layers of random sizes and weights; the model is not looked at."""
+
+    SHORTEST = 4
+    measures = (
+        *("post_of_post", "pre_of_post", "pre_of_pre", "post_of_pre", "literal_of_pre"),
+        *("wrong_shapes", "shape_differs", "wrong_shapes_per_head", "wrong_shapes_batch_first"),
+        *("layouts", "misused", "dropout_difference", "dropped", "dropout_row_error"),
+        *("fast_shape", "fast_padding"),
+    )
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the extremes over all draws.
+
+        post_of_post: outputs of layers with norm_first=False less the Post-LN formula, and so on;
+        wrong_shapes: outputs and weights of nn.MultiheadAttention in another shape than (L, N, E)
+        and (N, L, S), for each head and with batch_first as well; shape_differs: what wrong_shapes
+        is by (N, L, E) and (L, N, S); layouts: batch_first less the transposed other; misused: how
+        far the first sentence moves with the second, batch-first data in a module that is not;
+        dropout_difference: weights in training less 0 or 1 / (1 - p) times themselves, whichever is
+        nearer; dropped: their share that is 0; dropout_row_error: their sums less 1; fast_shape:
+        outputs of another shape by the fast path; fast_padding: how far it is apart at padding.
+        """
+        found = [self.draw(generator) for _, generator in self.models(model)]
+        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        return {k: min(v) if k in LEAST else max(v) for k, v in values.items()}
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> dict[str, float | Tensor]:
+        """Return the measurements for layers of random sizes."""
+        heads, width = torch.randint(1, 4, (2,), generator=generator).tolist()
+        drawn = torch.randperm(self.length - 2, generator=generator)[:2] + 3
+        n, m = (int(x) for x in drawn)
+        sizes = (2 * heads * width, 2 * heads)  # the fast path wants them even
+        x, memory = (
+            torch.randn(SENTENCES, k, sizes[0], generator=generator).double()
+            for k in (n, m + self.length)
+        )
+        attention = nn.MultiheadAttention(*sizes).double().eval()
+        normal(attention, generator)
+        return {
+            **norms(sizes, x, memory, generator),
+            **shapes(attention, x, memory),
+            **layouts(attention, x, memory),
+            **dropout(attention, x, generator),
+            **fast_path(sizes, x.float(), generator),
+        }
+
+
+def normal(module: nn.Module, generator: torch.Generator) -> None:
+    """Add noise to all parameters, biases and gains too."""
+    for parameter in module.parameters():
+        noise = torch.randn(parameter.shape, generator=generator)
+        parameter.add_(noise.to(parameter.dtype), alpha=0.3)
+
+
+def norms(
+    sizes: tuple[int, int], x: Tensor, memory: Tensor, generator: torch.Generator
+) -> dict[str, Tensor]:
+    """Compare encoder and decoder layers of either order with three formulas."""
+    found: dict[str, list[Tensor]] = {}
+    for order in ("post", "pre"):
+        given = {"dropout": 0.0, "batch_first": True, "norm_first": order == "pre"}
+        encoder = nn.TransformerEncoderLayer(*sizes, 3 * sizes[0], **given)  # type: ignore[arg-type]
+        decoder = nn.TransformerDecoderLayer(*sizes, 3 * sizes[0], **given)  # type: ignore[arg-type]
+        for layer in (encoder.double(), decoder.double()):
+            normal(layer, generator)
+            crosses = isinstance(layer, nn.TransformerDecoderLayer)
+            output = layer(x, memory) if crosses else layer(x)
+            for form in ("post", "pre", "literal"):
+                apart = moved(output, formula(form, layer, x, memory))
+                found.setdefault(f"{form}_of_{order}", []).append(apart)
+    del found["literal_of_post"]
+    same = ("post_of_post", "pre_of_pre")
+    return {
+        k: (torch.stack(v).max() if k in same else torch.stack(v).min()) for k, v in found.items()
+    }
+
+
+def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
+    """Return what a layer of these weights would give by one of the formulas."""
+    parts: list[Callable[[Tensor], Tensor]] = [lambda y: layer.self_attn(y, y, y)[0]]
+    if isinstance(layer, nn.TransformerDecoderLayer):
+        parts.append(lambda y: layer.multihead_attn(y, memory, memory)[0])
+    parts.append(lambda y: layer.linear2(layer.linear1(y).relu()))
+    for number, part in enumerate(parts, start=1):
+        norm = getattr(layer, f"norm{number}")
+        if form == "post":
+            x = norm(x + part(x))
+        elif form == "pre":
+            x = x + part(norm(x))
+        else:
+            x = x + norm(part(x))
+    return x
+
+
+def shapes(
+    attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
+) -> dict[str, float | Tensor]:
+    """Count the shapes that are others than the documents say."""
+    (n, length, width), keys = x.shape, memory.size(1)
+    said = [(length, n, width), (n, length, keys)]
+    query, key = x.transpose(0, 1), memory.transpose(0, 1)
+
+    def wrong(module: nn.MultiheadAttention, q: Tensor, k: Tensor, *, mean: bool = True) -> float:
+        got = module(q, k, k, average_attn_weights=mean)
+        return float(sum(part.shape != shape for part, shape in zip(got, said, strict=True)))
+
+    first = nn.MultiheadAttention(width, attention.num_heads, batch_first=True).double()
+    swapped = [(n, length, width), (length, n, keys)]
+    got = attention(query, key, key)
+    return {
+        "wrong_shapes": wrong(attention, query, key),
+        "shape_differs": sum(a.shape != b for a, b in zip(got, swapped, strict=True)),
+        "wrong_shapes_per_head": wrong(attention, query, key, mean=False),
+        "wrong_shapes_batch_first": wrong(first, x, memory),
+    }
+
+
+def layouts(
+    attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
+) -> dict[str, Tensor]:
+    """Compare both orders of the axes, and give a module the one that it does not expect."""
+    other = nn.MultiheadAttention(x.size(2), attention.num_heads, batch_first=True).double()
+    other.load_state_dict(attention.state_dict())
+    query, key = x.transpose(0, 1), memory.transpose(0, 1)
+    expected = attention(query, key, key)[0].transpose(0, 1)
+    changed = torch.cat([x[:1], x[1:].flip(1)])
+    misused = [attention(y, y, y)[0][0] for y in (x, changed)]
+    return {"layouts": moved(other(x, memory, memory)[0], expected), "misused": moved(*misused)}
+
+
+def dropout(
+    attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], generator: torch.Generator
+) -> dict[str, Tensor]:
+    """Compare the returned weights of each head with and without dropout."""
+    query = x.transpose(0, 1)
+    plain = attention.eval()(query, query, query, average_attn_weights=False)[1]
+    attention.dropout = DROPOUT
+    with seeded(generator):
+        weights = attention.train()(query, query, query, average_attn_weights=False)[1]
+    kept = plain / (1 - DROPOUT)
+    apart = torch.minimum(weights.abs(), (weights - kept).abs())
+    attention.eval().dropout = 0.0
+    return {
+        "dropout_difference": apart.max(),
+        "dropped": (weights == 0).double().mean(),
+        "dropout_row_error": (weights.sum(-1) - 1).abs().max(),
+    }
+
+
+def fast_path(
+    sizes: tuple[int, int], x: Float[Tensor, "N L E"], generator: torch.Generator
+) -> dict[str, float | Tensor]:
+    """Compare torch's encoder with and without its fast path, which leaves padding out."""
+    layer = nn.TransformerEncoderLayer(*sizes, 3 * sizes[0], batch_first=True)
+    fast, plain = (
+        nn.TransformerEncoder(layer, 1, enable_nested_tensor=nested).eval()
+        for nested in (True, False)
+    )
+    plain.load_state_dict(fast.state_dict())
+    padding = torch.zeros(x.shape[:2], dtype=torch.bool)
+    padding[1:, -2:] = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nested tensors are a prototype, says torch
+        one, other = (stack(x, src_key_padding_mask=padding) for stack in (fast, plain))
+    same = one.shape == other.shape == x.shape
+    return {
+        "fast_shape": float(not same),
+        "fast_padding": moved(one[padding], other[padding]) if same else torch.tensor(torch.nan),
+    }

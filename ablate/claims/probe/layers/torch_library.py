@@ -1,0 +1,214 @@
+"""What the installed torch does with masks of every type, with expand, and with buffers.
+
+Equation: the weight on a key that a mask marks, by nn.MultiheadAttention and by
+    scaled_dot_product_attention; that of a key that nothing marks is the control.
+Source: torch as installed; its version stands in the report.
+What differs: random inputs in float64; the marks of a mask are True, 1, 1.0 or minus infinity.
+What to expect: answers that age with the library. True hides a key from the module and leaves it to
+    the function; a mask of 0.0 and 1.0 is added to the scores; one of whole numbers is refused.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.dependence.wires import moved
+
+SENTENCES, HEADS, WIDTH = 2, 2, 8
+MASKS = ("bool", "uint8", "int64", "float_one", "float_inf")
+PLACES = ("key", "square", "square_3d")  # key_padding_mask, and attn_mask in its two shapes
+# of all draws the largest counts, but for these the smallest
+LEAST = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer_false")
+
+
+class TorchLibrary(RandomModels):
+    """Asks torch; the model is not looked at."""
+
+    SHORTEST = 3
+    measures = (
+        *(f"{place}_{mask}" for place in PLACES for mask in MASKS),
+        *("unmarked", "function_true", "function_false", "polarity", "layer_true", "layer_false"),
+        *("copied", "row_reads", "rows_differ", "writes_refused"),
+        *("buffer_faults", "attribute_faults", "transient_faults", "other_length_refused"),
+        *("without_variable", "trained"),
+    )
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the extremes over all draws.
+
+        PLACE_MASK: the largest weight that nn.MultiheadAttention gives to a marked key, NaN where
+        the mask is refused; unmarked: the least share of such keys without a mask; function_true
+        and function_false: the same of scaled_dot_product_attention on keys marked True and False;
+        polarity: the difference of both functions on keys marked True; layer_true and layer_false:
+        how far outputs of nn.TransformerEncoderLayer at keys not marked move with keys marked, and
+        without the mask. copied: numbers that expand
+        stores beyond those that it is given; rows_differ: rows of the result that are others;
+        row_reads: rows that change when the original does; writes_refused: 1 where writing into
+        one is an error. The faults of a constant (not in the state_dict, not loaded, not moved with
+        the module, a parameter, with a gradient): registered as buffer, as plain attribute, and
+        with persistent=False; other_length_refused: 1 where a buffer of another length cannot be
+        loaded. without_variable: how far a step moves a buffer that is no Variable; trained: the
+        same of a parameter.
+        """
+        found = [self.draw(generator) for _, generator in self.models(model)]
+        values = {name: torch.tensor([one[name] for one in found]) for name in found[0]}
+        extremes = {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
+        return {**extremes, **expand(self.length), **constants()}
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> dict[str, float]:
+        """Return the weights on marked keys for random inputs."""
+        x = torch.randn(SENTENCES, self.length, HEADS * WIDTH, generator=generator).double()
+        module = nn.MultiheadAttention(HEADS * WIDTH, HEADS, batch_first=True).double()
+        for parameter in module.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+        marks = torch.rand(self.length, generator=generator) < 0.5
+        marks[:2] = torch.tensor([True, False])
+        found = {
+            f"{place}_{mask}": marked_weight(module, x, place, marked(marks, mask), marks)
+            for place in PLACES
+            for mask in MASKS
+        }
+        q, k = torch.randn(2, SENTENCES, HEADS, self.length, WIDTH, generator=generator).double()
+        v = torch.eye(self.length).double().expand(SENTENCES, HEADS, -1, -1)
+        weights = F.scaled_dot_product_attention(q, k, v, marks.expand(self.length, -1))
+        true = float(weights[..., marks].sum(-1).min())
+        plain = module(x, x, x)[1]
+        return {
+            **found,
+            "unmarked": float(plain[..., marks].sum(-1).mean()),
+            "function_true": true,
+            "function_false": float(weights[..., ~marks].max()),
+            "polarity": true - found["key_bool"],
+            **layer(x, marks, generator),
+        }
+
+
+def layer(
+    x: Float[Tensor, "B L D"], marks: Bool[Tensor, " L"], generator: torch.Generator
+) -> dict[str, float]:
+    """Replace marked tokens in a layer whose mask of padding is True there."""
+    module = nn.TransformerEncoderLayer(x.size(2), HEADS, WIDTH, 0.0, batch_first=True).double()
+    for parameter in module.parameters():
+        parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+    other = torch.where(marks[:, None], x.flip(2), x)
+    mask = marks.expand(len(x), -1)
+    hidden = [module(y, src_key_padding_mask=mask)[:, ~marks] for y in (x, other)]
+    shown = [module(y)[:, ~marks] for y in (x, other)]
+    return {"layer_true": float(moved(*hidden)), "layer_false": float(moved(*shown))}
+
+
+def marked(marks: Bool[Tensor, " K"], mask: str) -> Tensor:
+    """Return a mask of some type."""
+    if mask == "float_inf":
+        return torch.zeros(marks.shape).double().masked_fill(marks, -torch.inf)
+    types = {"bool": torch.bool, "uint8": torch.uint8, "int64": torch.int64}
+    return marks.to(types.get(mask, torch.float64))
+
+
+def marked_weight(
+    module: nn.MultiheadAttention,
+    x: Float[Tensor, "B L D"],
+    place: str,
+    mask: Tensor,
+    marks: Bool[Tensor, " L"],
+) -> float:
+    """Return the largest weight on a marked key, NaN where the mask is refused."""
+    sentences, length, _ = x.shape
+    given = {
+        "key": {"key_padding_mask": mask.expand(sentences, -1)},
+        "square": {"attn_mask": mask.expand(length, -1)},
+        "square_3d": {"attn_mask": mask.expand(sentences * HEADS, length, -1)},
+    }[place]
+    try:
+        return float(module(x, x, x, **given)[1][..., marks].max())
+    except (RuntimeError, AssertionError):
+        return torch.nan
+
+
+def expand(length: int) -> dict[str, float]:
+    """Look at what expand makes of a row."""
+    row = torch.arange(length).double()[None]
+    rows = row.expand(length, -1)
+    copied = rows.untyped_storage().nbytes() - row.untyped_storage().nbytes()
+    differ = float((rows != row).any(1).sum())
+    try:
+        rows.add_(1)
+        refused = 0.0
+    except RuntimeError:
+        refused = 1.0
+    row[0, 0] = -1
+    return {
+        "copied": copied / row.itemsize,
+        "rows_differ": differ,
+        "row_reads": float((rows[:, 0] == -1).sum()),
+        "writes_refused": refused,
+    }
+
+
+class Constant(nn.Module):
+    """Adds a table to its input.
+
+    Args:
+        table: what is added.
+        kept: as buffer | transient (a buffer that is not saved) | attribute | parameter.
+    """
+
+    table: Tensor
+
+    def __init__(self, table: Float[Tensor, "L D"], kept: str) -> None:
+        super().__init__()
+        if kept in ("buffer", "transient"):
+            self.register_buffer("table", table, persistent=kept == "buffer")
+        else:
+            self.table = nn.Parameter(table) if kept == "parameter" else table
+
+    def forward(self, x: Float[Tensor, "L D"]) -> Float[Tensor, "L D"]:
+        """Return the sum."""
+        return x + self.table
+
+
+def constants() -> dict[str, float]:
+    """Look at constants that are kept in different ways."""
+    saved = Constant(torch.ones(4, 2), "buffer").state_dict()
+    try:
+        Constant(torch.ones(5, 2), "buffer").load_state_dict(saved)
+        refused = 0.0
+    except RuntimeError:
+        refused = 1.0
+    return {
+        "buffer_faults": faults("buffer"),
+        "attribute_faults": faults("attribute"),
+        "transient_faults": faults("transient"),
+        "other_length_refused": refused,
+        "without_variable": step("buffer"),
+        "trained": step("parameter"),
+    }
+
+
+def faults(kept: str) -> float:
+    """Count what a constant that is saved and loaded with its module would not do."""
+    one, other = Constant(torch.ones(4, 2), kept), Constant(torch.zeros(4, 2), kept)
+    other.load_state_dict(one.state_dict())
+    one(torch.ones(4, 2, requires_grad=True)).sum().backward()
+    wrong = [
+        "table" not in one.state_dict(),
+        not torch.equal(one.table, other.table),
+        any(True for _ in one.parameters()),
+        one.table.grad is not None,
+        one.to("meta").table.device.type != "meta",
+    ]
+    return float(sum(wrong))
+
+
+def step(kept: str) -> float:
+    """Return how far one step of training moves a table that is given without Variable."""
+    module, plain = Constant(torch.ones(4, 2), kept), torch.ones(4, 2)
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight, *module.parameters()], lr=0.1)
+    (module(torch.zeros(4, 2)) * weight).sum().backward()
+    optimizer.step()
+    return float(moved(module.table.detach(), plain))

@@ -1,0 +1,119 @@
+"""What implementations give where every key of a query is masked, and what its gradient does.
+
+Equation: softmax of a row of minus infinity, 0 / 0; the loss is the sum of all other rows.
+Source: torch.softmax, torch.nn.functional.scaled_dot_product_attention and
+    torch.nn.MultiheadAttention as installed, and the kernels of this project.
+What differs: random queries, keys and values in float64; the last query of each sentence is empty.
+What to expect: NaN from a softmax that is written out, in gradients too though nothing reads the
+    row (0 x NaN); zeros or other numbers where an implementation looks for such rows.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.fused import Fused
+from ablate.model.padding.base import Mask
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+
+Attend = Callable[[Tensor], Tensor]
+SENTENCES, HEADS, WIDTH = 2, 2, 8
+IMPLEMENTATIONS = (
+    *("softmax", "explicit_minus_inf", "explicit_large", "explicit_zero", "fused"),
+    *("torch_function", "torch_weights", "torch_plain"),
+)
+
+
+class EmptyRows(RandomModels):
+    """Gives every implementation one query without a key; the model is not looked at."""
+
+    measures = tuple(
+        f"{what}_{name}" for what in ("outputs", "gradients") for name in IMPLEMENTATIONS
+    )
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the largest share over all draws of numbers that are not finite.
+
+        outputs_NAME: in the empty row; gradients_NAME: in the gradients of the sum of the other
+        rows. NAME: a softmax written out, the explicit kernel by its fill, the fused kernel,
+        scaled_dot_product_attention (function), and nn.MultiheadAttention in training, asked for
+        its weights and not.
+        """
+        found = [self.draw(generator) for _, generator in self.models(model)]
+        return {name: max(one[name] for one in found) for name in found[0]}
+
+    def draw(self, generator: torch.Generator) -> dict[str, float]:
+        """Return the measurements on random vectors."""
+        width = HEADS * WIDTH
+        x = torch.randn(SENTENCES, self.length, width, generator=generator).double()
+        keep = torch.ones(self.length, self.length, dtype=torch.bool)
+        keep[-1] = False
+        shares = {}
+        for name, attend in implementations(keep, generator).items():
+            read = x.clone().requires_grad_()
+            out = attend(read)
+            out[:, :-1].sum().backward()  # type: ignore[no-untyped-call]
+            assert read.grad is not None
+            shares[f"outputs_{name}"] = not_finite(out[:, -1])
+            shares[f"gradients_{name}"] = not_finite(read.grad)
+        return shares
+
+
+def not_finite(x: Tensor) -> float:
+    """Return the share of numbers that are not."""
+    return float((~x.isfinite()).double().mean())
+
+
+def implementations(
+    keep: Bool[Tensor, "L L"], generator: torch.Generator
+) -> dict[str, Callable[[Float[Tensor, "B L D"]], Tensor]]:
+    """Return self-attention by each implementation, `keep` the pairs that it may read."""
+    made = {"d_head": WIDTH, "dropout": 0.0, "scale": "sqrt_d_head"}
+    kernels = {
+        "explicit_minus_inf": Explicit(**made, fill="minus_inf"),  # type: ignore[arg-type]
+        "explicit_large": Explicit(**made, fill="large_negative"),  # type: ignore[arg-type]
+        "explicit_zero": Explicit(**made, fill="zero_output"),  # type: ignore[arg-type]
+        "fused": Fused(**made, fill="zero_output"),  # type: ignore[arg-type]
+    }
+    mask = Mask(pairs=keep[None, None])
+    module = nn.MultiheadAttention(HEADS * WIDTH, HEADS, batch_first=True).double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+
+    def by_kernel(kernel: Kernel) -> Attend:
+        return lambda x: merged(kernel(split(x), split(x), split(x), mask, None))
+
+    def by_torch(*, weights: bool) -> Attend:
+        return lambda x: module(x, x, x, attn_mask=~keep, need_weights=weights)[0]
+
+    def function(x: Tensor) -> Tensor:
+        return merged(F.scaled_dot_product_attention(split(x), split(x), split(x), keep))
+
+    def softmax(x: Tensor) -> Tensor:
+        scores = (x @ x.mT * WIDTH**-0.5).masked_fill(~keep, -torch.inf)
+        return scores.softmax(-1) @ x
+
+    return {
+        "softmax": softmax,
+        **{name: by_kernel(kernel) for name, kernel in kernels.items()},
+        "torch_function": function,
+        "torch_weights": by_torch(weights=True),
+        "torch_plain": by_torch(weights=False),
+    }
+
+
+def split(x: Float[Tensor, "B L D"]) -> Float[Tensor, "B H L E"]:
+    """Return a token's heads apart."""
+    return x.view(*x.shape[:2], HEADS, WIDTH).transpose(1, 2)
+
+
+def merged(x: Float[Tensor, "B H L E"]) -> Float[Tensor, "B L D"]:
+    """Return them side by side."""
+    return x.transpose(1, 2).flatten(2)

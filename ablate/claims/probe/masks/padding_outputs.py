@@ -1,0 +1,115 @@
+"""Whether padding changes what a model computes at real tokens.
+
+Equation: the largest |f(x) - f(x in a batch)| over the outputs at real positions, x a sentence
+    alone, and the batch one of longer mates with `padding` more columns of PAD on either side.
+Source: the masking of tensor2tensor (arXiv:1803.07416); arXiv:1706.03762 does not mention padding.
+What differs: random weights in float64, so that what rounds to nothing is nothing.
+What to expect: 0 to 1e-12 where columns are masked, more than 1e-3 where they are not; NaN where a
+    fully masked row is filled with minus infinity (model.attention.fill).
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+from ablate.probe.sentences import each_replaced, random_sentences
+
+SENTENCES = 4
+
+
+class Outputs(NamedTuple):
+    """The last states of both stacks."""
+
+    encoder: Float[Tensor, "B S D"]
+    decoder: Float[Tensor, "B T D"]
+
+
+class PaddingOutputs(RandomModels):
+    """Compares random sentences alone and in padded batches.
+
+    Args:
+        draws: weights and batches that are tried.
+        length: tokens of a sentence, at most.
+        padding: columns of PAD beyond the longest sentence of a batch.
+        seed: of weights and batches.
+
+    Raises:
+        UserError: `draws` is below 1, `length` below 2, or `padding` below 0.
+    """
+
+    measures = (
+        "encoder_difference",
+        "decoder_difference",
+        "nan_share",
+        "nan_share_real",
+        "control",
+    )
+
+    def __init__(self, *, draws: int, length: int, padding: int, seed: int) -> None:
+        super().__init__(draws=draws, length=length, seed=seed)
+        if padding < 0:
+            raise UserError(f"probe.padding is {padding}: it must be at least 0")
+        self.padding = padding
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the largest differences, shares of NaN, and how far a changed token moves.
+
+        encoder_difference and decoder_difference are NaN when an output at a real position is;
+        nan_share is over all outputs of the batches, nan_share_real over those at real positions;
+        control is the least that a sentence alone moves when its first source token is another.
+        """
+        found = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
+        control = values.pop("control").min()
+        shares = {name: values.pop(name).mean() for name in ("nan_share", "nan_share_real")}
+        largest = {name: value.max() for name, value in values.items()}
+        return {k: float(v) for k, v in {**largest, **shares, "control": control}.items()}
+
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements under one set of weights."""
+        src, tgt = (self._sentences(model, generator) for _ in range(2))
+        batch = outputs(model, src, tgt)
+        differences: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
+        for row in range(SENTENCES):
+            alone = outputs(model, *(ids[row, ids[row] != PAD][None] for ids in (src, tgt)))
+            for name, whole, one in zip(differences, batch, alone, strict=True):
+                differences[name].append((whole[row, : one.size(1)] - one[0]).abs().max())
+        real = [batch.encoder[src != PAD], batch.decoder[tgt != PAD]]
+        return {
+            **{f"{name}_difference": torch.stack(d).max() for name, d in differences.items()},
+            "nan_share": nan_share(list(batch)),
+            "nan_share_real": nan_share(real),
+            "control": control(model, src[:1, : int((src[0] != PAD).sum())], tgt[:1, :1]),
+        }
+
+    def _sentences(self, model: Transformer, generator: torch.Generator) -> Tensor:
+        lengths = torch.randint(1, self.length + 1, (SENTENCES,), generator=generator).tolist()
+        ids = random_sentences(model, lengths, generator)
+        return torch.nn.functional.pad(ids, (0, self.padding), value=PAD)
+
+
+def outputs(model: Transformer, src: Tensor, tgt_in: Tensor) -> Outputs:
+    """Run both stacks."""
+    memory = model.encode(src)
+    return Outputs(memory.states, model.decode(tgt_in, memory))
+
+
+def nan_share(parts: list[Tensor]) -> Tensor:
+    """Return the share of NaN among all numbers."""
+    numbers = torch.cat([part.flatten() for part in parts])
+    return numbers.isnan().double().mean()
+
+
+def control(model: Transformer, src: Tensor, tgt_in: Tensor) -> Tensor:
+    """Return how far another first token moves the outputs of the stack that moves least."""
+    pairs = zip(
+        outputs(model, src, tgt_in), outputs(model, each_replaced(src)[1:2], tgt_in), strict=True
+    )
+    return torch.stack([(one - two).abs().max() for one, two in pairs]).min()

@@ -1,0 +1,99 @@
+"""Which of the three attentions needs the padding mask, with padding on either side.
+
+Equation: the largest |f(x) - f(padded x)| at real tokens, f the outputs of both stacks, where one
+    attention (or none) is without the mask of padding columns.
+Source: the three places of arXiv:1706.03762, section 3.2.3; the masking of tensor2tensor
+    (arXiv:1803.07416).
+What differs: random weights in float64; padded tokens keep the positions that they have alone, so
+    that masks are all that matters.
+What to expect: nothing with three masks; on the right the look-ahead mask does the decoder's part,
+    on the left it does not.
+"""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+from ablate.model.padding.columns import Columns
+from ablate.model.padding.none import NoPadding
+from ablate.model.sublayer import Memory
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+from ablate.probe.sentences import random_sentences
+from ablate.claims.probe.dependence.wires import moved
+
+PLACES = {
+    "encoder": ("encoder", "self_attention"),
+    "decoder": ("decoder", "self_attention"),
+    "cross": ("decoder", "cross_attention"),
+}
+SIDES = ("right", "left")
+
+
+class PaddingPlaces(RandomModels):
+    """Takes the mask from one attention at a time.
+
+    Args:
+        draws: weights and sentences that are tried.
+        length: tokens of a sentence.
+        padding: columns of PAD, on either side of the model.
+        seed: of weights and sentences.
+
+    Raises:
+        UserError: `draws` is below 1, `length` below 2, or `padding` below 1.
+    """
+
+    measures = tuple(f"{side}_{place}" for side in SIDES for place in ("none", *PLACES, "least"))
+
+    def __init__(self, *, draws: int, length: int, padding: int, seed: int) -> None:
+        super().__init__(draws=draws, length=length, seed=seed)
+        if padding < 1:
+            raise UserError(f"probe.padding is {padding}: it must be at least 1")
+        self.padding = padding
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return how far outputs at real tokens are from those of the sentences alone.
+
+        SIDE_PLACE: with padding on that side and without the mask there, `none`: with all three;
+        the largest of all draws for none and the smallest for the others. SIDE_least: the smallest
+        of the three.
+        """
+        found = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        shown = {k: max(v) if k.endswith("none") else min(v) for k, v in values.items()}
+        least = {f"{side}_least": min(shown[f"{side}_{p}"] for p in PLACES) for side in SIDES}
+        return {**shown, **least}
+
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements under one set of weights."""
+        pair = [random_sentences(model, [self.length], generator) for _ in range(2)]
+        found = {}
+        for place in ("none", *PLACES):
+            mask_all_but(model, place)
+            alone = outputs(model, pair[0], pair[1])
+            for side in SIDES:
+                columns = (self.padding, 0) if side == "left" else (0, self.padding)
+                padded = [F.pad(ids, columns, value=PAD) for ids in pair]
+                found[f"{side}_{place}"] = moved(alone, outputs(model, padded[0], padded[1]))
+        return found
+
+
+def mask_all_but(model: Transformer, place: str) -> None:
+    """Mask the columns of padding in all attentions but those of one place."""
+    for name, (stack, kind) in PLACES.items():
+        for layer in getattr(model, stack).layers:
+            layer[kind].padding = NoPadding() if name == place else Columns()
+
+
+def outputs(model: Transformer, src: Int[Tensor, "1 S"], tgt: Int[Tensor, "1 T"]) -> Tensor:
+    """Return the outputs of both stacks at real tokens, which are counted from the first one."""
+    real = [ids != PAD for ids in (src, tgt)]
+    at = [(r.cumsum(1) - 1).clamp(min=0) for r in real]
+    states = model.encoder(model.embedding.embed_src(src), real[0], positions=at[0])
+    memory = Memory(states, real[0])
+    decoded = model.decoder(model.embedding.embed_tgt(tgt), real[1], memory, at[1])
+    return torch.cat([states[real[0]], decoded[real[1]]])

@@ -1,0 +1,151 @@
+"""Whether padding is an input of the decoder in training, and whether the loss sees it.
+
+Equation: the loss is a mean over the positions whose target is no PAD; its gradient is taken by the
+    last states and by the embedded inputs of the decoder.
+Source: arXiv:1706.03762, section 5.1 (batches of sentences of like lengths); the loss of training
+    here, and torch.nn.functional.cross_entropy with ignore_index.
+What differs: sentences of the run's corpus in its batches and by its task, a word being a token;
+    random weights in float64, no dropout.
+What to expect: PAD among the inputs of every batch whose targets differ in length; no gradient at
+    padding where its targets are left out.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.data.batch import Batch
+from ablate.data.batching import Rank, Sizes, TrainingBatches
+from ablate.data.pairs import Corpus
+from ablate.data.vocabulary import EOS, PAD
+from ablate.loss.cross_entropy import CrossEntropy
+from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.model.sublayer import Memory
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.random_models import RandomModels
+
+EPSILON = 0.1  # of label smoothing
+SENTENCES = 6  # of a batch whose gradients are taken
+Lines = list[list[str]]
+
+
+class PaddedBatches(RandomModels):
+    """Makes batches of a corpus, and takes gradients at their padding.
+
+    Args:
+        corpus: whose train split is batched.
+        task: makes batches of it.
+        tokens: of a batch, padding counted.
+        bucket: whether sentences of like lengths share a batch.
+        draws: weights under which gradients are taken.
+        seed: of batches and weights.
+
+    Raises:
+        UserError: `draws` is below 1.
+    """
+
+    measures = (
+        *("batches", "unequal", "with_pad", "padded_alone"),
+        *("gradient_ignored", "gradient_counted", "gradient_torch"),
+    )
+
+    def __init__(
+        self, *, corpus: Corpus, task: Any, tokens: int, bucket: bool, draws: int, seed: int
+    ) -> None:
+        super().__init__(draws=draws, length=self.SHORTEST, seed=seed)
+        self.corpus, self.task, self.tokens, self.bucket = corpus, task, tokens, bucket
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return counts of batches, and the extremes of gradients over all draws.
+
+        batches; unequal: share of those whose targets differ in length; with_pad: share of these
+        whose decoder reads PAD; padded_alone: share of sentences that are a batch of
+        their own and whose decoder reads PAD. gradient_ignored: the largest gradient at padding,
+        by last states and by inputs of the decoder, of cross-entropy and of label smoothing;
+        gradient_torch: the same of torch's with ignore_index; gradient_counted: the least such
+        gradient by states when targets of PAD are counted.
+        """
+        src, tgt = ([line.split() for line in side] for side in self.corpus.read("train"))
+        found = [
+            gradients(*drawn, self.batch(model, src, tgt, np.arange(n, n + SENTENCES)))
+            for n, drawn in enumerate(self.models(model))
+        ]
+        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        counted = min(values.pop("gradient_counted"))
+        largest = {name: max(of) for name, of in values.items()}
+        return {**self.counts(model, src, tgt), **largest, "gradient_counted": counted}
+
+    def counts(self, model: Transformer, src: Lines, tgt: Lines) -> dict[str, float]:
+        """Count batches by what the decoder reads in them."""
+        rows = np.arange(len(src))
+        lengths = (np.array([len(line) + 1 for line in side]) for side in (src, tgt))
+        sizes = Sizes(rows, *lengths)
+        batches = [
+            self.batch(model, src, tgt, lines)
+            for lines in TrainingBatches(sizes, self.tokens, self.bucket, self.seed, Rank(0, 1))
+        ]
+        unequal = [b for b in batches if len({int(n) for n in (b.targets != PAD).sum(1)}) > 1]
+        single = [self.batch(model, src, tgt, rows[n : n + 1]) for n in range(len(batches))]
+        read = [reads_pad(batch) for batch in unequal]
+        return {
+            "batches": float(len(batches)),
+            "unequal": len(unequal) / len(batches),
+            "with_pad": sum(read) / max(1, len(read)),
+            "padded_alone": sum(map(reads_pad, single)) / len(single),
+        }
+
+    def batch(
+        self, model: Transformer, src: Lines, tgt: Lines, lines: Int[np.ndarray, " B"]
+    ) -> Batch:
+        """Return some lines as the task has them."""
+        size = len(model.embedding.output_weight())
+        sides = (ids([side[n] for n in lines], size) for side in (src, tgt))
+        batch: Batch = self.task.batch(*sides, lines, np.random.default_rng)
+        return batch
+
+
+def ids(lines: Lines, size: int) -> Int[np.ndarray, "B L"]:
+    """Return a number for every word (some share one), then EOS, then PAD."""
+    rows = np.full((len(lines), max(map(len, lines)) + 1), PAD)
+    for row, words in zip(rows, lines, strict=True):
+        numbers = [EOS + 1 + sum(map(ord, word)) % (size - EOS - 1) for word in words]
+        row[: len(words) + 1] = [*numbers, EOS]
+    return rows
+
+
+def reads_pad(batch: Batch) -> bool:
+    """Whether the decoder reads PAD."""
+    return bool((batch.inputs.tgt_in == PAD).any())
+
+
+def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> dict[str, Tensor]:
+    """Return the largest gradients at padding, under one set of weights."""
+    inputs, real = batch.inputs, batch.targets != PAD
+    memory = model.encode(inputs.src)
+    x = model.embedding.embed_tgt(inputs.tgt_in).detach().requires_grad_()
+    held = Memory(memory.states.detach(), memory.real)
+    states = model.decoder(x, inputs.tgt_in != PAD, held)
+    logits, targets = model.head(states), batch.targets
+    smoothed = LabelSmoothing(epsilon=EPSILON, target="vocab")
+    ignored = [
+        at_padding(loss(logits[real], targets[real])[0], states, x, real)
+        for loss in (CrossEntropy(), smoothed)
+    ]
+    flat = logits.flatten(0, 1), targets.flatten()
+    by_torch = F.cross_entropy(*flat, ignore_index=PAD, label_smoothing=EPSILON)
+    counted = CrossEntropy()(*flat)[0]
+    return {
+        "gradient_ignored": torch.stack(ignored).max(),
+        "gradient_torch": at_padding(by_torch, states, x, real),
+        "gradient_counted": at_padding(counted, states, x, real),
+    }
+
+
+def at_padding(loss: Tensor, states: Tensor, x: Tensor, real: Tensor) -> Tensor:
+    """Return the largest gradient of a loss at padding, by states and by inputs."""
+    found = torch.autograd.grad(loss, (states, x), retain_graph=True)
+    return torch.stack([gradient[~real].abs().max() for gradient in found]).max()

@@ -1,0 +1,55 @@
+"""How many positions have the encoding of another position."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.claims.probe.positions.waves import TYPES
+
+PERIOD = 100  # of the control, in which positions coincide
+
+
+def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> dict[str, float]:
+    """Return how many positions have the encoding of another.
+
+    same_TYPE: of the first `far`; same_bfloat16_near: of the first `near`; same_control: of these,
+    counted modulo PERIOD.
+    """
+
+    def counted(dtype: torch.dtype, length: int, period: int = far) -> float:
+        def pair(number: int, positions: Int[Tensor, " N"]) -> Float[Tensor, "2 N"]:
+            angle = (positions % period) * 10000.0 ** (-number / position.n_steps)
+            return torch.stack([angle.sin(), angle.cos()]).to(dtype).double()
+
+        return float(sharing(pair, d_model // 2, length))
+
+    return {
+        **{f"same_{name}": counted(dtype, far) for name, dtype in TYPES.items()},
+        "same_bfloat16_near": counted(torch.bfloat16, near),
+        "same_control": counted(torch.float64, 2 * PERIOD, PERIOD),
+    }
+
+
+def sharing(
+    pair: Callable[[int, Int[Tensor, " N"]], Float[Tensor, "2 N"]], n_pairs: int, length: int
+) -> int:
+    """Return how many of `length` positions have the numbers of another in all pairs of columns.
+
+    Pair by pair, positions that are told apart are left out, so that a million of them need not be
+    held in all columns at once.
+    """
+    positions, group = torch.arange(length), torch.zeros(length, dtype=torch.long)
+    for number in range(n_pairs):
+        for column in pair(number, positions):
+            values, place = column.unique(return_inverse=True)
+            _, group, counts = (group * len(values) + place).unique(
+                return_inverse=True, return_counts=True
+            )
+        shared = counts[group] > 1
+        positions, group = positions[shared], group[shared]
+        if not len(positions):
+            break
+    return len(positions)

@@ -1,0 +1,94 @@
+"""What holds of the encodings of positions, without any text.
+
+Equation: p[pos] is what the component adds at position pos (counted from 0).
+Source: arXiv:1706.03762, section 3.5 ("may allow the model to extrapolate to sequence lengths
+    longer").
+What differs: the formula is examined, in the float32 that models add it in, and not what a trained
+    model makes of it; what holds of sinusoids alone is `ablate.claims.probe.positions.sinusoids`.
+What to expect: no last position for sinusoids; a table of positions ends.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.position.base import Position
+from ablate.model.transformer import Transformer
+from ablate.probe.base import Probe
+
+
+class PositionFormula(Probe):
+    """Looks at the encoder's positions up to `farthest` times `max_length`.
+
+    Args:
+        max_length: the longest sequence of training, in tokens.
+        farthest: the multiple of it up to which positions are looked at.
+
+    Raises:
+        UserError: `max_length` is below 1, or `farthest` below 2.
+    """
+
+    measures = (
+        "longest_position",
+        "missing",
+        "beyond",
+        "table",
+        "norm_smallest",
+        "norm_largest",
+        "range_excess",
+        "closest",
+        "finite",
+    )
+
+    def __init__(self, *, max_length: int, farthest: int) -> None:
+        for key, value, least in (("max_length", max_length, 1), ("farthest", farthest, 2)):
+            if value < least:
+                raise UserError(f"probe.{key} is {value}: it must be at least {least}")
+        self.max_length, self.farthest = max_length, farthest
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return what holds of the encodings that exist.
+
+        longest_position: how many positions exist among those looked at, missing: how many do not;
+        beyond: 1 where there is one more than max_length; table: trained numbers; norm_smallest,
+        norm_largest; range_excess: how far values leave [-1, 1]; closest: least distance of two
+        positions up to max_length; finite: share of values.
+        """
+        position = model.encoder.position
+        d_model = model.embedding.output_weight().size(1)
+        length = existing(position, d_model, self.farthest * self.max_length)
+        p = encodings(position, d_model, length).double()
+        norm = p.norm(dim=1)
+        return {
+            "longest_position": float(length),
+            "missing": float(self.farthest * self.max_length - length),
+            "beyond": float(existing(position, d_model, self.max_length + 1) > self.max_length),
+            "table": float(sum(own.numel() for own in position.parameters())),
+            "norm_smallest": float(norm.min()),
+            "norm_largest": float(norm.max()),
+            "range_excess": float((p.abs().max() - 1).clamp(min=0)),
+            "closest": closest(p[: self.max_length]),
+            "finite": float(p.isfinite().double().mean()),
+        }
+
+
+def existing(position: Position, d_model: int, length: int) -> int:
+    """Return how many of the first `length` positions can be encoded, by trying."""
+    longest = length if position.longest is None else min(length, position.longest)
+    try:
+        encodings(position, d_model, length)
+    except UserError:
+        return longest
+    return length
+
+
+@torch.no_grad()
+def encodings(position: Position, d_model: int, length: int) -> Float[Tensor, "L D"]:
+    """Return what is added to the embeddings at positions 0 to length - 1."""
+    return position.embed(torch.zeros(1, length, d_model), torch.arange(length)[None])[0]
+
+
+def closest(p: Float[Tensor, "L D"]) -> float:
+    """Return the least distance between the encodings of two positions; 0 for a single one."""
+    return float(torch.pdist(p).min()) if len(p) > 1 else 0.0

@@ -1,0 +1,190 @@
+"""What holds of sinusoidal positions, by layout, width and type of number.
+
+Equation: pair i of p[pos] is (sin(pos w_i), cos(pos w_i)), w_i = 10000^(-2i / d_model); hence
+    p[pos + k] is p[pos] with every pair turned by k w_i, for every pos.
+Source: arXiv:1706.03762, section 3.5; the frequencies of its code (tensor2tensor,
+    get_timing_signal_1d) are 10000^(-i / (d_model / 2 - 1)), the sines first, then the cosines.
+What differs: the formula is examined in float64, and rounded to float32, in which models add it,
+    and bfloat16, in which their products are taken; not what a trained model makes of it. Positions
+    are the first `max_length` and as many before `farthest`.
+What to expect: everything that the algebra says, to rounding; in bfloat16 narrow encodings of
+    different positions coincide, and the layout of columns alone is only a renaming.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Complex, Float, Int
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.position.learned import Learned
+from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.transformer import Transformer
+from ablate.claims.probe.positions import spelled
+from ablate.claims.probe.positions.distinct import coincidences
+from ablate.claims.probe.positions.position_formula import existing
+from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.positions.relabelled import renaming
+from ablate.claims.probe.positions.waves import TOKENS, TYPES, best_sum, distance, pairs, shift, waves
+from ablate.seeding import stream
+
+NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
+    "saturating": lambda angle: angle / (1 + angle),
+    "log": torch.log1p,
+    "ramp": lambda angle: angle,
+}
+
+
+class Sinusoids(RandomModels):
+    """Examines the sinusoids of the encoder.
+
+    Args:
+        draws: offsets that are tried, and random weights.
+        length: tokens of the sentences given to those.
+        max_length: positions looked at from 0 on, and before `farthest`.
+        farthest: the first position that is not looked at.
+        seed: of offsets, weights and sentences.
+
+    Raises:
+        UserError: `draws` below 1, `length` below 2, `max_length` below 3 or `farthest` not above
+            twice `max_length`.
+    """
+
+    measures = (
+        *(f"shift_{name}" for name in TYPES),
+        *("shift_control", "product", "product_control", "sum"),
+        *("pair", "pair_control", "ratio", "ratio_control", "rises", "rises_control"),
+        *(f"unfinished_{n}" for n in TOKENS),
+        *("aperiodic_missing", "table_missing", "excess", "excess_control"),
+        *(f"same_{name}" for name in TYPES),
+        *("same_bfloat16_near", "same_control"),
+        *("spelling", "spelling_control", "index", "parity", "parity_columns", "parity_control"),
+        *("paper", "paper_control", "relabelled", "relabelled_control"),
+    )
+
+    def __init__(
+        self, *, draws: int, length: int, max_length: int, farthest: int, seed: int
+    ) -> None:
+        super().__init__(draws=draws, length=length, seed=seed)
+        least = {"max_length": 3, "farthest": 2 * max_length + 1}
+        for key, value in (("max_length", max_length), ("farthest", farthest)):
+            if value < least[key]:
+                raise UserError(f"probe.{key} is {value}: it must be at least {least[key]}")
+        self.max_length, self.farthest = max_length, farthest
+
+    def __call__(self, model: Transformer) -> dict[str, float]:
+        """Return the largest deviations over positions, offsets and draws; each method says more.
+
+        Raises:
+            UserError: the model has other positions.
+        """
+        position = model.encoder.position
+        if not isinstance(position, Sinusoidal):
+            raise UserError(
+                f"probe=sinusoids measures sinusoidal positions, and model/position is "
+                f"{type(position).__name__}: choose sinusoidal, sinusoidal_halves or "
+                "sinusoidal_concat"
+            )
+        d_model = model.embedding.output_weight().size(1)
+        start = torch.arange(self.max_length)
+        p = position.formula(start, d_model)
+        return {
+            **self.shifts(position, d_model),
+            **pairs(p, waves(p, position.layout), position.layout),
+            **self.extension(position, d_model),
+            **coincidences(position, d_model, self.max_length, self.farthest),
+            **spellings(p, start),
+            **against_paper(p, waves(p, position.layout), start),
+            **renaming(self.models(model), position, self.length),
+        }
+
+    def windows(self) -> Int[Tensor, " L"]:
+        """Return the positions that are looked at."""
+        return torch.cat(
+            [torch.arange(n, n + self.max_length) for n in (0, self.farthest - self.max_length)]
+        )
+
+    def shifts(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
+        """Return what another position is of this one, the largest over offsets k.
+
+        shift_TYPE: difference of p[pos + k] from p[pos] with each pair turned by k w,
+        shift_control: the same of sines alone; product: difference of p[pos + k] from the product,
+        pair by pair, of p[pos] and p[k], product_control: of p[pos] and p[k + 1]; sum: difference
+        from a p[pos] + b p[k], with the best a and b for each k.
+        """
+        generator = torch.Generator().manual_seed(stream(self.seed, "offsets"))
+        at, found = self.windows(), dict[str, list[float]]()
+        for k in torch.randint(1, self.max_length, (self.draws,), generator=generator).tolist():
+            for name, dtype in TYPES.items():
+                residual, control = shift(position, at, k, d_model, dtype)
+                found.setdefault(f"shift_{name}", []).append(residual)
+            p, then, own, wrong = (
+                position.formula(where, d_model)
+                for where in (at, at + k, torch.tensor([k]), torch.tensor([k + 1]))
+            )
+            z, z_then, z_own, z_wrong = (waves(x, position.layout) for x in (p, then, own, wrong))
+            found.setdefault("shift_control", []).append(control)
+            found.setdefault("product", []).append(distance(z_then, z * z_own))
+            found.setdefault("product_control", []).append(distance(z_then, z * z_wrong))
+            found.setdefault("sum", []).append(best_sum(then, p, own.expand_as(p)))
+        return {name: max(values) for name, values in found.items()}
+
+    def extension(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
+        """Return what functions without a period give to positions beyond `max_length`.
+
+        aperiodic_missing: positions looked at that some such function gives no number, or the
+        numbers of the position before, the largest over functions of the same angles;
+        table_missing: those for which a table of max_length rows has none; excess: how far
+        sinusoids leave [-1, 1], excess_control: how far the logarithm of the same angles does.
+        """
+        beyond = self.windows()[self.max_length :]
+        pair = torch.arange(d_model // 2, dtype=torch.float64)
+        rate = 10000.0 ** (-pair / position.n_steps)
+        missing = []
+        for function in NEVER_PERIODIC.values():
+            now, before = (function(at[:, None] * rate) for at in (beyond, beyond - 1))
+            missing.append(int((~now.isfinite() | (now == before)).all(1).sum()))
+        table = Learned(d_model=d_model, max_length=self.max_length)
+        values = [position.formula(self.windows(), d_model).to(dtype) for dtype in TYPES.values()]
+        largest = torch.stack([v.abs().max().double() for v in values]).max()
+        return {
+            "aperiodic_missing": float(max(missing)),
+            "table_missing": float(
+                2 * self.max_length - existing(table, d_model, 2 * self.max_length)
+            ),
+            "excess": float((largest - 1).clamp(min=0)),
+            "excess_control": float((beyond[:, None] * rate).log1p().max() - 1),
+        }
+
+
+def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float]:
+    """Return how far other readings of the formula are from the encodings.
+
+    spelling: exponents c / d and (c - 1) / d by column, spelling_control: c / d in odd columns too;
+    index: 2i / d with i a column; parity: sines at even positions and cosines at odd ones;
+    parity_columns: sines in even columns and cosines in odd ones, parity_control: the reverse.
+    """
+    readings = {
+        "spelling": spelled.by_column,
+        "spelling_control": spelled.every_column,
+        "index": spelled.index_is_dimension,
+        "parity": spelled.parity_of_position,
+        "parity_columns": spelled.paper,
+        "parity_control": spelled.swapped,
+    }
+    return {name: float((read(at, p.size(1)) - p).abs().max()) for name, read in readings.items()}
+
+
+def against_paper(
+    p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], at: Int[Tensor, " L"]
+) -> dict[str, float]:
+    """Return how far the encodings are from the paper's.
+
+    paper: pair by pair, whatever the layout; paper_control: column by column.
+    """
+    theirs = spelled.paper(at, p.size(1))
+    return {
+        "paper": distance(z, waves(theirs, "interleaved")),
+        "paper_control": float((p - theirs).abs().max()),
+    }

@@ -1,0 +1,1 @@
+"""Runs as evidence: their form, their seal, the registration of their study, the analysis log."""

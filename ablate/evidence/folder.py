@@ -1,0 +1,190 @@
+"""The evidence of a study: everything that its verdict and its report are made from.
+
+experiments/<name>/, and the folder of every sweep that has a study:
+    study.json       the study, the regime, when the study was registered, and a seal
+    registered.json  the study as it was registered
+    runs.jsonl       one line per run            screening.jsonl   runs that tuned a nuisance
+    statistics.npz   BLEU statistics per sentence, of every run and split
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Int
+
+from ablate.errors import UserError
+from ablate.record.files import finite, write_arrays, write_text
+from ablate.evidence.form import check_about, read_runs
+from ablate.evidence.lines import written
+from ablate.evidence.seal import (
+    ABOUT,
+    PARTS,
+    RUNS,
+    SCREENING,
+    STATISTICS,
+    read_about,
+    read_parts,
+    seal_of,
+    verify,
+    write_about,
+)
+from ablate.evidence.types import Regime, Registration, Run, Study
+
+Rows = Int[np.ndarray, "sentences 10"]
+Groups = Int[np.ndarray, " sentences"]
+RUNS_OF = " of runs"  # of the arrays that say whose rows they are
+SIZED = " of size "  # of the arrays of arms whose corpus has another size
+GROUPS_OF = " of groups"  # of the arrays that say which sentences belong together
+WIDTH = 10  # statistics of a sentence
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of one sweep over one study.
+
+    `statistics` holds sacreBLEU's sufficient statistics, by identity of the run and split.
+    `groups` holds the number of every sentence's group, by split, where a corpus names them.
+    `registered` is the study as it was registered, empty where only its hash is known.
+    """
+
+    name: str
+    study: Study
+    regime: Regime
+    registration: Registration
+    runs: list[Run]
+    screening: list[Run] = field(default_factory=list)
+    statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
+    registered: Mapping[str, Any] = field(default_factory=dict)
+    groups: dict[str, Groups] = field(default_factory=dict)
+
+    @property
+    def short(self) -> "Evidence | None":
+        """The same study at its short budget; None where its runs have one budget."""
+        steps = self.regime.get("short")
+        if steps is None:
+            return None
+        regime: Regime = {**self.regime, "steps": steps}
+        del regime["short"]
+        runs = [{**run, **run.get("short", {})} for run in self.runs]
+        return replace(self, regime=regime, runs=cast(list[Run], runs))
+
+    @classmethod
+    def made_up(
+        cls, study: Mapping[str, Any], runs: Iterable[Mapping[str, Any]], **known: Any
+    ) -> "Evidence":
+        """Evidence that was planned or simulated: what the rules look at, and no regime."""
+        parts: Any = {"name": "", "regime": {}, "registration": {}, **known}
+        return cls(study=cast(Study, study), runs=cast(list[Run], [*runs]), **parts)
+
+    def save(self, folder: Path) -> None:
+        """Write all files; study.json with its seal comes last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_lines(folder / RUNS, self.runs)
+        if self.screening:
+            _write_lines(folder / SCREENING, self.screening)
+        _write_statistics(folder / STATISTICS, self.statistics, self.groups)
+        self.seal(folder)
+
+    def seal(self, folder: Path) -> None:
+        """Write study.json with a seal of what lies beside it, and the registered study."""
+        about: Any = {part: getattr(self, part) for part in PARTS}
+        write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Evidence":
+        """Read what `save` wrote.
+
+        Raises:
+            UserError: a file is missing, damaged, malformed, or not as it was sealed, or no rule
+                could decide the study; the sentence names the file and the run.
+        """
+        about = read_about(folder)
+        found = cls.read(folder)
+        verify(folder, about, found.runs, found.screening)
+        return found
+
+    @classmethod
+    def read(cls, folder: Path) -> "Evidence":
+        """Read the same without asking for its seal.
+
+        Raises:
+            UserError: as `load`, but for the seal.
+        """
+        from ablate.verdict.study_checks import check_study  # only now: its kinds judge evidence
+
+        about = read_parts(folder)
+        check_about(folder / ABOUT, about)
+        try:
+            check_study(about["study"])
+        except UserError as error:
+            raise UserError(f"{folder / ABOUT}: {error}") from None
+        screening, factors = folder / SCREENING, about["study"]["factors"]
+        return cls(
+            name=about["name"],
+            study=about["study"],
+            regime=about["regime"],
+            registration=about["registration"],
+            registered=about["registered"],
+            runs=read_runs(folder / RUNS, factors),
+            screening=read_runs(screening, factors) if screening.exists() else [],
+            statistics=(statistics := _read_statistics(folder / STATISTICS)),
+            groups=_read_groups(folder / STATISTICS, statistics),
+        )
+
+
+def _write_lines(path: Path, runs: list[Run]) -> None:
+    compact = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+    write_text(path, "".join(compact.encode(finite(line)) + "\n" for line in written(runs)))
+
+
+def _write_statistics(
+    path: Path, statistics: dict[str, dict[str, Rows]], groups: dict[str, Groups]
+) -> None:
+    """One array per split and its size, sentences x runs x statistics, as narrow as it can be.
+
+    All runs of a sentence lie together, and LZMA sees that they are alike. Arms of corpora that
+    differ in size have arrays of their own, beside that of the first one.
+    """
+    arrays = {f"{split}{GROUPS_OF}": groups[split] for split in groups}
+    for split in sorted({split for splits in statistics.values() for split in splits}):
+        runs = {one: splits[split] for one, splits in sorted(statistics.items()) if split in splits}
+        for rank, size in enumerate(dict.fromkeys(map(len, runs.values()))):
+            alike = {one: rows for one, rows in runs.items() if len(rows) == size}
+            stacked = np.stack(list(alike.values()), 1)
+            narrow = stacked.astype(np.min_scalar_type(stacked.max(initial=0)))
+            name = f"{split}{SIZED}{size}" if rank else split
+            arrays |= {name: narrow, f"{name}{RUNS_OF}": np.array(list(alike))}
+    write_arrays(path, arrays)
+
+
+def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
+    found: dict[str, dict[str, Rows]] = {}
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            for name in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
+                rows = arrays[name].swapaxes(0, 1).astype(np.int64, casting="safe")
+                if rows.shape[2:] != (WIDTH,):
+                    raise ValueError(f"{name} has the shape {arrays[name].shape}")
+                for identity, one in zip(arrays[f"{name}{RUNS_OF}"], rows, strict=True):
+                    found.setdefault(str(identity), {})[name.partition(SIZED)[0]] = one
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: this is not the folder of a study") from None
+    except Exception as error:  # whatever zipfile, lzma, zlib and numpy raise for damaged bytes
+        raise UserError(f"{path} cannot be read: {error}") from None
+    return found
+
+
+def _read_groups(path: Path, statistics: dict[str, dict[str, Rows]]) -> dict[str, Groups]:
+    """The groups of a file whose statistics could be read."""
+    with np.load(path, allow_pickle=False) as arrays:
+        names = [name for name in arrays if name.endswith(GROUPS_OF)]
+        found = {name.removesuffix(GROUPS_OF): arrays[name] for name in names}
+    for split, groups in found.items():
+        sizes = {len(splits[split]) for splits in statistics.values() if split in splits}
+        if groups.ndim != 1 or groups.dtype.kind not in "iu" or sizes != {len(groups)}:
+            raise UserError(f"{path}: the groups of {split} are not one number per sentence")
+    return found

@@ -1,0 +1,203 @@
+"""What the parts of evidence must be: what is read from files is not trusted to be well-formed."""
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+
+from ablate.errors import UserError
+from ablate.evidence.lines import read
+from ablate.evidence.outcome import STATUSES
+from ablate.evidence.types import (
+    Asked,
+    Claim,
+    End,
+    Match,
+    Published,
+    Regime,
+    Registration,
+    Run,
+    Shown,
+    Study,
+    Tune,
+    Tuned,
+)
+from ablate.record.label import key
+
+NUMBER = (int, float)
+WORDS = {
+    str: "text",
+    int: "a whole number",
+    NUMBER: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    object: "there",
+}
+
+
+def check_about(path: Path, about: Mapping[str, Any]) -> None:
+    """Raise UserError unless study.json holds a study with its regime and registration."""
+    study = about["study"]
+    check_form(f"{path}: study", study, Study)
+    check_form(f"{path}: regime", about["regime"], Regime)
+    check_form(f"{path}: registration", about["registration"], Registration)
+    for part, form in (("claims", Claim), ("published", Published), ("figures", Shown)):
+        for number, item in enumerate(study.get(part, []), 1):
+            check_form(f"{path}: study.{part}, number {number}", item, form)
+    for part, one in (("tune", Tune), ("match", Match)):
+        if study.get(part) is not None:
+            check_form(f"{path}: study.{part}", study[part], one)
+    for name, one in about["registration"].get("asked", {}).items():
+        _check_asked(f"{path}: registration.asked, {name}", one)
+    if not all(isinstance(factor, str) for factor in study["factors"]):
+        raise UserError(f"{path}: study.factors must be a list of text")
+
+
+def _check_asked(where: str, one: Any) -> None:
+    """What the book said of a claim."""
+    check_form(where, one, Asked)
+    if not all(isinstance(seeds, list) for seeds in one["looks"]):
+        raise UserError(f"{where}: looks must hold lists of seeds")
+
+
+def read_runs(path: Path, factors: list[str]) -> list[Run]:
+    """Return the runs of a file, one per line (ablate.evidence.lines).
+
+    Raises:
+        UserError: the file is missing or damaged, a line is no run, or two are of one cell.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: this is not the folder of a study") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    parsed = [_parsed(f"{path}, line {number}", line) for number, line in enumerate(lines, 1)]
+    runs = read(parsed)
+    check_runs(str(path), runs, factors)
+    return runs
+
+
+def check_arms(where: str, runs: list[Any]) -> None:
+    """Raise UserError unless runs with the same label have the same levels.
+
+    Tables and figures group runs by their label.
+    """
+    first: dict[str, Any] = {}
+    for run in runs:
+        other = first.setdefault(run["arm"], run)
+        if key(other["levels"]) != key(run["levels"]):
+            raise UserError(
+                f"{where}: cells {other['cell']} and {run['cell']} are both called {run['arm']!r}, "
+                f"but their levels differ ({key(other['levels'])}, {key(run['levels'])}): "
+                "run the sweep again"
+            )
+
+
+def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
+    """Raise UserError for what is no run of a study with these factors, or is there twice."""
+    seen: dict[str, int] = {}
+    for number, run in enumerate(runs, 1):
+        _check_run(f"{where}, run number {number}", run, factors)
+        tuned = run.get("tuned", {}).get("value")
+        cell = json.dumps([key(run["levels"]), run["seed"], tuned], sort_keys=True)
+        for name in (f"cell {run['cell']}", cell):
+            if name in seen:
+                raise UserError(
+                    f"{where}: runs number {seen[name]} and {number} are of the same cell"
+                )
+            seen[name] = number
+    check_arms(where, runs)
+
+
+def check_form(where: str, value: Any, form: type) -> None:
+    """Raise UserError unless a value is an object with the keys of a TypedDict, each of its type.
+
+    What lies deeper is not looked at.
+    """
+    if not isinstance(value, dict):
+        raise UserError(f"{where}: it is no object but {_said(value)}")
+    for name, (kind, none) in _kinds(form).items():
+        if name not in value:
+            if name in form.__required_keys__:  # type: ignore[attr-defined]
+                raise UserError(f"{where}: {name} is missing; it must be {WORDS[kind]}")
+        elif not (_is(value[name], kind) or (none and value[name] is None)):
+            raise UserError(f"{where}: {name}={_said(value[name])}; it must be {WORDS[kind]}")
+
+
+@cache
+def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
+    """The type of every key, and whether null may stand for it."""
+    return {
+        name: (_kind(hint), NoneType in get_args(hint))
+        for name, hint in get_type_hints(form).items()
+    }
+
+
+def _kind(hint: Any) -> Any:
+    """What a value of this annotation is in a file."""
+    if isinstance(hint, UnionType):
+        hint = next(kind for kind in get_args(hint) if kind is not NoneType)
+    plain = dict if is_typeddict(hint) else get_origin(hint) or hint
+    return {float: NUMBER, Any: object}.get(plain, plain)
+
+
+def _parsed(where: str, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where} cannot be read: {error}") from None
+
+
+def _check_run(where: str, run: Any, factors: list[str]) -> None:
+    check_form(where, run, Run)
+    _check_end(where, run)
+    for factor in factors:
+        if factor not in run["levels"]:
+            raise UserError(f"{where}, levels: {factor} is missing; it must be there")
+    if "short" in run:
+        check_form(f"{where}, short", run["short"], End)
+        _check_end(f"{where}, short", run["short"])
+    if "training" in run:
+        _check_curve(f"{where}, training", run["training"])
+    if "tuned" in run:
+        check_form(f"{where}, tuned", run["tuned"], Tuned)
+    if run["status"] == "failed" and "error" not in run:
+        raise UserError(f"{where}: error is missing; it must be {WORDS[str]}")
+
+
+def _check_end(where: str, end: Any) -> None:
+    """What became of a run at one of its budgets."""
+    if end["status"] not in STATUSES:
+        raise UserError(f"{where}: status={_said(end['status'])}; allowed is {', '.join(STATUSES)}")
+    for metric, value in end["metrics"].items():
+        if value is not None and not _is(value, NUMBER):
+            raise UserError(
+                f"{where}: metrics, {metric}={_said(value)}; it must be a finite number or null"
+            )
+    _check_curve(where, end["curve"])
+
+
+def _check_curve(where: str, curve: dict[str, Any]) -> None:
+    """Lists of numbers, all of one length."""
+    lists = all(isinstance(values, list) for values in curve.values())
+    if not lists or len({len(values) for values in curve.values()}) > 1:
+        raise UserError(f"{where}: curve does not hold lists of one length")
+    if not all(x is None or _is(x, NUMBER) for values in curve.values() for x in values):
+        raise UserError(f"{where}: curve holds what is no number")
+
+
+def _is(value: Any, kind: Any) -> bool:
+    if kind in (int, NUMBER):
+        largest = sys.float_info.max  # NaN compares as false
+        return not isinstance(value, bool) and isinstance(value, kind) and abs(value) <= largest
+    return isinstance(value, kind)
+
+
+def _said(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

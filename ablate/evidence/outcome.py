@@ -1,0 +1,34 @@
+"""The number that a run contributes to a test, also when the run went wrong."""
+
+from ablate.metric.table import METRICS
+from ablate.evidence.threshold import steps_to, threshold
+from ablate.evidence.types import Run
+
+STATUSES = ("finished", "diverged", "collapsed", "failed")
+WENT_WRONG = ("diverged", "collapsed")
+# Metrics of a stability claim, and the statuses that they count.
+UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": WENT_WRONG}
+
+
+def value(run: Run, metric: str) -> float:
+    """Return a run's metric; a diverged or collapsed run scores 0, and the unigram nll.
+
+    Leaving such runs out would flatter the arm that has them. `diverged`, `collapsed` and
+    `unstable` are 1 or 0.
+
+    Raises:
+        KeyError: the run has no such metric, and there is no worst value to stand for it.
+    """
+    if metric in UNSTABLE:
+        return float(run["status"] in UNSTABLE[metric])
+    if nll := threshold(metric):
+        return steps_to(run, nll)
+    known = METRICS.get(metric.rpartition("/")[2])
+    if run["status"] in WENT_WRONG and known and known.wrong is not None:
+        wrong = known.wrong
+        found = run["metrics"][wrong] if isinstance(wrong, str) else wrong
+    else:
+        found = run["metrics"][metric]
+    if found is None:  # what a file holds in place of a number that is not finite
+        raise KeyError(metric)
+    return float(found)

@@ -1,0 +1,123 @@
+"""Runs -> one row per arm: the table that every sweep ends with."""
+
+import statistics
+from collections.abc import Collection
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from ablate.evidence.outcome import STATUSES, value
+from ablate.evidence.types import Run
+
+# Shown where the runs have them, in this order.
+COLUMNS = (
+    "test/bleu",
+    "test/bleu_tokenised",
+    "test/chrf",
+    "test/nll",
+    "test_long/bleu",
+    "test/length_ratio",
+    "test/calibration_error",
+)
+IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
+DIGITS = {"test/nll": 3, "test/length_ratio": 3, "test/calibration_error": 3}
+PROBE = "probe/"
+COUNTS = (*STATUSES[1:], "reused")  # worth a column of the terminal where one is not 0
+Row = dict[str, str]
+
+
+def by_arm(runs: list[Run]) -> dict[str, list[Run]]:
+    """Return the runs of every arm by its label, in the order of the sweep.
+
+    Arms with other levels have other labels (ablate.evidence.form.check_arms).
+    """
+    grouped: dict[str, list[Run]] = {}
+    for run in runs:
+        grouped.setdefault(run["arm"], []).append(run)
+    return grouped
+
+
+def rows(runs: list[Run]) -> list[Row]:
+    """Mean and standard deviation over seeds of every metric, counts of every status, and time."""
+    ended = [run for run in runs if run["status"] != "failed"]
+    metrics = [c for c in COLUMNS if any(c in run["metrics"] for run in ended)]
+    metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith(PROBE)})
+    probed = any(metric.startswith(PROBE) for metric in metrics)
+    counted = [s for s in STATUSES[1:] if not probed or any(run["status"] == s for run in runs)]
+    return [_row(arm, members, metrics, counted) for arm, members in by_arm(runs).items()]
+
+
+def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -> Row:
+    ended = [run for run in members if run["status"] != "failed"]
+    row = {"arm": arm, "seeds": str(len(ended))}
+    for metric in metrics:
+        row[metric] = _spread(values(ended, metric), DIGITS.get(metric, 2))
+    row |= {status: str(sum(run["status"] == status for run in members)) for status in counted}
+    row["reused"] = str(sum(run["reused"] for run in ended))
+    row["parameters"] = f"{max((r['metrics'].get('parameters') or 0 for r in ended), default=0):,}"
+    # one run that was stopped for an hour says nothing about the others
+    seconds = [run["seconds"] for run in ended]
+    row["median seconds"] = f"{statistics.median(seconds):,.1f}" if seconds else "-"
+    return row
+
+
+def values(runs: list[Run], metric: str) -> list[float]:
+    """What the runs score, without those that have no such metric."""
+    found = []
+    for run in runs:
+        try:
+            found.append(value(run, metric))
+        except KeyError:  # it went wrong before it could be measured
+            continue
+    return found
+
+
+def _spread(scores: list[float], digits: int) -> str:
+    if not scores:
+        return "-"
+    mean = f"{statistics.fmean(scores):,.{digits}f}"
+    if len(scores) == 1:
+        return mean.removesuffix("." + "0" * digits)
+    return f"{mean} ± {statistics.stdev(scores):.{digits}f}"
+
+
+def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> Table:
+    """The table for a terminal; the file has more columns.
+
+    `asked` are the metrics of the claims: of a probe's many numbers only these are shown, where
+    there are any.
+    """
+    table = Table(
+        title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0)
+    )
+    names = [name for name in (table_rows[0] if table_rows else ()) if _shown(name, asked)]
+    names = [
+        name for name in names if name not in COUNTS or any(r[name] != "0" for r in table_rows)
+    ]
+    for name in names:
+        words = " ".join(row[name] for row in table_rows).split()
+        table.add_column(
+            name,
+            justify="left" if name == "arm" else "right",
+            overflow="fold",
+            min_width=max(map(len, words)),  # a narrow terminal breaks lines between words
+        )
+    for row in table_rows:
+        # a label such as callbacks=[early_stopping] is no markup
+        table.add_row(*(Text(row[name]) for name in names))
+    return table
+
+
+def _shown(name: str, asked: Collection[str]) -> bool:
+    probed = name.startswith(PROBE) and bool(asked)
+    return name in asked or not (probed or name in IN_FILE_ONLY)
+
+
+def as_markdown(table_rows: list[Row]) -> str:
+    """The same table for a file."""
+    if not table_rows:
+        return ""
+    head = list(table_rows[0])
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *(list(r.values()) for r in table_rows)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

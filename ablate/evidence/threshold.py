@@ -1,0 +1,59 @@
+"""When a validation curve first reaches a value, by linear interpolation.
+
+What differs: nothing; a run that never gets there takes its whole budget, so that a mean over runs
+    is at most what it would be if they went on.
+"""
+
+import math
+from collections.abc import Sequence
+
+from ablate.metric.table import STEPS_TO
+from ablate.evidence.types import Run
+
+NLL = "val/nll"
+BEGINNING = f"{STEPS_TO}/nll_"
+Number = int | float
+Point = tuple[Number, Number]
+
+
+def threshold(metric: str) -> float | None:
+    """Return the nll of a metric such as "steps_to/nll_1.0", None for any other."""
+    if not metric.startswith(BEGINNING):
+        return None
+    try:
+        nll = float(metric.removeprefix(BEGINNING))
+    except ValueError:
+        return None
+    return nll if 0 < nll < math.inf else None
+
+
+def steps_to(run: Run, nll: float) -> float:
+    """Return the updates after which a run's validation nll is at `nll`, at most all it made.
+
+    Raises:
+        KeyError: it has no validation, or diverged, so that nobody knows.
+    """
+    curve = run["curve"]
+    found = first_at(curve["step"], curve[NLL], nll)
+    if math.isinf(found) and run["status"] == "diverged":
+        raise KeyError(NLL)
+    return min(found, float(curve["step"][-1] or 0))
+
+
+def first_at(
+    steps: Sequence[Number | None], values: Sequence[Number | None], target: Number
+) -> float:
+    """The step at which a falling curve first is at a target, infinite where it never is."""
+    before: Point | None = None
+    for step, now in zip(steps, values, strict=True):
+        if step is None or now is None:
+            continue
+        if now <= target:
+            return float(step) if before is None else _between(before, (step, now), target)
+        before = (step, now)
+    return math.inf
+
+
+def _between(before: Point, after: Point, target: Number) -> float:
+    (first, high), (last, low) = before, after
+    return first + (last - first) * (high - target) / (high - low)

@@ -1,0 +1,336 @@
+"""What a study, its runs and its verdicts hold: study.json, runs.jsonl, verdict.json.
+
+They are plain dictionaries with a declared form, as they lie in files. What is read from a file is
+checked against the same declarations (ablate.evidence.form).
+"""
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+from ablate.record.types import Levels as Levels
+from ablate.record.types import Metrics
+from ablate.record.types import Tuned as Tuned
+
+Curve = dict[str, list[int | float | None]]  # by metric; updates below `step`; null: not finite
+
+
+class Question(TypedDict):
+    """What a claim asks, as the study and its verdict have it (ablate.config.schema.Claim)."""
+
+    id: str
+    statement: str
+    source: str
+    kind: str
+    metric: str
+    better: str
+    margin: float
+    margin_reason: str
+    alpha: float
+    where: Levels
+    treatment: Levels
+    baseline: Levels
+    minus: Levels
+    over: str
+    scale: str
+    reading: NotRequired[str]
+    loses: NotRequired[Levels]
+    cannot: NotRequired[bool]
+    plan_for: NotRequired[float | None]
+
+
+class Claim(Question):
+    """A claim of a study; evidence of before lacks the keys that came later."""
+
+    tolerance: float
+    control: str
+    measures: NotRequired[str]
+    control_measures: NotRequired[str]
+
+
+class Published(TypedDict):
+    """A number of the literature."""
+
+    arm: str
+    metric: str
+    value: float
+    regime: str
+    source: str
+
+
+class Tune(TypedDict):
+    """A nuisance that every replicate of an arm chooses."""
+
+    key: str
+    values: list[Any]
+    seeds: list[int]
+    metric: str
+    better: str
+
+
+class Match(TypedDict):
+    """Arms made alike."""
+
+    by: str
+    to: Levels
+    key: str
+
+
+class Shown(TypedDict):
+    """A figure that is made for a study."""
+
+    metric: str
+    over: str
+    caption: str
+    where: Levels
+
+
+class Study(TypedDict):
+    """A study as it is registered (ablate.config.schema.Study)."""
+
+    factors: list[str]
+    claims: list[Claim]
+    nuisance: list[str]
+    fixed: list[str]
+    published: list[Published]
+    expect: str
+    literature: str
+    seeds: int
+    tune: NotRequired[Tune | None]
+    match: NotRequired[Match | None]
+    looks: NotRequired[int | None]
+    figures: NotRequired[list[Shown]]
+
+
+class Regime(TypedDict):
+    """Where a study was run: what its effects hold for."""
+
+    scale: str
+    data: str
+    model: str
+    device: str
+    precision: str
+    d_model: int
+    n_layers: NotRequired[int]
+    steps: int
+    tokens_per_step: int
+    threads: int
+    test_sentences: dict[str, int]
+    short: NotRequired[int]
+
+
+class Asked(TypedDict):
+    """What the book says of a claim (ablate.evidence.earlier_sweeps)."""
+
+    looks: list[list[int]]
+    tried: list[str]
+    regimes: int
+
+
+class Registration(TypedDict):
+    """When a study was first written down, and what was seen of it before."""
+
+    hash: str
+    time: float
+    earlier: list[str]
+    looks: int
+    asked: NotRequired[dict[str, Asked]]
+    sweep: NotRequired[str]
+    command: NotRequired[str]
+
+
+Seal = dict[str, str | dict[str, str]]  # digests by file; of runs, by cell
+
+
+class About(TypedDict):
+    """What study.json says; `registered` is read from beside it, empty where it is not kept."""
+
+    name: str
+    study: Study
+    regime: Regime
+    registration: Registration
+    seal: NotRequired[Seal]
+    registered: NotRequired[Mapping[str, Any]]
+
+
+class End(TypedDict):
+    """What became of a run at one of its budgets."""
+
+    identity: str
+    status: str
+    metrics: Metrics
+    curve: Curve
+    reused: bool
+    ended: float
+    seconds: float
+
+
+class Run(End):
+    """A cell of a sweep, with its run."""
+
+    cell: int
+    seed: int
+    arm: str
+    command: str
+    levels: Levels
+    versions: dict[str, str]
+    commit: NotRequired[str]  # of ablate's source; older evidence lacks it
+    code: NotRequired[str]  # digest of all that made the numbers, but for the config
+    tuned: NotRequired[Tuned]
+    matched: NotRequired[Levels]
+    error: NotRequired[str]
+    study: NotRequired[str]
+    short: NotRequired[End]
+    training: NotRequired[Curve]  # batches while they are trained on; none in evidence of before
+    update_seconds: NotRequired[float]
+    replicate: NotRequired[int]
+
+
+class Among(TypedDict):
+    """An effect over some of the pairs."""
+
+    pairs: int
+    effect: float | None
+    interval: list[float] | None
+
+
+class Held(TypedDict):
+    """What the control of a claim that nothing is lost came to."""
+
+    arm: str
+    effect: float
+    interval: list[float]
+    loses: bool
+
+
+class Rung(TypedDict):
+    """A difference from one level of a ladder."""
+
+    effect: float
+    interval: list[float]
+
+
+class Planned(TypedDict):
+    """Seeds that decide with power .8 if this is the true effect; null: no number does."""
+
+    effect: float
+    seeds: int | None
+
+
+Band = TypedDict("Band", {"from": float, "verdict": str, "grade": str})  # until the next begins
+
+
+class Learning(TypedDict):
+    """What the last quarter of the updates gained every arm, and which still learn."""
+
+    metric: str
+    gains: dict[str, float]
+    still: list[str]
+
+
+class Target(TypedDict):
+    """Updates that a baseline needs; null: more than the long budget has."""
+
+    metric: str
+    updates: float | None
+    interval: list[float | None] | None
+    seeds: list[int]
+    of_seeds: list[float | None]
+
+
+class Found(TypedDict):
+    """What the runs that count say of a question."""
+
+    verdict: str
+    grade: str
+    effect: float | None
+    interval: list[float] | None
+    p: dict[str, float]
+    p_adjusted: dict[str, float]
+    p_look: dict[str, float]
+    seeds: list[int]
+    pairs: int
+    differences: list[float | None]  # null: not finite
+    among_converged_pairs: Among | None
+    method: str
+    levels_of_noise: str
+    sign_flip: NotRequired[float | None]
+    detectable: float | None
+    seeds_needed: dict[str, Planned] | None
+    sensitivity: list[Band]
+    sentence: str
+    information: NotRequired[list[float]]  # of several looks: the share of the seeds at each
+    interval_equivalence: NotRequired[list[float] | None]
+    control: NotRequired[Held | None]
+    ladder: NotRequired[dict[str, Rung]]
+
+
+class Answer(Found):
+    """What the runs say of a question at one budget."""
+
+    failed_runs: int
+    exploratory: bool
+    older_cells: int
+    steps: NotRequired[int]
+
+
+class Short(Answer):
+    """The answer at the short budget, and how long the baseline takes to get there."""
+
+    time_to_target: Target | None
+
+
+class Entry(Question, Answer):
+    """A claim of verdict.json."""
+
+    primary: bool
+    arms: list[str]
+    learning: NotRequired[Learning]
+    short: NotRequired[Short]
+
+
+class Told(Entry):
+    """An entry with what the study says of its claim besides, as a report has it."""
+
+    tolerance: float
+    measures: NotRequired[str]
+    control_measures: NotRequired[str]
+
+
+class Spread(TypedDict):
+    """A metric over the seeds of an arm; a single one has no standard deviation."""
+
+    mean: float
+    sd: float | None
+
+
+class Arm(TypedDict):
+    """An arm of verdict.json."""
+
+    arm: str
+    levels: Levels
+    seeds: int
+    finished: int
+    diverged: int
+    collapsed: int
+    failed: int
+    metrics: dict[str, Spread]
+
+
+class Verdict(TypedDict):
+    """What verdict.json holds."""
+
+    experiment: str
+    regime: Regime
+    study_hash: str
+    registered: float
+    looks: int
+    alpha_spent: float
+    versions: dict[str, str | list[str]]
+    exploratory: bool
+    runs: int
+    failed_runs: int
+    reused_runs: int
+    older_runs: int
+    caveats: list[str]
+    claims: list[Entry]
+    arms: list[Arm]

@@ -1,0 +1,173 @@
+"""The mean of paired differences, with its interval and tests over seeds and test sentences.
+
+Model: the contribution of sentence i to the difference of seed s is mean + seed_s + sentence_i +
+rest_si. The arms of an experiment share their test sentences, so sentence_i does not average out
+over seeds, and a t-interval over seeds alone is too short for other sentences than these.
+Equation: Var(mean) = A + B; A = variance over seeds / n, which has the rest in it already, and
+B = (MS_sentences - MS_rest) / (n m), the mean squares of the crossed design. The half-width is
+sqrt(t(n - 1)^2 A + t(m - 1)^2 B): each part with the quantile of its own degrees of freedom.
+Source: Clark 1973, The language-as-fixed-effect fallacy, and Owen 2007, arXiv:0712.1658, for A and
+B; Howe 1974 and Zou & Donner 2008 (square-and-add) for the half-width, which with few seeds keeps
+its level where Satterthwaite's degrees of freedom do not. Where one arm's seeds vary more than the
+other's, t(n - 1) is corrected for their skewness (ablate.stats.skew).
+Chosen by measured coverage: docs/calibration.md.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import optimize, special
+
+from ablate.stats.skew import longest, skewness, uneven
+from ablate.stats.spending import ONCE, Fractions, nominal, repeated
+
+TIED = 1e-12  # differences this close are equal but for rounding
+SMALLEST = math.log(1e-100)  # of the p-values
+Spread = Any  # a number, or an array of them
+SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean difference with what is needed to test it against any value.
+
+    `seed_variance` is that of one pair and averages out over pairs; `sentence_variance` is that of
+    the mean of any number of pairs. Where both are 0 all differences are equal: then only their
+    number speaks, as in a sign test.
+    """
+
+    effect: float
+    pairs: int
+    sentences: int  # 0: they are no part of the error
+    seed_variance: float
+    sentence_variance: float
+    skewness: float | None = None  # of the pairs, where it counts (ablate.stats.skew)
+    units: str = SENTENCES  # of which there are `sentences`
+    looks: Fractions = ONCE  # those that were taken, this one last (ablate.stats.spending)
+
+    @property
+    def error(self) -> float:
+        """Standard error of the effect; NaN for fewer than two pairs."""
+        if self.pairs < 2:
+            return math.nan
+        return math.sqrt(self.seed_variance / self.pairs + self.sentence_variance)
+
+    @property
+    def levels_of_noise(self) -> str:
+        """What the interval covers: other seeds, or other test sentences too."""
+        return f"{SEEDS} and {self.units}" if self.sentences else SEEDS
+
+    @property
+    def method(self) -> str:
+        """How the interval was made, in words."""
+        if self.pairs < 2:
+            return "none: a single pair has no spread"
+        if self.error == 0:
+            return "sign test: all differences are exactly equal, so that t does not apply"
+        seeds = "t over seeds" + ("" if self.skewness is None else ", corrected for their skewness")
+        return f"{seeds} and t over {self.units}, squared and added" if self.sentences else seeds
+
+    def half_width(self, tail: float, sign: int) -> float:
+        """Distance from the effect, upwards (1) or down (-1), beyond which `tail` lies."""
+        skew = 0.0 if self.skewness is None else longest(sign * self.skewness, self.pairs)
+        of_seeds = self.seed_variance / self.pairs
+        return float(
+            half_width(tail, self.pairs, of_seeds, self.sentences, self.sentence_variance, skew)
+        )
+
+    def p_at_most(self, x: float) -> float:
+        """One-sided p-value against the hypothesis that the true effect is at most x."""
+        return repeated(self._tail(self.effect - x, -1), self.looks)
+
+    def p_at_least(self, x: float) -> float:
+        """One-sided p-value against the hypothesis that the true effect is at least x."""
+        return repeated(self._tail(x - self.effect, 1), self.looks)
+
+    def _tail(self, distance: float, sign: int) -> float:
+        if self.pairs < 2:
+            return 1.0
+        if self.error == 0:
+            return 0.5**self.pairs if distance > 0 else 1.0
+        if distance <= 0:
+            return 1.0 - self._tail(-distance, -sign) if distance < 0 else 0.5
+        if self.half_width(math.exp(SMALLEST), sign) <= distance:
+            return math.exp(SMALLEST)
+
+        def missing(log_p: float) -> float:
+            return self.half_width(math.exp(log_p), sign) - distance
+
+        return math.exp(float(optimize.brentq(missing, SMALLEST, math.log(0.5), xtol=1e-10)))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Two-sided interval; unbounded where the pairs are too few for any."""
+        tail = nominal((1 - level) / 2, self.looks)
+        if self.pairs < 2 or (self.error == 0 and 0.5**self.pairs > tail):
+            return -math.inf, math.inf
+        return self.effect - self.half_width(tail, -1), self.effect + self.half_width(tail, 1)
+
+
+def half_width(
+    tail: float,
+    pairs: int,
+    of_seeds: Spread,
+    sentences: int,
+    of_sentences: Spread,
+    skew: float = 0.0,
+) -> Spread:
+    """Half-width of an interval that leaves `tail` on each side.
+
+    `of_seeds` and `of_sentences` are the two parts of the variance of the mean, `skew` is the
+    skewness of the seeds that this end of the interval is corrected for (ablate.stats.skew).
+    """
+    quantile = special.stdtrit(pairs - 1, tail)
+    quantile = quantile - skew * quantile**2 / (3 * math.sqrt(pairs))
+    squared = quantile**2 * of_seeds
+    if sentences:
+        squared = squared + special.stdtrit(sentences - 1, tail) ** 2 * of_sentences
+    return np.sqrt(squared)
+
+
+def estimate(
+    differences: Float[np.ndarray, " seeds"],
+    parts: Float[np.ndarray, "seeds sentences"] | None = None,
+    plus: Float[np.ndarray, " seeds"] | None = None,
+) -> Estimate:
+    """Return the mean difference; with `parts`, its error covers the sentences too.
+
+    `plus` is what the differences are taken from: with it, they are corrected for their skewness.
+    """
+    n = len(differences)
+    effect = float(differences.mean()) if n else math.nan
+    if n < 2:
+        return Estimate(effect, n, 0, math.nan, math.nan)
+    if np.ptp(differences) <= TIED * max(1.0, abs(effect)):
+        return Estimate(effect, n, 0, 0.0, 0.0)
+    spread = float(differences.var(ddof=1))
+    skewed = plus is not None and uneven(plus, plus - differences)
+    skew = skewness(differences) if skewed else None
+    if parts is None or parts.shape[1] < 2:
+        return Estimate(effect, n, 0, spread, 0.0, skew)
+    return Estimate(effect, n, parts.shape[1], spread, sentence_variance(parts), skew)
+
+
+def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:
+    """Variance of the mean that the sentences share, without what the seeds show already."""
+    return max(0.0, components(parts)[1])
+
+
+def components(parts: Float[np.ndarray, "seeds sentences"]) -> tuple[float, float, float]:
+    """Variance components of the crossed design; an estimate near 0 may be negative.
+
+    Those of the seeds, of the sentences and of the rest, the last two over the number of sentences:
+    then all three are variances of one run's score.
+    """
+    n, m = parts.shape
+    of_seeds, of_sentences = parts.mean(1), parts.mean(0)
+    rest = parts - of_sentences - of_seeds[:, None] + parts.mean()
+    ms_rest = float((rest**2).sum()) / ((n - 1) * (m - 1))
+    ms_seeds = m * float(of_seeds.var(ddof=1))
+    ms_sentences = n * float(of_sentences.var(ddof=1))
+    return (ms_seeds - ms_rest) / m, (ms_sentences - ms_rest) / (n * m), ms_rest / m

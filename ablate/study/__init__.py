@@ -1,1 +1,0 @@
-"""The statistics: from evidence to estimate to verdict."""

@@ -1,0 +1,30 @@
+"""Laws of every level's class: what it subclasses and what its docstring says."""
+
+import re
+import sys
+from collections.abc import Iterator
+
+from ablate.testing.level import Level
+
+PARTS = ("Equation:", "Source:", "What differs:", "What to expect:")
+CITED = re.compile(r"arXiv:\d{4}\.\d{4,5}|doi:10\.")
+
+
+def documented(level: Level) -> Iterator[str]:
+    """The module's docstring says equation, source, what differs and what to expect."""
+    text = sys.modules[level.kind.__module__].__doc__ or ""
+    yield from (f"no {part}" for part in PARTS if part not in text)
+    if not CITED.search(text):
+        yield "no arXiv:... or doi:... is cited"
+
+
+def leaf(level: Level) -> Iterator[str]:
+    """The class subclasses the seam of its factor, or one of its levels."""
+    # a part of another level may be that level but for what it leaves out
+    above = [kind.__module__ for kind in level.kind.__mro__[1:3]]
+    seam = f"ablate.{level.group.replace('/', '.')}.base"
+    if seam not in above:
+        yield f"{level.kind.__name__} subclasses nothing of {seam}"
+
+
+LAWS = (documented, leaf)

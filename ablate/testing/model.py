@@ -1,0 +1,177 @@
+"""Laws of a whole model with the level in it, on token ids with padding."""
+
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.data.vocabulary import PAD
+from ablate.initial.seeded import initialise
+from ablate.testing.level import VOCAB, Level, built, model_config
+from ablate.model.base import Seq2Seq
+from ablate.model.laws import Law
+
+
+def batch() -> Seq2Seq:
+    """Token ids of four padded pairs: src "4 6", tgt_in "4 18", longer than a block of caches."""
+    generator = torch.Generator().manual_seed(0)
+    src = torch.randint(4, VOCAB, (4, 6), generator=generator)
+    tgt_in = torch.randint(4, VOCAB, (4, 18), generator=generator)
+    for row, (n_src, n_tgt) in enumerate([(6, 18), (4, 11), (2, 18), (5, 1)]):
+        src[row, n_src:] = PAD
+        tgt_in[row, n_tgt:] = PAD
+    return Seq2Seq(src, tgt_in)
+
+
+def shape(level: Level) -> Iterator[str]:
+    """Logits have the shape of the target and the vocabulary, and are finite float32."""
+    src, tgt_in = batch()
+    logits = level.logits(src, tgt_in)
+    if logits.shape != (*tgt_in.shape, VOCAB):
+        yield f"the shape is {tuple(logits.shape)}"
+    elif not logits[tgt_in != PAD].isfinite().all():
+        yield "not all of them are finite"
+    if logits.dtype != torch.float32:
+        yield f"they are {logits.dtype}"
+
+
+def gradients(level: Level) -> Iterator[str]:
+    """Every parameter has a finite gradient."""
+    src, tgt_in = batch()
+    level.model.train().zero_grad()
+    real = tgt_in != PAD
+    nll = F.cross_entropy(level.logits(src, tgt_in)[real], tgt_in.roll(-1, 1)[real])
+    torch.autograd.backward(nll)
+    level.model.eval()
+    for name, parameter in level.model.named_parameters():
+        if parameter.grad is None or not parameter.grad.isfinite().all():
+            yield name
+
+
+@torch.no_grad()
+def no_future(level: Level) -> Iterator[str]:
+    """A changed target token changes nothing before it."""
+    src, tgt_in = batch()
+    logits = level.logits(src, tgt_in)
+    for t in (0, 7, 16):
+        other = tgt_in.clone()
+        other[:, t + 1 :] = torch.where(other[:, t + 1 :] == 5, 6, 5)
+        past = (tgt_in != PAD)[:, : t + 1]
+        if not _close(logits[:, : t + 1][past], level.logits(src, other)[:, : t + 1][past]):
+            yield f"a change after token {t} is seen before it"
+
+
+@torch.no_grad()
+def source_padding(level: Level) -> Iterator[str]:
+    """More padding on the source changes nothing at real positions."""
+    src, tgt_in = batch()
+    longer = F.pad(src, (0, 13), value=PAD)
+    real = tgt_in != PAD
+    if not _close(level.logits(src, tgt_in)[real], level.logits(longer, tgt_in)[real]):
+        yield "13 columns more change the logits"
+
+
+@torch.no_grad()
+def target_padding(level: Level) -> Iterator[str]:
+    """More padding on the target changes nothing at real positions."""
+    src, tgt_in = batch()
+    longer = F.pad(tgt_in, (0, 5), value=PAD)
+    real = tgt_in != PAD
+    if not _close(level.logits(src, tgt_in)[real], level.logits(src, longer)[:, :18][real]):
+        yield "5 columns more change the logits"
+
+
+@torch.no_grad()
+def stepwise(level: Level) -> Iterator[str]:
+    """Decoding step by step with caches equals one parallel pass, also as beams come and go."""
+    src, tgt_in = batch()
+    parallel = level.logits(src, tgt_in)
+    state = level.model.start(src, beams=1)
+    steps = [level.model.head(level.model.step(tokens, state)) for tokens in tgt_in.T]
+    real = tgt_in != PAD
+    if not _close(torch.stack(steps, 1)[real], parallel[real]):
+        yield "one hypothesis per sentence has other logits"
+    yield from _with_beams(level, src)
+
+
+def _with_beams(level: Level, src: Tensor, beams: int = 3) -> Iterator[str]:
+    """Hypotheses go on from one another, and sentences leave."""
+    generator = torch.Generator().manual_seed(1)
+    state = level.model.start(src, beams)
+    src = src.repeat_interleave(beams, 0)
+    history = torch.empty(len(src), 0, dtype=torch.long)
+    for step in range(18):
+        tokens = torch.randint(4, VOCAB, (len(history),), generator=generator)
+        history = torch.cat([history, tokens[:, None]], 1)
+        logits = level.model.head(level.model.step(tokens, state))
+        if step in (0, 3, 7, 17) and not _close(logits, level.logits(src, history)[:, -1]):
+            yield f"step {step} of {beams} beams has other logits"
+        if step in (4, 12):
+            kept = torch.tensor([0, 2, 3] if step == 4 else [1])
+            state.keep(kept)
+            rows = (kept[:, None] * beams + torch.arange(beams)).flatten()
+            history, src = history[rows], src[rows]
+        first = torch.arange(len(history)) // beams * beams
+        rows = first + torch.randint(beams, (len(history),), generator=generator)
+        state.reorder(rows)
+        history = history[rows]
+
+
+@torch.no_grad()
+def empty_batch(level: Level) -> Iterator[str]:
+    """An empty batch gives an empty output."""
+    none = torch.empty(0, 5, dtype=torch.long)
+    logits = level.logits(none, none)
+    if logits.shape != (0, 5, VOCAB):
+        yield f"the shape is {tuple(logits.shape)}"
+
+
+def seeded(level: Level) -> Iterator[str]:
+    """The same seed draws the same initial values, another seed others."""
+    first, other, again = (_drawn(level.model, seed) for seed in (7, 8, 7))
+    for name, values in first.items():
+        if not torch.equal(values, again[name]):
+            yield f"{name} differs for the same seed"
+        if values.dim() > 1 and torch.equal(values, other[name]):
+            yield f"{name} is the same for two seeds"
+
+
+def initial_values(level: Level) -> Iterator[str]:
+    """Parameters that it shares with the base start at the same values."""
+    ours, theirs = _drawn(level.model, 3), _drawn(_base(), 3)
+    shared = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
+    if not shared:
+        yield "it shares none"
+    yield from (name for name in shared if not torch.equal(ours[name], theirs[name]))
+
+
+@cache
+def _base() -> Any:
+    """The model that levels differ from in one thing."""
+    return built(model_config())
+
+
+def _drawn(model: Any, seed: int) -> dict[str, Tensor]:
+    initialise(model, seed)
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    return torch.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+LAWS: dict[Any, Enum | None] = {
+    shape: None,
+    gradients: None,
+    no_future: Law.NO_FUTURE,
+    source_padding: Law.SOURCE_PADDING,
+    target_padding: Law.TARGET_PADDING,
+    stepwise: Law.STEPWISE,
+    empty_batch: None,
+    seeded: None,
+    initial_values: Law.INITIAL_VALUES,
+}

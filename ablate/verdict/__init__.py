@@ -1,0 +1,1 @@
+"""From evidence to verdicts: claims, kinds, decisions. Only `wording` turns them into sentences."""

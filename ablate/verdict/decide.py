@@ -1,0 +1,29 @@
+"""The decision on every claim of a study, without its words."""
+
+from ablate.evidence.folder import Evidence
+from ablate.verdict.exact import Exact
+from ablate.stats.holm import Tests, adjust
+from ablate.verdict.kind import kind_of
+from ablate.verdict.kind.base import Finding
+from ablate.verdict.decision import Decision
+
+
+def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
+    """Of every claim what is found, its p-values after Holm's correction, and its verdict.
+
+    Exact claims cannot err by chance and have no p-values.
+
+    Raises:
+        UserError: the record of a run and its statistics disagree.
+    """
+    findings = [kind_of(claim).find(claim, evidence) for claim in evidence.study["claims"]]
+    tested = [finding for finding in findings if finding.p]
+    scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
+    adjusted = iter(adjust(scaled, [finding.claim["alpha"] for finding in tested]))
+    return [_decided(finding, next(adjusted) if finding.p else {}) for finding in findings]
+
+
+def _decided(finding: Finding, p: Tests) -> tuple[Finding, Tests, Decision]:
+    if isinstance(finding.found, Exact):
+        return finding, p, Decision(finding.found.verdict)
+    return finding, p, kind_of(finding.claim).decide(p, finding.claim["alpha"])

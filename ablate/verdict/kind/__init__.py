@@ -1,0 +1,27 @@
+"""Every kind of claim by its name: a class with its checks, its rule, its power and its words."""
+
+from collections.abc import Mapping
+
+from ablate.verdict.kind.base import Kind
+from ablate.verdict.kind.equivalence import Equivalence
+from ablate.verdict.kind.exact import ExactKind
+from ablate.verdict.kind.non_inferiority import NonInferiority
+from ablate.verdict.kind.stability import Stability
+from ablate.verdict.kind.superiority import Superiority
+from ablate.verdict.kind.trend import Trend
+from ablate.verdict.kind.within_best import WithinBest
+
+KINDS: dict[str, Kind] = {
+    "exact": ExactKind(),
+    "superiority": Superiority(),
+    "equivalence": Equivalence(),
+    "non_inferiority": NonInferiority(),
+    "within_best": WithinBest(),
+    "stability": Stability(),
+    "trend": Trend(),
+}
+
+
+def kind_of(claim: Mapping[str, object]) -> Kind:
+    """The class of a claim's kind."""
+    return KINDS[str(claim["kind"])]

@@ -1,0 +1,58 @@
+"""Two arms are the same but for the margin m: two one-sided tests (Schuirmann 1987).
+
+Supported when the 1 - 2 alpha interval lies inside +-m, refuted when the 1 - alpha interval lies
+outside, else inconclusive.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from ablate.stats.holm import Tests
+from ablate.verdict.kind.base import distinct
+from ablate.verdict.kind.sameness import Sameness
+from ablate.stats.power import halves
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Turn
+
+
+class Equivalence(Sameness):
+    """The mean paired difference lies within the margin on both sides."""
+
+    rule = (
+        "supported when the 1 - 2 alpha interval lies within the margin on both sides, refuted "
+        "when the 1 - alpha interval lies outside"
+    )
+    whole = (SUPPORTED,)
+
+    def tests(self, found: Any, margin: float) -> Tests:
+        """Both sides must hold to support; one is enough to refute."""
+        return {
+            SUPPORTED: max(found.p_at_most(-margin), found.p_at_least(margin)),
+            REFUTED: min(found.p_at_most(margin), found.p_at_least(-margin)),
+        }
+
+    def turns(self, found: Any, alpha: float) -> list[Turn]:
+        """Where +-m leaves the wide interval, and where it holds the narrow one."""
+        (low, high), narrow = found.interval(1 - alpha), found.interval(1 - 2 * alpha)
+        return distinct(
+            [
+                Turn(0.0, Decision(REFUTED)),
+                Turn(max(low, -high), Decision(INCONCLUSIVE)),
+                Turn(max(map(abs, narrow)), Decision(SUPPORTED)),
+            ]
+        )
+
+    def bounds(self, margin: float) -> tuple[float, ...]:
+        """Both sides."""
+        return (-margin, margin)
+
+    def power(
+        self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
+    ) -> float:
+        """Integrals over the spread that a sweep would measure."""
+        error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
+        inside = margin - halves(found, pairs, alpha)
+        chance = stats.norm.cdf((inside - effect) / error)
+        chance = chance - stats.norm.cdf((-inside - effect) / error)
+        return float(np.maximum(chance, 0.0).mean())

@@ -1,0 +1,19 @@
+"""The metric rises over the ordered levels of a factor: superiority of a slope."""
+
+from ablate.errors import UserError
+from ablate.verdict.kind.superiority import Superiority
+from ablate.evidence.types import Claim
+
+
+class Trend(Superiority):
+    """The slope is above 0."""
+
+    rule = "as superiority, by the slope"
+
+    def check(self, name: str, claim: Claim, factors: list[str]) -> None:
+        """A trend runs over a factor."""
+        if claim["over"] not in factors:
+            raise UserError(
+                f"{name}: over={claim['over'] or 'nothing'}; a trend runs over a factor of the "
+                f"study: {', '.join(factors)}"
+            )

@@ -1,0 +1,47 @@
+"""Arms that are matched: which keys a match sets, and what a verdict says of it."""
+
+from collections.abc import Iterator
+
+from ablate.errors import UserError
+from ablate.record.arm import say
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Match, Study
+from ablate.phrases import listed
+
+BY = ("parameters", "flops")
+BUDGET = ("budget.steps", "budget.short")
+
+
+def keys(match: Match) -> tuple[str, ...]:
+    """The keys that a match sets, which may differ between arms."""
+    return BUDGET if match["by"] == "flops" else (match["key"],)
+
+
+def check_match(study: Study) -> None:
+    """Raise UserError for a match that says nothing that can be solved."""
+    match = study.get("match")
+    if match is None:
+        return
+    factors = study["factors"]
+    if match["by"] not in BY:
+        raise UserError(f"study.match: by={match['by']}; allowed is {' or '.join(BY)}")
+    if not match["to"] or not match["to"].keys() <= set(factors):
+        raise UserError(
+            f"study.match: to={match['to']}; it gives levels of factors: {', '.join(factors)}"
+        )
+    for key in keys(match):
+        if key in factors:
+            raise UserError(f"study.match: {key} is a factor, so it cannot be solved for")
+
+
+def told(evidence: Evidence) -> Iterator[str]:
+    """What matching did to the arms of a study."""
+    match = evidence.study.get("match")
+    if not match:
+        return
+    values = {run["arm"]: run["matched"] for run in evidence.runs if "matched" in run}
+    said = [
+        f"{arm} has {', '.join(f'{key}={value}' for key, value in own.items())}"
+        for arm, own in values.items()
+    ]
+    yield f"Arms are matched to {say(match['to'])} by {match['by']}: {listed(said)}."

@@ -1,0 +1,132 @@
+"""Which runs a claim compares: the arms of its contrast, with their weights.
+
++ treatment - baseline; for an interaction minus the same at other levels; for a trend every level
+of a factor, with the weights of a least-squares slope. Factors that a contrast leaves open are
+averaged over (main effect), at the levels that all arms have. Signed so that positive is better.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablate.errors import UserError
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Levels, Question, Run
+from ablate.record.arm import say
+from ablate.record.label import key
+
+
+class ContrastError(UserError):
+    """The runs that there are do not make the contrast of the claim."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The runs of one arm of a contrast, by seed, in an order that all seeds share."""
+
+    weight: float
+    levels: Levels
+    runs: dict[int, list[Run]]
+
+
+def sides(claim: Question, evidence: Evidence) -> list[Side]:
+    """The arms of a contrast, at those levels of the open factors that all of them have."""
+    found = [_side(*side, evidence) for side in _sides(claim, evidence)]
+    return _shared(found, evidence.study["factors"])
+
+
+def ended_in(sides: list[Side]) -> set[int]:
+    """Seeds that every arm has runs of, none of them failed."""
+    shared = set.intersection(*(set(side.runs) for side in sides)) if sides else set()
+    runs = [run for side in sides for found in side.runs.values() for run in found]
+    return shared - {run["seed"] for run in runs if run["status"] == "failed"}
+
+
+def has(run: Run, levels: Levels) -> bool:
+    """Whether a run has these levels."""
+    return within(run["levels"], levels)
+
+
+def within(arm: Levels, levels: Levels) -> bool:
+    """Whether an arm has these levels."""
+    return all(factor in arm and arm[factor] == level for factor, level in levels.items())
+
+
+def slope_levels(claim: Question, arms: Iterable[Levels]) -> list[int | float]:
+    """The numeric levels of a trend, ascending."""
+    found = [levels.get(claim["over"]) for levels in arms if within(levels, claim["where"])]
+    return sorted({v for v in found if isinstance(v, int | float) and not isinstance(v, bool)})
+
+
+def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
+    """Weight and levels of each arm, without and with the levels that are subtracted."""
+    sign = 1.0 if claim["better"] == "higher" else -1.0
+    if claim["kind"] == "trend":
+        arms = [
+            (w, {claim["over"]: v})
+            for v, w in slope(claim, (run["levels"] for run in evidence.runs)).items()
+        ]
+    else:
+        arms = [(1.0, claim["treatment"]), (-1.0, claim["baseline"])]
+    sides = [(sign * weight, claim["where"] | arm) for weight, arm in arms]
+    if not claim["minus"]:
+        return sides
+    return sides + [(-weight, levels | claim["minus"]) for weight, levels in sides]
+
+
+def slope(claim: Question, arms: Iterable[Levels]) -> dict[int | float, float]:
+    """Weight of each level in the least-squares slope over the levels.
+
+    Raises:
+        ContrastError: fewer than two levels are numbers, or one has no logarithm.
+    """
+    levels = slope_levels(claim, arms)
+    if len(levels) < 2:
+        raise ContrastError(f"{claim['over']} has fewer than two levels that are numbers: no trend")
+    if claim["scale"] != "linear" and levels[0] <= 0:
+        raise ContrastError(
+            f"{claim['over']}={levels[0]:g} has no logarithm: no trend on this scale"
+        )
+    turn = {"linear": float, "log": math.log2, "log_log": math.log}[claim["scale"]]
+    x = np.array([turn(level) for level in levels])
+    centred = x - x.mean()
+    return dict(zip(levels, (centred / (centred**2).sum()).tolist(), strict=True))
+
+
+def _side(weight: float, levels: Levels, evidence: Evidence) -> Side:
+    by_seed: dict[int, dict[str, Run]] = {}
+    for run in evidence.runs:
+        if has(run, levels):
+            by_seed.setdefault(run["seed"], {})[key(run["levels"])] = run
+    ordered = {seed: [runs[arm] for arm in sorted(runs)] for seed, runs in by_seed.items()}
+    return Side(weight, levels, ordered)
+
+
+def _shared(sides: list[Side], factors: list[str]) -> list[Side]:
+    """Only the runs at those levels of the open factors that all sides have."""
+    fixed = {factor for side in sides for factor in side.levels}
+    free = [factor for factor in factors if factor not in fixed]
+    groups = [{_group(r, free) for runs in s.runs.values() for r in runs} for s in sides]
+    common = set.intersection(*groups)
+    return [
+        Side(
+            side.weight,
+            side.levels,
+            {
+                seed: [r for r in runs if _group(r, free) in common]
+                for seed, runs in side.runs.items()
+            },
+        )
+        for side in sides
+    ]
+
+
+def _group(run: Run, free: list[str]) -> str:
+    return key({factor: run["levels"].get(factor) for factor in free})
+
+
+def names(claim: Question) -> list[str]:
+    """Treatment and baseline as a person says them; none where the claim has no arms."""
+    return [say(claim["treatment"]), say(claim["baseline"])] if claim["treatment"] else []

@@ -1,0 +1,105 @@
+"""Planned looks: at how many seeds, and which arms a study can do without after one.
+
+`study.looks: 3` runs a sweep in three stages and concludes after each. A claim is over when it is
+decided, or when it could hardly be decided any more: with less than 10 % conditional power, given
+the trend so far, for both of its decisions. The latter is non-binding: alpha is spent as if nobody
+stopped for it (ablate.stats.spending). An arm ends when every claim that uses it is over. Exact
+claims keep no arm running, as their cases are no sample.
+Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power).
+"""
+
+import math
+from collections.abc import Iterable
+
+from scipy.special import ndtr, ndtri
+
+from ablate.errors import UserError
+from ablate.verdict.decide import decide
+from ablate.evidence.folder import Evidence
+from ablate.verdict.exact import Exact
+from ablate.verdict.kind import kind_of
+from ablate.verdict.kind.base import Finding
+from ablate.verdict.sides import has, sides
+from ablate.stats.spending import nominal
+from ablate.evidence.types import Claim, Levels, Run, Study
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
+
+ENOUGH, LEAST = 10, 4  # seeds for planned looks, and at the first of them
+USUAL = 3  # looks of a study that has enough seeds and does not say
+FUTILE = 0.1  # conditional power below which a claim is given up
+
+
+def planned_looks(study: Study) -> list[int]:
+    """The numbers of seeds at which a study is looked at; the last is the whole plan."""
+    seeds = study["seeds"]
+    chance = any(claim["kind"] != "exact" for claim in study["claims"])
+    looks = study.get("looks") or (USUAL if seeds >= ENOUGH and chance else 1)
+    return [math.ceil(seeds * look / looks) for look in range(1, looks + 1)]
+
+
+def check_looks(study: Study) -> None:
+    """Raise UserError for looks at too few seeds."""
+    looks, seeds = study.get("looks"), study["seeds"]
+    if looks is None or looks == 1:
+        return
+    if looks < 1 or seeds < ENOUGH or planned_looks(study)[0] < LEAST:
+        most = max(1, (seeds - 1) // (LEAST - 1)) if seeds >= ENOUGH else 1
+        raise UserError(
+            f"study.looks={looks}: with {seeds} seeds allowed is 1 to {most}; several looks need "
+            f"{ENOUGH} seeds, and {LEAST} of them at the first"
+        )
+
+
+def needed(evidence: Evidence) -> list[Levels]:
+    """The arms that go on after a look: those of claims that are not over, at some budget."""
+    budgets = [evidence, *([evidence.short] if evidence.short else [])]
+    claims = [
+        one.claim
+        for budget in budgets
+        for one, _, decision in decide(budget)
+        if not over(one, decision)
+    ]
+    found: list[Levels] = []
+    for claim in claims:
+        found += [arm for arm in _arms(claim, evidence) if arm not in found]
+    return found
+
+
+def over(finding: Finding, decision: Decision) -> bool:
+    """Whether a claim needs no further seeds."""
+    return not finding.p or decision.status != INCONCLUSIVE or _futile(finding)
+
+
+def conditional_power(p: float, share: float, level: float) -> float:
+    """Chance of a decision once all seeds are in, when the trend of this share of them goes on.
+
+    `p` is the one-sided p-value so far, `level` the one-sided level of the last look.
+    """
+    if share >= 1:
+        return float(p <= level)
+    trend = -float(ndtri(p)) / share**0.5
+    return float(ndtr((trend + float(ndtri(level))) / (1 - share) ** 0.5))
+
+
+def _futile(finding: Finding) -> bool:
+    assert not isinstance(finding.found, Exact)
+    looks, alpha = finding.found.looks, finding.claim["alpha"]
+    whole = kind_of(finding.claim).whole
+    return all(
+        conditional_power(
+            nominal(finding.p[side], looks), looks[-1], alpha if side in whole else alpha / 2
+        )
+        < FUTILE
+        for side in (SUPPORTED, REFUTED)
+    )
+
+
+def _arms(claim: Claim, evidence: Evidence) -> Iterable[Levels]:
+    """Levels of every arm that a claim uses, its control's as well."""
+    used = [s for one in kind_of(claim).contrasts(claim, evidence) for s in sides(one, evidence)]
+    runs: list[Run] = [run for side in used for own in side.runs.values() for run in own]
+    if loses := claim.get("loses"):
+        measure = claim["treatment"] if claim["over"] else claim["baseline"]
+        arm = claim["where"] | measure | loses
+        runs += [run for run in evidence.runs if has(run, arm)]
+    return [run["levels"] for run in runs]

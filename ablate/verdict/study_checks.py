@@ -1,0 +1,171 @@
+"""Whether a study can be judged at all, checked before its runs."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ablate.errors import UserError
+from ablate.verdict.kind import KINDS, kind_of
+from ablate.verdict.match import check_match
+from ablate.evidence.types import Claim, Levels, Study
+from ablate.phrases import listed
+
+ALLOWED = {
+    "kind": tuple(KINDS),
+    "better": ("higher", "lower"),
+    "scale": ("linear", "log", "log_log"),
+}
+CANNOT = ("superiority", "exact")  # kinds of a claim about what an arm cannot
+LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")  # of a figure over layers
+# Levels that one and the same run would need to have, so that they must not contradict.
+TOGETHER = (
+    *(("where", "treatment"), ("where", "baseline")),
+    *(("minus", "treatment"), ("minus", "baseline")),
+)
+
+
+class Rule(NamedTuple):
+    """What the value of a key must be, whatever the other keys say."""
+
+    key: str
+    holds: Callable[[Any], bool]
+    allowed: str
+
+
+def _said(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip()) and text != "???"
+
+
+def _at_least_0(number: float) -> bool:
+    return 0 <= number < math.inf
+
+
+OF_STUDY = (
+    Rule("claims", lambda claims: isinstance(claims, list) and bool(claims), "at least one claim"),
+    Rule("factors", lambda names: isinstance(names, list) and bool(names), "at least one factor"),
+    Rule("seeds", lambda seeds: seeds >= 1, "a whole number of at least 1"),
+    Rule("expect", lambda word: word in ("different", "identical"), "different or identical"),
+)
+OF_CLAIM = (
+    *(Rule(key, _said, "text") for key in ("id", "statement", "source", "metric")),
+    *(Rule(k, words.__contains__, " or ".join(words)) for k, words in ALLOWED.items()),
+    Rule("alpha", lambda alpha: 0 < alpha < 0.5, "a number between 0 and 0.5"),
+    Rule("margin", _at_least_0, "a finite number of at least 0"),
+    Rule("tolerance", _at_least_0, "a finite number of at least 0"),
+)
+
+
+def check_study(study: Study) -> None:
+    """Raise UserError for a claim that no rule could decide, naming what is allowed."""
+    given: Mapping[str, Any] = study
+    for rule in OF_STUDY:
+        if not rule.holds(given[rule.key]):
+            raise UserError(f"study.{rule.key}={given[rule.key]}: allowed is {rule.allowed}")
+    _check_tune(study)
+    _check_figures(study)
+    check_match(study)
+    ids = [(claim["id"], claim.get("reading", "")) for claim in study["claims"]]
+    for claim in study["claims"]:
+        name = f"study.claims, {claim['id']}"
+        if ids.count((claim["id"], claim.get("reading", ""))) > 1:
+            raise UserError(f"{name}: two claims have this id and no other reading")
+        _check_claim(name, claim, study["factors"])
+
+
+def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
+    given: Mapping[str, Any] = claim
+    for rule in OF_CLAIM:
+        if not rule.holds(given[rule.key]):
+            raise UserError(f"{name}: {rule.key}={given[rule.key]}; allowed is {rule.allowed}")
+    if claim["margin"] > 0 and not claim["margin_reason"]:
+        raise UserError(f"{name}: margin={claim['margin']} has no margin_reason")
+    for part in ("where", "treatment", "baseline", "minus", "loses"):
+        _check_levels(f"{name}: {part}", given.get(part, {}), factors)
+    _check_together(name, claim)
+    if claim["minus"] and claim["kind"] in ("exact", "stability"):
+        raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}")
+    _check_loses(name, claim)
+    _check_cannot(name, claim)
+    _check_plan(name, claim)
+    kind_of(claim).check(name, claim, factors)
+
+
+def _check_loses(name: str, claim: Claim) -> None:
+    """Only a claim that nothing is lost takes an arm that loses."""
+    takers = [kind for kind in KINDS if KINDS[kind].controlled]
+    if claim.get("loses") and claim["kind"] not in takers:
+        raise UserError(
+            f"{name}: loses has no meaning for kind={claim['kind']}; it is for {listed(takers)}"
+        )
+
+
+def _check_cannot(name: str, claim: Claim) -> None:
+    """Only a claim that one arm is better says what the other cannot, or one about every case."""
+    if claim.get("cannot") and claim["kind"] not in CANNOT:
+        allowed = " and ".join(CANNOT)
+        raise UserError(
+            f"{name}: cannot has no meaning for kind={claim['kind']}; it is for {allowed}"
+        )
+
+
+def _check_plan(name: str, claim: Claim) -> None:
+    """Seeds are planned for an effect that the rule calls supported."""
+    planned, margin = claim.get("plan_for"), claim["margin"]
+    if planned is None:
+        return
+    same = kind_of(claim).controlled
+    if not (-margin < planned < margin if same else planned >= margin):
+        allowed = "one within the margin" if same else "one of at least the margin"
+        raise UserError(f"{name}: plan_for={planned}; {claim['kind']} takes {allowed}, {margin:g}")
+
+
+def _check_levels(name: str, levels: Levels, factors: list[str]) -> None:
+    for key in levels:
+        if key not in factors:
+            raise UserError(
+                f"{name} names {key}, which is not a factor of the study; "
+                f"allowed is {', '.join(factors)}"
+            )
+
+
+def _check_together(name: str, claim: Claim) -> None:
+    given: Mapping[str, Any] = claim
+    pairs = [(part, other, given[other]) for part, other in TOGETHER]
+    if claim["over"]:
+        pairs += [(part, "over", {claim["over"]: "every level"}) for part in ("where", "minus")]
+    for part, other, levels in pairs:
+        for key in given[part].keys() & levels.keys():
+            if given[part][key] != levels[key]:
+                raise UserError(
+                    f"{name}: {part} has {key}={given[part][key]}, but {other} has "
+                    f"{key}={levels[key]}; a level stands in one of them"
+                )
+    if claim["minus"] and claim["minus"].items() <= claim["where"].items():
+        raise UserError(f"{name}: minus={claim['minus']} is where again; allowed is other levels")
+
+
+def _check_figures(study: Study) -> None:
+    for number, one in enumerate(study.get("figures", []), start=1):
+        name = f"study.figures, number {number}"
+        if one["over"] == LAYER and one["metric"] not in GRADIENTS:
+            raise UserError(
+                f"{name}: metric={one['metric']} over={LAYER}; allowed is {' or '.join(GRADIENTS)}"
+            )
+        over = {} if one["over"] == LAYER else {one["over"]: None}
+        _check_levels(name, over | one["where"], study["factors"])
+        if not one["caption"].endswith((".", "?")):
+            raise UserError(f"{name}: caption={one['caption']}; allowed is a sentence")
+
+
+def _check_tune(study: Study) -> None:
+    tune = study.get("tune")
+    if tune is None:
+        return
+    if not tune["values"] or not tune["seeds"]:
+        raise UserError("study.tune: values and seeds must not be empty")
+    if tune["better"] not in ALLOWED["better"]:
+        raise UserError(f"study.tune: better={tune['better']}; allowed is higher or lower")
+    if tune["metric"].startswith("test"):
+        raise UserError(
+            f"study.tune: metric={tune['metric']}; a nuisance is chosen on validation, val/..."
+        )

@@ -1,0 +1,178 @@
+"""The one sentence of a verdict: effect, interval, seeds, margin, verdict, and what is missing."""
+
+import math
+
+from ablate.metric.table import Metric, metric_in_words
+from ablate.record.arm import say
+from ablate.verdict.control import Control
+from ablate.verdict.exact import Exact
+from ablate.verdict.kind import kind_of
+from ablate.verdict.kind.base import Plan, Tested
+from ablate.verdict.kind.ladder import Ladder
+from ablate.stats.rates import Rates
+from ablate.verdict.sides import names
+from ablate.evidence.types import Claim
+from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, Decision, Turn
+from ablate.phrases import listed
+
+OTHER, NO_OTHER = " With another margin it would be ", " No other margin would change that."
+PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
+
+
+def of_cases(claim: Claim, found: Exact) -> str:
+    """The sentence of an exact claim."""
+    counted = len(found.counted)
+    if not counted:
+        still = "its control did not move" if found.cases else "there is none"
+        return f"{_what(claim)}: no case counts, {still}: {found.verdict}."
+    left = len(found.cases) - counted
+    out = f", {left} more do not count (control at rest or not measured)" if left else ""
+    worst = f"{'smallest' if claim['margin'] else 'largest'} deviation {found.worst:.3g}"
+    return (
+        f"{_what(claim)} is {_place(claim)} in {counted - found.broken} of {counted} cases "
+        f"({worst}{out}){_moved(claim, found)}: {found.verdict}."
+    )
+
+
+def _moved(claim: Claim, found: Exact) -> str:
+    """How far the control moved, where the claim says what it is."""
+    if not claim.get("control_measures") or found.control is None:
+        return ""
+    return f"; the control, {claim['control_measures']}, is at least {found.control:.3g}"
+
+
+def _place(claim: Claim) -> str:
+    """Where every value of an exact claim must lie."""
+    if claim["margin"]:
+        return f"at least {claim['margin']:g} from 0"
+    if claim["better"] == "lower":
+        return f"at most {claim['tolerance']:g}"
+    return f"within {claim['tolerance']:g} of 0" if claim["tolerance"] else "0"
+
+
+def of_effect(claim: Claim, found: Tested, decision: Decision, held: Control | None) -> str:
+    """The sentence of a claim about a difference or a slope."""
+    if math.isnan(found.effect):
+        missing = f"no pair of runs with the same seed has ended with {claim['metric']}"
+        return f"{_what(claim)}: {missing}: {decision}."
+    unit = _unit(claim)
+    what = f"{_what(claim)}: {unit.say(found.effect, sign=True)} {unit.name} {_span(claim, found)}"
+    beside = f" ({_control(claim, held)})" if kind_of(claim).controlled else ""
+    return f"{what} {_over(found)}, margin {claim['margin']:g}: {decision}{beside}."
+
+
+def _control(claim: Claim, held: Control | None) -> str:
+    """Whether an arm of the same runs loses more than the margin."""
+    if held is None:
+        return "no control"
+    loss = f"{_unit(claim).say(held.effect, sign=True)} {_ends(claim, held.interval)}"
+    return f"control {held.arm}: {loss}" if held.loses else f"no control: {held.arm} {loss}"
+
+
+def _span(claim: Claim, found: Tested) -> str:
+    """The interval; for equivalence that of its two one-sided tests too."""
+    ends = found.interval(1 - claim["alpha"])
+    if math.isinf(ends[0]):
+        return "(no interval)"
+    if SUPPORTED not in kind_of(claim).whole:
+        return _ends(claim, ends)
+    level = 1 - 2 * claim["alpha"]
+    return f"{_ends(claim, ends)} ({level:.0%}: {_ends(claim, found.interval(level))})"
+
+
+def _ends(claim: Claim, ends: tuple[float, float]) -> str:
+    return f"[{', '.join(_unit(claim).say(end, sign=True) for end in ends)}]"
+
+
+def outlook(claim: Claim, detectable: float | None, plans: dict[str, Plan]) -> str:
+    """What an inconclusive design could have seen, and how many seeds would see what is named."""
+    if detectable is None:
+        return "What such a design can see is not known without a spread between seeds."
+    unit = _unit(claim)
+    seen = f"{unit.say(detectable)} {unit.name}".rstrip()
+    if kind_of(claim).controlled:
+        first = f"With 80 % power this design would declare equal arms equivalent at ±{seen}"
+    else:
+        first = f"With 80 % power this design would detect a true effect of {seen}"
+    if not plans:
+        return f"{first}; no effect is named for which seeds could be planned."
+    needed = [
+        f"{side} takes {_seeds(plan)} where the true effect is {unit.say(plan.effect)}"
+        for side, plan in plans.items()
+    ]
+    return f"{first}; with the noise as measured, {listed(needed)}."
+
+
+def _seeds(plan: Plan) -> str:
+    if plan.seeds is None:
+        return "more test sentences, not seeds,"
+    return f"{plan.seeds} seeds"
+
+
+def sensitivity(claim: Claim, turns: list[Turn]) -> str:
+    """From which margin on the interval would give another verdict; a sentence after a space."""
+    known = [turn for turn in turns if math.isfinite(turn.margin)]
+    if not known:
+        return ""
+    here = max(i for i, turn in enumerate(known) if turn.margin <= claim["margin"])
+    unit, others = _unit(claim), []
+    if here:
+        others.append(f"{known[here - 1].decision} below {unit.say(known[here].margin)}")
+    others += [f"{turn.decision} from {unit.say(turn.margin)} on" for turn in known[here + 1 :]]
+    if not others:
+        return NO_OTHER
+    return f"{OTHER}{'; '.join(others)}."
+
+
+def without_sensitivity(sentence: str) -> str:
+    """What stands before it."""
+    return sentence.partition(OTHER)[0].removesuffix(NO_OTHER)
+
+
+def sentence(
+    claim: Claim,
+    found: Tested,
+    decision: Decision,
+    detectable: float | None,
+    plans: dict[str, Plan],
+    held: Control | None,
+) -> str:
+    """The verdict in words."""
+    said = of_effect(claim, found, decision, held)
+    if decision.status != INCONCLUSIVE:
+        return said
+    return f"{said} {outlook(claim, detectable, plans)}"
+
+
+def _unit(claim: Claim) -> Metric:
+    known = metric_in_words(claim)
+    if claim["kind"] == "trend" and claim["scale"] == "log_log":
+        return Metric("(exponent)", "", 3)
+    name = known.name if known.unit in ("", "points", "share", "count") else known.axis
+    return Metric(name, known.unit, known.digits)
+
+
+def _what(claim: Claim) -> str:
+    """What is compared, under which levels; the better direction stands first."""
+    where = f"With {say(claim['where'])}, " if claim["where"] else ""
+    arms = names(claim) if claim["kind"] != "trend" else []
+    if claim["kind"] == "trend":
+        what = f"slope {PER[claim['scale']]} {claim['over']}"
+        what += "" if claim["better"] == "higher" else ", sign turned as lower is better"
+    elif not arms:
+        what = metric_in_words(claim).name
+    else:
+        turned = claim["better"] == "lower" and claim["kind"] != "exact"
+        what = " - ".join(reversed(arms) if turned else arms)
+        what += f" in {metric_in_words(claim).name}" if claim["kind"] == "exact" else ""
+    if claim["minus"]:
+        what = f"({what}) minus the same with {say(claim['minus'])}"
+    return where + what
+
+
+def _over(found: Tested) -> str:
+    if isinstance(found, Rates):
+        return f"({found.first} of {found.of_first} against {found.second} of {found.of_second})"
+    rungs = f"(the least of {len(found.rungs)} levels) " if isinstance(found, Ladder) else ""
+    seeds = f"{rungs}over {found.pairs} seed{'s' * (found.pairs != 1)}"
+    return f"{seeds} and {found.sentences} {found.units}" if found.sentences else seeds

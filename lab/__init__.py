@@ -1,0 +1,1 @@
+"""Calibration and benchmarks: for maintainers, not part of the package that people install."""

@@ -1,0 +1,36 @@
+"""Judge an arm against itself, in every split of ten of its runs into halves.
+
+There is nothing to find, so every verdict that one half is better is false.
+"""
+
+import argparse
+from pathlib import Path
+
+from ablate.cli.parser import NUMBER, Parser
+
+FIRST = "reading the runs"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the runs, and what is judged of them."""
+    parser.add_argument(
+        "source", metavar="SOURCE", type=Path, help="folder of a sweep, or experiments/NAME"
+    )
+    parser.add_key("margin", "of the equivalence, in BLEU", NUMBER, 1.0)
+    parser.add_key("split", "which sentences", default="test")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the share of each verdict.
+
+    Raises:
+        UserError: the folder holds no evidence, or no arm has ten runs.
+    """
+    import json
+
+    from lab.calibration.aa import judge_splits, ten_runs
+    from lab.calibration.noise import evidence_of
+
+    evidence = evidence_of(arguments.source.expanduser())
+    arm, parts = ten_runs(evidence, arguments.split)
+    print(json.dumps({"arm": arm, **judge_splits(parts, arguments.margin)}, indent=2))

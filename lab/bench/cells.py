@@ -1,0 +1,64 @@
+"""What a sweep costs beside its cells: seconds per cell and memory of the process that deals them.
+
+    python -m lab.bench.cells                             100 and 1000 cells on this machine
+    python -m lab.bench.cells engine=ray engine.workers=2 n_jobs=1      the same by another engine
+
+The cells are probes, which take a fraction of a second, two at a time. What is told is the time
+that a slot has for a cell beyond what the record of the cell counts as its own; both columns should
+not grow.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+STUDY = ("+experiment=heads_param_count", "logger=none", "-m")
+ARMS = 10  # of that study
+
+
+def main() -> None:
+    """Print a row for every size."""
+    given = dict(word.split("=", 1) for word in sys.argv[1:])
+    sizes = [int(size) for size in given.pop("cells", "100,1000").split(",")]
+    print("| cells | wall s | s per cell beside its own | coordinator, MB |")
+    print("|---:|---:|---:|---:|")
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            print(row(Path(folder), size, [f"{key}={word}" for key, word in given.items()]))
+
+
+def row(folder: Path, cells: int, words: list[str]) -> str:
+    """Run a sweep of so many cells, and tell its cost."""
+    seeds = f"seed=range({cells // ARMS})"
+    place = (f"paths.results={folder / 'results'}", f"paths.cache={folder / 'cache'}", "n_jobs=2")
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-m", "ablate", seeds, *place, *words, *STUDY], stdout=subprocess.DEVNULL
+    ) as sweep:
+        most = 0
+        while sweep.poll() is None:
+            most = max(most, memory(sweep.pid))
+            time.sleep(0.5)
+    wall = time.perf_counter() - start
+    links = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in folder.glob("results/sweeps/*/*/cells/*")
+    ]
+    own = sum(link["wall_seconds"] for link in links)
+    return f"| {len(links)} | {wall:.1f} | {(2 * wall - own) / len(links):.3f} | {most / 1e6:.0f} |"
+
+
+def memory(process: int) -> int:
+    """Resident bytes of a process; 0 when it is gone."""
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text(encoding="utf-8").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * 4096
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""What a corpus of millions of pairs costs: speed and memory of building the cache, and of a pass.
+
+    python -m lab.bench.corpus [pairs=5000000] [small=10000] [seed=1] [folder=FOLDER] [out=FILE]
+
+Generates a small and a large corpus, builds the cache of each, goes through its training batches
+once and takes 20 steps of training a small model, each in a process of its own. `own` is the peak
+of the memory that such a process has for itself (RssAnon, read every 10 ms), `resident` the peak
+of all that it has mapped. Bytes per pair are those above the small corpus. One JSON line, and a
+copy of it in `out`. The files lie in a temporary folder in `folder`.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+from omegaconf import OmegaConf
+
+from ablate.config.schema import Batching
+from ablate.data.cache import open_cache
+from ablate.data.module import TextData
+from ablate.data.parallel import Parallel
+from ablate.data.scheme.bpe import Bpe
+from ablate.errors import UserError
+from ablate.task.translation import Translation
+from ablate.train.run import make_model, prepare_data
+from lab.bench.command import environment, finish, start, told
+from lab.bench.ours import compose, fit
+
+DEFAULTS = {"pairs": 5_000_000, "small": 10_000, "seed": 1, "folder": None, "out": None}
+SMALLEST = 4_000  # pairs that give a vocabulary of VOCAB_SIZE
+VOCAB_SIZE = 8_000
+WORDS = 10_000  # of each language
+LENGTHS = range(4, 17)  # words of a source; a target has up to two more or fewer
+CHUNK = 100_000  # pairs generated at a time
+STEPS = 20  # of training
+LANGUAGES = ("aa", "bb")
+
+
+@told
+def main() -> None:
+    """Measure, or be one of the measured processes."""
+    first, *rest = sys.argv[1:] or [""]
+    if first in PHASES:
+        print(json.dumps(PHASES[first](Path(*rest))))
+        return
+    found = given(sys.argv[1:])
+    with tempfile.TemporaryDirectory(dir=found["folder"]) as folder:
+        figures = measure(found, Path(folder))
+    line = json.dumps({"pairs": found["pairs"], "small": found["small"], **figures})
+    print(line)
+    if found["out"]:
+        Path(found["out"]).write_text(line + "\n", encoding="utf-8")
+
+
+def given(arguments: list[str]) -> dict[str, Any]:
+    """Return the options.
+
+    Raises:
+        UserError: there is no such option, or a size is not possible.
+    """
+    options: Any = OmegaConf.to_container(OmegaConf.from_dotlist(arguments))
+    for key in options:
+        if key not in DEFAULTS:
+            raise UserError(f"There is no option {key}; allowed is {', '.join(DEFAULTS)}.")
+    found = {**DEFAULTS, **options}
+    if not SMALLEST <= found["small"] < found["pairs"]:
+        raise UserError(
+            f"small={found['small']} pairs={found['pairs']}: small must be at least {SMALLEST}, "
+            "and pairs larger."
+        )
+    return found
+
+
+def measure(found: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the figures of all phases, for the large corpus and above the small one."""
+    sizes = {"small": found["small"], "large": found["pairs"]}
+    measured = {}
+    for name, pairs in sizes.items():
+        (folder / name).mkdir()
+        generate(folder / name, pairs, found["seed"])
+        measured[name] = {phase: run(phase, folder / name) for phase in PHASES}
+    more = sizes["large"] - sizes["small"]
+    figures = {}
+    for phase in PHASES:
+        small, large = measured["small"][phase], measured["large"][phase]
+        figures[phase] = {
+            "pairs_per_second": large["pairs"] / large["seconds"],
+            "seconds": large["seconds"],
+            **{f"{kind}_mib": large[kind] / 2**20 for kind in ("own", "resident")},
+            **{
+                f"{kind}_bytes_per_pair": (large[kind] - small[kind]) / more
+                for kind in ("own", "resident")
+            },
+        }
+    return figures
+
+
+def generate(folder: Path, pairs: int, seed: int) -> None:
+    """Write pairs of sentences of made-up words, the frequent ones far more often than others."""
+    random = np.random.default_rng(seed)
+    files = [(folder / f"train.{language}").open("wb") for language in LANGUAGES]
+    tables = [lexicon(random) for _ in files]
+    for begin in range(0, pairs, CHUNK):
+        lengths = random.integers(LENGTHS.start, LENGTHS.stop, min(CHUNK, pairs - begin))
+        for file, table in zip(files, tables, strict=True):
+            words = (WORDS ** random.random(lengths.sum())).astype(np.int64) - 1
+            words[lengths.cumsum() - 1] += WORDS  # the forms that end a line
+            file.write(b"".join(table[words]))
+            lengths = np.maximum(LENGTHS.start, lengths + random.integers(-2, 3, len(lengths)))
+    for file in files:
+        file.close()
+
+
+def lexicon(random: np.random.Generator) -> Any:
+    """Return words with a space after them, and the same words with a line feed."""
+    letters = random.integers(ord("a"), ord("z") + 1, (WORDS, 8), np.uint8)
+    lengths = random.integers(2, 9, WORDS)
+    words = [row[:length].tobytes() for row, length in zip(letters, lengths, strict=True)]
+    return np.array([word + end for end in (b" ", b"\n") for word in words], dtype=object)
+
+
+def run(phase: str, folder: Path) -> dict[str, float]:
+    """Return what a phase prints about itself, with its peak of `own` memory added, in bytes."""
+    process = start(["-m", "lab.bench.corpus", phase, str(folder)], environment(1))
+    own = 0
+    while process.poll() is None:
+        own = max(own, memory(process.pid, "RssAnon"))
+        time.sleep(0.01)
+    return {**finish(process), "own": own}
+
+
+def memory(process: int | str, kind: str) -> int:
+    """Return one of the kinds of memory in a process's status, in bytes; 0 when it has ended."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next((int(line.split()[1]) << 10 for line in status if line.startswith(kind)), 0)
+
+
+def build(folder: Path) -> dict[str, float]:
+    """Build the cache, vocabulary included."""
+    begin = time.perf_counter()
+    cache = open_cache(folder, corpus(folder), scheme())
+    seconds = time.perf_counter() - begin
+    pairs = sum(len(cache.split(split)[0].lengths(1)) for split in corpus(folder).splits)
+    return {"pairs": pairs, "seconds": seconds, "resident": memory("self", "VmHWM")}
+
+
+def one_pass(folder: Path) -> dict[str, float]:
+    """Form the batches of an epoch and go through them."""
+    data = TextData(
+        corpus=corpus(folder),
+        scheme=scheme(),
+        collate=Translation().batch,
+        batch=Batching(),
+        cache_dir=str(folder),
+        seed=1,
+    )
+    data.prepare()
+    begin = time.perf_counter()
+    pairs = sum(len(batch.lines) for batch in data.train_dataloader())
+    seconds = time.perf_counter() - begin
+    return {"pairs": pairs, "seconds": seconds, "resident": memory("self", "VmHWM")}
+
+
+class Pairs(pl.Callback):
+    """Counts the pairs that were trained on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, i: int
+    ) -> None:
+        """Count those of a step."""
+        self.count += len(batch.lines)
+
+
+def train(folder: Path) -> dict[str, float]:
+    """Take the first steps of training."""
+    text = (f"data.{key}={value}" for key, value in text_of(folder).items() if value is not None)
+    config = compose(
+        [
+            *("scale=cpu", "model=tiny", "data=parallel", f"paths.cache={folder}", *text),
+            *(f"tokenizer.vocab_size={VOCAB_SIZE}", f"budget.steps={STEPS}"),
+        ]
+    )
+    data, counted = prepare_data(config), Pairs()
+    model = make_model(config, data)
+    begin = time.perf_counter()
+    fit(config, model, data, counted)
+    seconds = time.perf_counter() - begin
+    return {"pairs": counted.count, "seconds": seconds, "resident": memory("self", "VmHWM")}
+
+
+def text_of(folder: Path) -> dict[str, Any]:
+    """Return the settings of the generated text: validation and test are sampled from it."""
+    source, target = LANGUAGES
+    sampled: dict[str, Any] = {"validation": None, "test": None, "split_seed": 0}
+    sizes = {"validation_size": 1000, "test_size": 1000}
+    return {"source": source, "target": target, "train": f"{folder}/train", **sampled, **sizes}
+
+
+def corpus(folder: Path) -> Parallel:
+    """Return the generated text, with validation and test sampled from it."""
+    return Parallel(**text_of(folder))
+
+
+def scheme() -> Bpe:
+    """Return the kind of vocabulary."""
+    return Bpe(vocab_size=VOCAB_SIZE, joint=True)
+
+
+PHASES = {"build": build, "pass": one_pass, "train": train}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""How speed and memory of training grow with each size, as a figure.
+
+    python -m lab.bench.growth [what=[AXIS,...]] [seconds=10] [warm_up=3] [threads=2]
+
+Axes: length, d_model, vocabulary, layers, corpus. Every point is a process of its own. The first
+four train on generated token ids of the right shape, with the same number of tokens in every
+batch; corpus trains on a generated text, and its cache is built by a process before that.
+Replaces the points of the axes asked for in lab/bench/growth.json, and draws docs/images/growth.svg.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.bench.command import environment, options, run, told
+from lab.bench.growth_figure import draw
+from lab.bench.record import machine
+
+POINTS_FILE = Path(__file__).parent / "growth.json"
+FIGURE = Path(__file__).parent.parent / "docs" / "images" / "growth.svg"
+AXES = {
+    "length": (64, 128, 256, 512, 1024, 2048, 4096),
+    "d_model": (64, 128, 256, 512, 1024),
+    "vocabulary": (1000, 4000, 16000, 64000, 256000),
+    "layers": (1, 2, 4, 8, 16),
+    "corpus": (1000, 10_000, 100_000, 1_000_000),
+}
+DEFAULTS = {"seconds": 10.0, "warm_up": 3.0, "threads": 2}
+
+
+def measure(axis: str, found: dict[str, Any], rest: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the points of an axis."""
+    return [_point(axis, value, found, rest) for value in AXES[axis]]
+
+
+def _point(axis: str, value: int, found: dict[str, Any], rest: Sequence[str]) -> dict[str, Any]:
+    """Measure one point; a corpus is cached first, by a process whose memory counts apart."""
+    times = [str(found["seconds"]), str(found["warm_up"])]
+    own = [f"threads={found['threads']}", *rest]
+    env = environment(found["threads"], TOKENIZERS_PARALLELISM="true")
+    command = ["-m", "lab.bench.growth_point", axis, str(value)]
+    point: dict[str, Any] = {"axis": axis, "value": value}
+    with tempfile.TemporaryDirectory() as folder:
+        if axis == "corpus":
+            point |= run([*command, "build", folder, *times, *own], env)
+        point |= run([*command, "train", folder, *times, *own], env)
+    print(json.dumps(point), flush=True)
+    return {**point, "machine": f"{machine()}, {found['threads']} threads"}
+
+
+def read() -> list[dict[str, Any]]:
+    """Return the points that were measured before."""
+    found: list[dict[str, Any]] = []
+    return json.loads(POINTS_FILE.read_text(encoding="utf-8")) if POINTS_FILE.exists() else found
+
+
+@told
+def main() -> None:
+    """Measure the axes asked for, keep each as soon as it is done, and draw the figure."""
+    found, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(AXES)}, list(AXES))
+    points = read()
+    for axis in found["what"]:
+        points = [point for point in points if point["axis"] != axis] + measure(axis, found, rest)
+        POINTS_FILE.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
+    draw(points, FIGURE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""One point of a growth curve, in a process of its own: one JSON line.
+
+python -m lab.bench.growth_point AXIS VALUE build|train FOLDER SECONDS WARM_UP OVERRIDES...
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from omegaconf import DictConfig
+
+from ablate.data.batch import Batch
+from ablate.data.vocabulary import BOS, EOS
+from ablate.initial.seeded import initialise
+from ablate.model.base import Seq2Seq
+from ablate.train.allocator import keep_memory
+from ablate.train.run import build_model, hush_lightning, prepare_data
+from lab.bench.ours import Stopwatch, compose, fit, peak_mib
+
+TOKENS = 4096  # of every batch: one sentence of the longest, 64 of the shortest
+LENGTH, VOCABULARY = 32, 8000  # where they are not the axis
+BASE = ("model=tiny", "model.n_layers=2", f"batch.tokens={TOKENS}", "budget.steps=1000000")
+OVERRIDES = {
+    "length": (),
+    "vocabulary": (),
+    "d_model": ("model.d_model={value}", "model.d_ff={twice}"),
+    "layers": ("model.n_layers={value}",),
+    "corpus": (
+        "data=parallel",
+        "data.source=src",
+        "data.target=tgt",
+        "data.train={folder}/text.tsv",
+        "data.validation_size=100",
+        "data.test_size=100",
+        "tokenizer=word",
+        "paths.cache={folder}/cache",
+    ),
+}
+WORDS_OF_A_SENTENCE = (8, 16)
+WORDS = 2000  # of the generated language
+
+
+class Generated(pl.LightningDataModule):
+    """Random token ids without padding, the same few batches again and again."""
+
+    languages = ("src", "tgt")
+    joint_vocab = True
+
+    def __init__(self, length: int, vocabulary: int) -> None:
+        super().__init__()
+        self.length = length
+        self.src_vocab = self.tgt_vocab = vocabulary
+
+    def train_dataloader(self) -> Iterable[Batch]:
+        """Return the batches."""
+        return _Endless([self._batch(seed) for seed in range(4)])
+
+    def val_dataloader(self) -> list[Batch]:
+        """Return nothing; Lightning wants to be told."""
+        return []
+
+    def _batch(self, seed: int) -> Batch:
+        shape = (TOKENS // self.length, self.length)
+        random = torch.Generator().manual_seed(seed)
+        src, tgt = torch.randint(EOS + 2, self.src_vocab, (2, *shape), generator=random)
+        src[:, -1] = tgt[:, -1] = EOS
+        tgt_in = torch.roll(tgt, 1, dims=1)
+        tgt_in[:, 0] = BOS
+        return Batch(Seq2Seq(src, tgt_in), tgt, torch.arange(len(src)))
+
+
+class _Endless:
+    def __init__(self, batches: list[Batch]) -> None:
+        self.batches = batches
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            yield from self.batches
+
+
+def write_text(path: Path, pairs: int) -> None:
+    """Write a corpus of random words as a .tsv file."""
+    random = np.random.default_rng(1)
+    words = np.array([f"w{i}" for i in range(WORDS)])
+    with path.open("w", encoding="utf-8") as file:
+        for _ in range(pairs):
+            lengths = random.integers(*WORDS_OF_A_SENTENCE, 2)
+            sides = (" ".join(words[random.integers(WORDS, size=n)]) for n in lengths)
+            file.write("\t".join(sides) + "\n")
+
+
+def build(config: DictConfig, folder: Path, pairs: int) -> dict[str, float]:
+    """Build the cache of a generated corpus."""
+    write_text(folder / "text.tsv", pairs)
+    start = time.perf_counter()
+    prepare_data(config)
+    seconds = time.perf_counter() - start
+    return {"built_pairs_per_second": pairs / seconds, "build_peak_mib": peak_mib()}
+
+
+def train(config: DictConfig, data: pl.LightningDataModule, watch: Stopwatch) -> dict[str, float]:
+    """Train on the data for a window; memory is that of the process, and what it had before."""
+    before = peak_mib()
+    model = build_model(config, data)  # type: ignore[arg-type]
+    initialise(model, config.seed)
+    fit(config, model, data, watch)
+    return {**watch.found(), "peak_mib": peak_mib(), "before_mib": before}
+
+
+def main() -> None:
+    """Measure the point of the command line."""
+    axis, number, phase, folder, seconds, warm_up, *rest = sys.argv[1:]
+    value = int(number)
+    names = {"value": value, "twice": 2 * value, "folder": folder}
+    hush_lightning()
+    config = compose([*BASE, *(o.format(**names) for o in OVERRIDES[axis]), *rest])
+    torch.set_num_threads(config.threads)
+    keep_memory()
+    if phase == "build":
+        found = build(config, Path(folder), value)
+    else:
+        sizes = {"length": LENGTH, "vocabulary": VOCABULARY} | {axis: value}
+        generated = Generated(sizes["length"], sizes["vocabulary"])
+        data = prepare_data(config) if axis == "corpus" else generated
+        found = train(config, data, Stopwatch(float(warm_up), float(seconds)))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

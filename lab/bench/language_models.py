@@ -1,0 +1,162 @@
+"""The language model and the recurrent translator beside torch's modules in a loop by hand.
+
+    python -m lab.bench.language_models [what=[ROW,...]] [seeds=5] [updates=3000] [OVERRIDES...]
+
+Rows: language_model (beside nn.TransformerEncoder) and recurrent (beside nn.LSTM). Ours is the real
+command with its record; the other side is `lab.bench.torch_loop` with the same config. Both train on
+the same tokens in the same order. Each run is a process of its own; which side goes first changes
+from seed to seed. Perplexity is exp(nll) of the tokens of validation; tokens per second are those
+of the median window of updates of a run, without validation. For Multi30k's German side:
+
+    python -m lab.bench.language_models data.root=FOLDER
+"""
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ablate.errors import UserError
+from ablate.record.sealed import read_result
+from lab.bench.command import environment, options, run, told
+
+ROWS = {
+    "language_model": ["model=decoder_only", "task=language_model"],
+    "recurrent": ["model=rnn", "task=translation"],
+}
+DEFAULTS = {"seeds": 5, "updates": 3000, "threads": 1}
+SETTING = ("scale=multi30k", "loss=cross_entropy", "logger=none", "search=greedy")
+HEAD = "| system | seed | perplexity: torch | ablate | tokens/s: torch | ablate | ablate / torch |"
+RULE = "|---|---|---:|---:|---:|---:|---:|"
+Clock = list[tuple[int, float]]  # updates, and the seconds after them
+
+
+class Side(NamedTuple):
+    """One run of one side."""
+
+    nll: float
+    parameters: int
+    clock: Clock
+
+
+class Pair(NamedTuple):
+    """Both sides with one seed, and the target tokens of a mean update."""
+
+    seed: int
+    torch: Side
+    ours: Side
+    tokens: float
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Target tokens per second of torch's side and of ours."""
+        return self.tokens / pace(self.torch.clock), self.tokens / pace(self.ours.clock)
+
+
+def pace(clock: Clock) -> float:
+    """Median seconds per update over the windows of a run.
+
+    Raises:
+        UserError: it has no window.
+    """
+    if len(clock) < 2:
+        raise UserError("updates are too few to be timed: give twice trainer.log_every_n_steps")
+    return statistics.median((b - a) / (j - i) for (i, a), (j, b) in pairwise(clock))
+
+
+def pair(name: str, seed: int, found: dict[str, Any], rest: Sequence[str]) -> Pair:
+    """Train both sides with a seed; the other one goes first where the seed is odd.
+
+    Raises:
+        UserError: one of them has failed.
+    """
+    steps = (f"budget.steps={found['updates']}", f"budget.validate_every={found['updates']}")
+    own = [*SETTING, *ROWS[name], *steps, f"threads={found['threads']}", f"seed={seed}", *rest]
+    env = environment(found["threads"])
+    if seed % 2:
+        ours = by_command(own, env)
+    other = run(["-m", "lab.bench.torch_loop", name, *own], env)
+    if not seed % 2:
+        ours = by_command(own, env)
+    theirs = Side(other["nll"], other["parameters"], [(i, t) for i, t in other["clock"]])
+    return Pair(seed, theirs, ours, other["tokens"])
+
+
+def by_command(overrides: Sequence[str], env: dict[str, str]) -> Side:
+    """Train by `python -m ablate`, and read its record.
+
+    Raises:
+        UserError: the run has failed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "ablate", *overrides, f"paths.results={folder}"]
+        done = subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=False)
+        runs = sorted(Path(folder).glob("runs/*/"))
+        result = read_result(runs[0]) if runs else None
+        if done.returncode or result is None or result["status"] == "diverged":
+            raise UserError(f"{' '.join(command[1:])} has left no result")
+        clock = read_clock(runs[0] / "metrics.jsonl")
+    nll, size = result["metrics"]["val/nll"], result["metrics"]["parameters"]
+    assert nll is not None and size is not None
+    return Side(nll, int(size), clock)
+
+
+def read_clock(path: Path) -> Clock:
+    """When a run had done how many updates, from the lines that no validation came before."""
+    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    return [(line["step"], line["time"]) for line in lines if "val/nll" not in line]
+
+
+def table(name: str, pairs: Sequence[Pair]) -> str:
+    """Return markdown: a line for every seed, then mean and spread; the ratio is a median."""
+    lines = [_line(name, one) for one in pairs]
+    sides = [[math.exp(one.torch.nll) for one in pairs], [math.exp(one.ours.nll) for one in pairs]]
+    rates = [*zip(*(one.rates for one in pairs), strict=True)]
+    said = [f"{statistics.fmean(side):.2f} ± {spread(side):.2f}" for side in sides]
+    said += [f"{statistics.median(side):,.0f}" for side in rates]
+    ratio = statistics.median(ours / theirs for theirs, ours in zip(*rates, strict=True))
+    lines.append(f"| {name} | mean ± sd; median | {' | '.join(said)} | {ratio:.2f} |")
+    return "\n".join(lines)
+
+
+def _line(name: str, one: Pair) -> str:
+    theirs, ours = one.rates
+    said = [f"{math.exp(side.nll):.2f}" for side in (one.torch, one.ours)]
+    said += [f"{theirs:,.0f}", f"{ours:,.0f}", f"{ours / theirs:.2f}"]
+    return f"| {name} | {one.seed} | {' | '.join(said)} |"
+
+
+def difference(pairs: Sequence[Pair]) -> str:
+    """Say how far apart the means are, beside what seeds make of them."""
+    sides = [[math.exp(one.torch.nll) for one in pairs], [math.exp(one.ours.nll) for one in pairs]]
+    apart = statistics.fmean(sides[1]) - statistics.fmean(sides[0])
+    noise = math.sqrt(sum(spread(side) ** 2 / len(side) for side in sides))
+    sizes = f"{pairs[0].torch.parameters:,} and {pairs[0].ours.parameters:,} parameters"
+    return f"ablate - torch: {apart:+.2f}, standard error over seeds {noise:.2f}; {sizes}"
+
+
+def spread(values: Sequence[float]) -> float:
+    """Standard deviation; NaN of one value."""
+    return statistics.stdev(values) if len(values) > 1 else math.nan
+
+
+@told
+def main() -> None:
+    """Measure the rows asked for and print each as a table."""
+    found, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, list(ROWS))
+    for name in found["what"]:
+        pairs = []
+        for seed in range(1, found["seeds"] + 1):
+            pairs.append(pair(name, seed, found, rest))
+            print(_line(name, pairs[-1]), file=sys.stderr, flush=True)
+        print(f"{HEAD}\n{RULE}\n{table(name, pairs)}\n\n{name}: {difference(pairs)}\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

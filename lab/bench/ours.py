@@ -1,0 +1,183 @@
+"""`ablate` itself, measured through its own trainer: one JSON line.
+
+    python -m lab.bench.ours train|greedy|beam SECONDS WEIGHTS|- OVERRIDES... [--warm-up S] [--wait]
+
+train: non-padding target tokens (EOS counted) per second of a window after a warm-up.
+greedy, beam: sentences per second over the test split, batches of 100, median of several passes.
+`--wait` says ready and trains after a line on stdin, so that several processes begin together.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import time
+from typing import Any
+
+import hydra
+import pytorch_lightning as pl
+import sacrebleu
+import torch
+from omegaconf import DictConfig, open_dict
+from torch.nn.utils.rnn import pad_sequence
+
+from ablate.config.construct import construct
+from ablate.config.precision import settle
+from ablate.config.schema import CONF
+from ablate.data.batch import Batch
+from ablate.data.vocabulary import EOS, PAD
+from ablate.model.base import Model
+from ablate.train.allocator import keep_memory
+from ablate.train.module import Training
+from ablate.train.run import hush_lightning, make_model, make_parts, prepare_data
+
+DECODING_BATCH = 100
+
+
+class Stopwatch(pl.Callback):
+    """Counts tokens in a window of `seconds` after `warm_up` seconds, and then ends training.
+
+    The window has at least one step.
+    """
+
+    def __init__(self, warm_up: float, seconds: float) -> None:
+        self.warm_up = warm_up
+        self.seconds = seconds
+        self.start = self.last = time.perf_counter()
+        self.rates: list[float] = []
+        self.tokens = 0
+        self.window = 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Begin the warm-up."""
+        self.start = self.last = time.perf_counter()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Batch, i: int
+    ) -> None:
+        """Count a step; everything between two steps is in its time."""
+        now = time.perf_counter()
+        if now - self.start > self.warm_up:
+            tokens = int((batch.targets != PAD).sum())
+            self.tokens += tokens
+            self.window += now - self.last
+            self.rates.append(tokens / (now - self.last))
+        self.last = now
+        trainer.should_stop = self.window > 0 and now - self.start > self.warm_up + self.seconds
+
+    def found(self) -> dict[str, float]:
+        """Target tokens per second, the mean over the window and the median step."""
+        return {
+            "rate": self.tokens / self.window,
+            "median": statistics.median(self.rates),
+            "steps": len(self.rates),
+        }
+
+
+def compose(overrides: list[str]) -> DictConfig:
+    """Return the config of a run, without a logger unless the overrides name one."""
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", overrides, return_hydra_config=True)
+    with open_dict(config):
+        del config["hydra"]
+        settle(config)
+        if not any(override.startswith("logger=") for override in overrides):
+            config.logger = None
+    return config
+
+
+def fit(config: DictConfig, model: Model, data: pl.LightningDataModule, watch: pl.Callback) -> None:
+    """Train until `watch` ends it, without validation and without a record."""
+    parts: Any = {"data": data, **make_parts(config)}
+    task = Training(model=model, **parts)
+    trainer: pl.Trainer = construct(config.trainer)(
+        logger=False,
+        callbacks=[watch],
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        limit_val_batches=0,
+        use_distributed_sampler=False,
+    )
+    trainer.fit(task, datamodule=data)
+
+
+def train(config: DictConfig, watch: Stopwatch, *, wait: bool = False) -> dict[str, float]:
+    """Return target tokens per second of training on the corpus of the config."""
+    data = prepare_data(config)
+    model = make_model(config, data)
+    if wait:
+        wait_for_the_others()
+    fit(config, model, data, watch)
+    return watch.found()
+
+
+def wait_for_the_others() -> None:
+    """Say that all is prepared, and go on with the next line of standard input."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
+def decode(
+    config: DictConfig, seconds: float, weights: str, *, greedy: bool, wait: bool = False
+) -> dict[str, float]:
+    """Return sentences per second and BLEU on the test split; weights "-" are the initial ones."""
+    data = prepare_data(config)
+    task = Training(model=make_model(config, data), data=data, **make_parts(config))
+    if weights != "-":
+        task.model.load_state_dict(torch.load(weights, weights_only=True))
+    task.model.eval()
+    search = task.validation_search if greedy else task.search
+    sources = data.sources("test")
+    encoded = data.tokenizers.src.encode_batch(sources)
+    order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
+    rows = [torch.tensor([*encoded[i], EOS]) for i in order]
+    batches = [
+        pad_sequence(rows[k : k + DECODING_BATCH], batch_first=True, padding_value=PAD)
+        for k in range(0, len(rows), DECODING_BATCH)
+    ]
+    if wait:
+        wait_for_the_others()
+    times: list[float] = []
+    start = time.perf_counter()
+    while len(times) < 2 or time.perf_counter() - start < seconds:
+        begin = time.perf_counter()
+        found = [ids for src in batches for ids in search(task.model, src)]
+        times.append(time.perf_counter() - begin)
+    hypotheses = data.tokenizers.tgt.decode_batch(found)
+    references = data.references("test")
+    bleu = sacrebleu.corpus_bleu(hypotheses, [[references[i] for i in order]]).score
+    rate = len(sources) / statistics.median(times[1:])
+    return {"rate": rate, "passes": len(times) - 1, "bleu": round(bleu, 2)}
+
+
+def peak_mib() -> float:
+    """Return the largest memory that this process has had resident."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mode", choices=("train", "greedy", "beam"))
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("weights")
+    parser.add_argument("overrides", nargs="*")
+    parser.add_argument("--warm-up", type=float, default=10.0)
+    parser.add_argument("--wait", action="store_true")
+    given = parser.parse_intermixed_args()
+    hush_lightning()
+    config = compose(given.overrides)
+    torch.set_num_threads(config.threads)
+    keep_memory()
+    if given.mode == "train":
+        found = train(config, Stopwatch(given.warm_up, given.seconds), wait=given.wait)
+    else:
+        greedy = given.mode == "greedy"
+        found = decode(config, given.seconds, given.weights, greedy=greedy, wait=given.wait)
+    print(json.dumps({"mode": given.mode, **found, "peak_mib": peak_mib()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""The two sides of a comparison, each in a process of its own."""
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ablate.config.precision import fastest
+from ablate.errors import UserError
+from ablate.record.training import Record
+from ablate.train.run import prepare_data
+from lab.bench.command import environment, finish, run, start
+from lab.bench.export import export_text, export_weights
+from lab.bench.ours import compose
+from lab.bench.record import Row, row
+from lab.bench.table import number
+
+CORPUS = ("data=multi30k", "batch.tokens=4096", "model/residual=post_ln")
+TINY = ("model=tiny", *CORPUS)
+WIDE = ("model=small", *CORPUS)
+PRECISION, _ = fastest("cpu")  # the rows name it
+FAST = f"trainer.precision={PRECISION}"
+ENDLESS = ("budget.steps=1000000", "budget.warmup=2000", "budget.validate_every=1000000")
+
+
+@dataclass
+class Setting:
+    """What is given to a comparison: `options` of the command line, and a folder for its files.
+
+    `rest` are overrides that every one of our processes gets.
+    """
+
+    options: dict[str, Any]
+    rest: list[str]
+    folder: Path
+
+    def ours(
+        self,
+        mode: str,
+        overrides: Sequence[str],
+        *flags: str,
+        threads: int | None = None,
+    ) -> Any:
+        """Start one of our measured processes; `finish` gives its figures."""
+        threads = threads or self.options["threads"]
+        weights = "-" if mode == "train" else str(self.run / "weights.pt")
+        own = [*overrides, *ENDLESS, f"threads={threads}", *self.rest]
+        times = [str(self.options["seconds"]), weights, "--warm-up", str(self.options["warm_up"])]
+        command = ["-m", "lab.bench.ours", mode, *times, *flags, *own]
+        return start(command, environment(threads))
+
+    def several(self, mode: str, *arms: Sequence[str]) -> float:
+        """Return the summed rate of one process of one thread for each arm, all at once."""
+        return _rate([self.ours(mode, arm, "--wait", threads=1) for arm in arms])
+
+    def decoding(self, mode: str) -> float:
+        """Return our sentences per second, a worker for each thread, as a sweep tests its runs."""
+        return self.several(mode, *[TINY] * self.options["threads"])
+
+    def baseline(
+        self,
+        mode: str,
+        arguments: Sequence[str],
+        *,
+        script: str = "lab/bench/baseline.py",
+        python: str = sys.executable,
+        **variables: str,
+    ) -> Any:
+        """Run the hand-written loop, or a script that drives a peer through it."""
+        threads = self.options["threads"]
+        times = {key: str(self.options[key]) for key in ("seconds", "warm_up")}
+        command = [script, mode, "--data", str(self.text), "--threads", str(threads)]
+        command += ["--seconds", times["seconds"], "--warmup", times["warm_up"], *arguments]
+        if mode != "train":
+            command += ["--load", str(self.weights)]
+        return run(command, environment(threads, **variables), python)
+
+    def alternate(
+        self,
+        what: str,
+        ours: Callable[[], float],
+        other: Callable[[], float],
+        unit: str,
+        settings: str,
+    ) -> Row:
+        """Measure both sides in turn, round after round."""
+        mine, theirs = [], []
+        for nth in range(1, self.options["rounds"] + 1):
+            mine.append(ours())
+            theirs.append(other())
+            figures = f"{number(mine[-1])} against {number(theirs[-1])} {unit}"
+            print(f"{what} round {nth}: {figures}", flush=True)
+        print(f"{what}: {statistics.median(m / t for m, t in zip(mine, theirs, strict=True)):.2f}")
+        return row(what, mine, theirs, unit, settings)
+
+    @cached_property
+    def text(self) -> Path:
+        """The corpus as token ids, for the other side."""
+        config = compose([*TINY, *self.rest])
+        export_text(prepare_data(config), self.folder)
+        return self.folder
+
+    @cached_property
+    def weights(self) -> Path:
+        """The weights of `run` under the baseline's names."""
+        return export_weights(self.run / "weights.pt", self.folder)
+
+    @cached_property
+    def run(self) -> Path:
+        """The folder of the run that decodes: the one given, or a short one trained here.
+
+        Raises:
+            UserError: there are no weights, or training has failed.
+        """
+        given = self.options["run"]
+        folder = Path(given).resolve() if given else self._train()
+        if not (folder / "weights.pt").is_file():
+            raise UserError(f"run={folder} has no weights.pt; give the folder of a finished run.")
+        return folder
+
+    def _train(self) -> Path:
+        """Train for `training_steps`, or find the run that did so before."""
+        steps, threads = self.options["training_steps"], self.options["threads"]
+        overrides = [*TINY, FAST, "name=bench", "logger=none", f"threads={threads}", *self.rest]
+        budget = [f"budget.{key}={steps}" for key in ("steps", "validate_every")]
+        # so short a run of Post-LN collapses at the usual rate of 0.005
+        overrides += [*budget, f"budget.warmup={max(1, steps // 3)}", "optimizer.lr=0.001"]
+        config = compose(overrides)
+        overrides.append(f"paths.results={config.paths.cache}/bench")
+        config.paths.results = f"{config.paths.cache}/bench"
+        print(f"training {steps} steps for weights to decode with", flush=True)
+        command = [sys.executable, "-m", "ablate", *overrides]
+        subprocess.run(command, env=environment(threads), check=False)
+        return Record(config, prepare_data(config).fingerprint).folder
+
+
+def _rate(processes: Sequence[Any]) -> float:
+    """Let processes that wait begin together, and return the sum of their rates."""
+    for process in processes:
+        next((line for line in process.stdout if line == "ready\n"), None)
+    for process in processes:
+        with suppress(BrokenPipeError):  # it has failed, which `finish` will say
+            process.stdin.write("\n")
+            process.stdin.flush()
+    return float(sum(finish(process)["rate"] for process in processes))

@@ -1,0 +1,47 @@
+"""The results as a markdown table.
+
+python -m lab.bench.table
+"""
+
+from collections.abc import Sequence
+
+from lab.bench.command import told
+from lab.bench.record import Row, machine, read
+
+HEAD = ("what", "ours", "other", "unit", "ours / other", "of which", "machine")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return markdown: one line per row, machines as letters that are explained below."""
+    machines = list(dict.fromkeys(row["machine"] for row in rows))
+    letters = {where: chr(ord("A") + i) for i, where in enumerate(machines)}
+    lines = [_line(HEAD), _line(("---", "---:", "---:", "---", "---:", "---", "---"))]
+    lines += [_line((*_cells(row), letters[row["machine"]])) for row in rows]
+    recorded = {where: "" if where == machine() else " (recorded there)" for where in letters}
+    lines += ["", *(f"{letter}: {where}{recorded[where]}" for where, letter in letters.items())]
+    return "\n".join(lines)
+
+
+def number(value: float) -> str:
+    """Return three digits or more: 12,345; 67.8; 0.0123."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    spread = f"{row['ratio']:.2f} ({row['ratio_min']:.2f} to {row['ratio_max']:.2f})"
+    settings = row.get("settings", "")  # rows of earlier versions have none
+    return row["what"], number(row["ours"]), number(row["other"]), row["unit"], spread, settings
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+@told
+def main() -> None:
+    """Print the table of lab/bench/results.json."""
+    print(table(read()))
+
+
+if __name__ == "__main__":
+    main()

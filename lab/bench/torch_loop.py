@@ -1,0 +1,172 @@
+"""torch's own modules in a training loop by hand: the other side of `lab.bench.language_models`.
+
+    python -m lab.bench.torch_loop language_model|recurrent OVERRIDES...
+
+It sees the batches of the run with this config, in their order, and has its sizes, dropout, tied
+embedding, optimiser, schedule, loss and kind of initial values; their draws and dropout masks are
+its own. One JSON line: the validation nll, the target tokens, updates and seconds of training, and
+the parameters.
+"""
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from omegaconf import DictConfig
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from ablate.data.batch import Batch
+from ablate.data.module import TextData
+from ablate.data.vocabulary import PAD
+from ablate.model.base import Causal, Seq2Seq
+from ablate.seeding import seed_dropout, seed_of
+from ablate.train.allocator import keep_memory
+from ablate.train.run import hush_lightning, make_parts, prepare_data
+from lab.bench.ours import compose
+
+
+class LanguageModel(nn.Module):
+    """torch.nn.TransformerEncoder with a causal mask, Pre-LN, sinusoids and a tied embedding."""
+
+    def __init__(self, vocab: int, m: DictConfig) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, m.d_model)
+        layer = nn.TransformerEncoderLayer(
+            m.d_model, m.n_heads, m.d_ff, m.dropout.rate, batch_first=True, norm_first=True
+        )
+        self.stack = nn.TransformerEncoder(
+            layer, m.n_layers, nn.LayerNorm(m.d_model), enable_nested_tensor=False
+        )
+        self.dropout = nn.Dropout(m.dropout.rate)
+        draw(self)
+
+    def forward(self, inputs: Causal) -> Tensor:
+        """Return the states that predict what follows each token."""
+        length, width = inputs.tokens.size(1), self.embedding.embedding_dim
+        x = self.dropout(
+            self.embedding(inputs.tokens) * math.sqrt(width) + sinusoids(length, width)
+        )
+        mask = torch.ones(length, length, dtype=torch.bool).triu(1)
+        states: Tensor = self.stack(x, mask, is_causal=True)  # padding is on the right
+        return states
+
+
+class Translator(nn.Module):
+    """torch.nn.LSTM on both sides, and the "general" attention of arXiv:1508.04025 behind them."""
+
+    def __init__(self, vocab: int, m: DictConfig) -> None:
+        super().__init__()
+        rate = {"dropout": m.dropout if m.n_layers > 1 else 0.0, "batch_first": True}
+        self.embedding = nn.Embedding(vocab, m.d_model)
+        self.encoder = nn.LSTM(m.d_model, m.d_model // 2, m.n_layers, bidirectional=True, **rate)
+        self.decoder = nn.LSTM(m.d_model, m.d_model, m.n_layers, **rate)
+        self.key = nn.Linear(m.d_model, m.d_model, bias=False)
+        self.output = nn.Linear(2 * m.d_model, m.d_model)
+        self.dropout = nn.Dropout(m.dropout)
+        draw(self)
+        for name, bias in self.named_parameters():
+            if ".bias_ih_l" in name:
+                bias.data.view(4, -1)[1] = m.forget_bias
+
+    def forward(self, inputs: Seq2Seq) -> Tensor:
+        """Return the states that predict what follows each target token."""
+        real, scale = inputs.src != PAD, math.sqrt(self.embedding.embedding_dim)
+        src, tgt = (self.dropout(self.embedding(ids) * scale) for ids in inputs)
+        packed = pack_padded_sequence(src, real.sum(1), batch_first=True, enforce_sorted=False)
+        read, last = self.encoder(packed)
+        memory, _ = pad_packed_sequence(read, batch_first=True, total_length=src.size(1))
+        begin = [s.unflatten(0, (-1, 2)).transpose(1, 2).flatten(2).contiguous() for s in last]
+        x = self.dropout(self.decoder(tgt, tuple(begin))[0])
+        scores = x @ self.key(memory).mT
+        weights = scores.masked_fill(~real[:, None], -torch.inf).softmax(-1)
+        return self.output(torch.cat([weights @ memory, x], -1)).tanh()
+
+
+def draw(net: Any) -> None:
+    """Draw initial values as ours are: torch's own for an LSTM learn slower."""
+    for name, parameter in net.named_parameters():
+        if parameter.dim() > 1:
+            nn.init.xavier_uniform_(parameter)
+        elif "bias" in name:
+            nn.init.zeros_(parameter)
+    nn.init.normal_(net.embedding.weight, std=net.embedding.embedding_dim**-0.5)
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """Return the positions of arXiv:1706.03762, section 3.5."""
+    pair = torch.arange(0, width, 2)
+    angle = torch.arange(length)[:, None] * 10000.0 ** (-pair / width)
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+
+
+def endless(data: TextData) -> Iterator[Batch]:
+    """Yield the training batches, one epoch after the other."""
+    loader, epoch = data.train_dataloader(), 0
+    while True:
+        loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
+        yield from loader
+        epoch += 1
+
+
+def by_hand(config: DictConfig, net: Any, data: TextData) -> dict[str, Any]:
+    """Train torch's modules; return target tokens per update, and the seconds after so many."""
+    parts = make_parts(config)
+    optimizer = parts["optimizer"](net.parameters())
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: parts["schedule"](d + 1))
+    net.train()
+    tokens, start, clock = 0, time.perf_counter(), []
+    for step, batch in zip(range(1, config.budget.steps + 1), endless(data), strict=False):
+        real = batch.targets != PAD
+        logits = F.linear(net(batch.inputs)[real], net.embedding.weight)
+        objective, _ = parts["loss"](logits, batch.targets[real])
+        optimizer.zero_grad()
+        objective.backward()
+        optimizer.step()
+        schedule.step()
+        tokens += int(real.sum())
+        if step % config.trainer.log_every_n_steps == 0:  # as a record has a line
+            clock.append((step, time.perf_counter() - start))
+    return {"tokens": tokens / config.budget.steps, "clock": clock}
+
+
+@torch.no_grad()
+def nll(net: Any, data: TextData) -> float:
+    """Return the mean nll of the tokens of validation."""
+    net.eval()
+    total, count = 0.0, 0
+    for batch in data.val_dataloader():
+        real = batch.targets != PAD
+        logits = F.linear(net(batch.inputs)[real], net.embedding.weight)
+        total += float(F.cross_entropy(logits, batch.targets[real], reduction="sum"))
+        count += int(real.sum())
+    return total / count
+
+
+def main() -> None:
+    """Train, validate, and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("system", choices=("language_model", "recurrent"))
+    parser.add_argument("overrides", nargs="*")
+    given = parser.parse_args()
+    hush_lightning()
+    config = compose(given.overrides)
+    torch.set_num_threads(config.threads)
+    keep_memory()
+    data = prepare_data(config)
+    kind = LanguageModel if given.system == "language_model" else Translator
+    torch.manual_seed(config.seed)
+    net = kind(data.tgt_vocab, config.model)
+    seed_dropout(seed_of(config), 0)
+    found = by_hand(config, net, data)
+    size = sum(p.numel() for p in net.parameters())
+    print(json.dumps({"nll": nll(net, data), "parameters": size, **found}))
+
+
+if __name__ == "__main__":
+    main()

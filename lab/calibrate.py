@@ -1,0 +1,44 @@
+"""Measure on simulated sweeps how often verdicts are wrong, as a table per question.
+
+Takes half an hour of one core and more, on all cores. The exit status is 1 where a share of
+errors is above what is allowed by more than the simulation's own chance.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ablate.cli.parser import PATH, Parser, several, whole
+
+FIRST = "drawing studies whose answer is known"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare how much is simulated, and where the tables go."""
+    parser.add_key("sweeps", "sweeps of each kind", whole(1), 1000)
+    parser.add_key("seeds", "seeds per arm", several(whole(2)), [3, 5, 10, 20])
+    parser.add_key("to", "where the tables are written", PATH, Path("docs/calibration.md"))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Simulate, write the tables and print them.
+
+    Raises:
+        UserError: the tables cannot be written.
+    """
+    from lab.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep, tried
+    from lab.calibration.check import failures
+    from lab.calibration.stress import stress
+    from lab.calibration.tables import checked, document
+    from ablate.record.files import write_text, writing
+
+    shares = calibrate(arguments.sweeps, arguments.seeds)
+    kept = keep(shares, arguments.sweeps)
+    weak = stress(arguments.sweeps, arguments.seeds)
+    again = tried(arguments.sweeps)
+    text = document(shares, kept, weak, again, arguments.sweeps, SENTENCES, MARGIN)
+    with writing(arguments.to):
+        write_text(arguments.to, text)
+    print(text)
+    if failures(checked(shares, kept, weak, again, arguments.sweeps)):
+        sys.exit(1)

@@ -1,0 +1,66 @@
+"""An arm against itself: every way to split ten of its runs into two fives.
+
+Runs that differ in seed and replicate alone are one arm. There is nothing to find, so every verdict
+that one half is better is false. The 126 splits share their runs: their rate scatters more around
+alpha than that of 126 independent sweeps.
+"""
+
+import itertools
+import json
+
+import numpy as np
+from jaxtyping import Float
+
+from ablate.errors import UserError
+from ablate.stats.estimate import estimate
+from ablate.evidence.folder import Evidence
+from ablate.verdict.kind import KINDS
+from ablate.evidence.sentence_scores import contributions
+from ablate.evidence.types import Run
+from ablate.verdict.decision import REFUTED, SUPPORTED
+
+RUNS = 10
+ALPHA = 0.05
+REPLICATE = "replicate"  # another set of seeds of the same arm
+Parts = Float[np.ndarray, "runs sentences"]
+
+
+def judge_splits(parts: Parts, margin: float) -> dict[str, int | float | dict[str, float]]:
+    """Share of each verdict over all splits of the runs into halves, paired in their order."""
+    halves = [
+        ([0, *chosen], [run for run in range(1, len(parts)) if run not in chosen])
+        for chosen in itertools.combinations(range(1, len(parts)), len(parts) // 2 - 1)
+    ]
+    found = [parts[first] - parts[second] for first, second in halves]
+    return {
+        "splits": len(halves),
+        "largest difference": round(max(abs(float(one.mean())) for one in found), 3),
+        "superiority, margin 0": _shares(found, "superiority", 0.0),
+        f"equivalence, margin {margin:g}": _shares(found, "equivalence", margin),
+    }
+
+
+def _shares(found: list[Parts], kind: str, margin: float) -> dict[str, float]:
+    effects = [estimate(one.mean(1), one) for one in found]
+    verdicts = [KINDS[kind].alone(effect, margin, ALPHA).status for effect in effects]
+    return {side: round(verdicts.count(side) / len(verdicts), 4) for side in (SUPPORTED, REFUTED)}
+
+
+def ten_runs(evidence: Evidence, split: str) -> tuple[str, Parts]:
+    """The first arm that has ten finished runs, and the contributions of their sentences.
+
+    Raises:
+        UserError: no arm has them.
+    """
+    arms: dict[str, list[Run]] = {}
+    for run in sorted(
+        evidence.runs, key=lambda run: (run["levels"].get(REPLICATE) or 0, run["seed"])
+    ):
+        if run["status"] == "finished" and split in evidence.statistics.get(run["identity"], {}):
+            own = {k: v for k, v in run["levels"].items() if k != REPLICATE}
+            arms.setdefault(json.dumps(own, sort_keys=True), []).append(run)
+    for levels, runs in arms.items():
+        if len(runs) >= RUNS:
+            rows = [evidence.statistics[run["identity"]][split] for run in runs[:RUNS]]
+            return levels, np.array([contributions(one) for one in rows])
+    raise UserError(f"no arm has {RUNS} finished runs with statistics of split {split}")

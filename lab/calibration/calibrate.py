@@ -1,0 +1,93 @@
+"""How often the engine is wrong: simulated sweeps, judged by the rules that judge real ones."""
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+
+import numpy as np
+from rich.progress import track
+
+from lab.calibration.fishing import ROUTES, fishing
+from lab.calibration.planned import PROMISES, of_translations, promised
+from lab.calibration.rivals import Weights
+from lab.calibration.sequential import CASES, sequential
+from lab.calibration.simulate import KINDS, Design
+from lab.calibration.tables import Promises, Results, Tried, best_known, noise_of
+from lab.calibration.trial import Marks, Trial
+from ablate.stats.estimate import Estimate
+
+SENTENCES = 3000
+MARGIN = 2.0  # BLEU
+CHUNK = 50  # sweeps of one step of the progress bar
+SEED = 0
+
+
+def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: bool = True) -> Marks:
+    """Sum of what happened in that many sweeps; `number` tells chunks of one row apart."""
+    rng = np.random.default_rng([SEED, list(KINDS).index(kind), seeds, number])
+    # one set of weights for all sweeps and chunks
+    weights = Weights.draw(seeds, SENTENCES, np.random.default_rng(SEED)) if rivals else None
+    design = Design.with_effects(KINDS[kind], (0.0, 0.0, MARGIN))
+    trial = Trial(design, seeds, SENTENCES, MARGIN, weights)
+    return total(trial.run(rng) for _ in range(sweeps))
+
+
+def total(marks: Iterable[Marks]) -> Marks:
+    """Sums by name."""
+    found: Marks = {}
+    for one in marks:
+        for name, mark in one.items():
+            found[name] = found.get(name, 0.0) + mark
+    return found
+
+
+def calibrate(sweeps: int, seeds: list[int]) -> Results:
+    """Share of sweeps in which each thing happened, for every kind of noise and number of seeds.
+
+    The same for any number of cores: every chunk of sweeps has a generator of its own.
+    """
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that are started now
+    rows = [(kind, n) for kind in KINDS for n in seeds]
+    starts = list(enumerate(range(0, sweeps, CHUNK)))
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        chunks = {
+            row: [pool.submit(simulate, *row, min(CHUNK, sweeps - at), k) for k, at in starts]
+            for row in rows
+        }
+        waiting = [chunk for row in rows for chunk in chunks[row]]
+        for _ in track(as_completed(waiting), "simulated sweeps", total=len(waiting)):
+            pass
+    sums = {row: total(chunk.result() for chunk in chunks[row]) for row in rows}
+    return {row: {name: mark / sweeps for name, mark in sums[row].items()} for row in rows}
+
+
+def keep(results: Results, sweeps: int) -> Promises:
+    """Power of the seeds that are said to be needed, for every kind of noise."""
+    rows = [(kind, name) for kind in reversed(KINDS) for name in PROMISES]  # the longest first
+    noises = [noise_of(results, kind, SENTENCES) for kind, _ in rows]
+    shared = [best_known(results, kind)["noise: shared"] for kind, _ in rows]
+    found: Promises = {kind: {} for kind in KINDS}
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        marks = pool.map(_keep, rows, noises, shared, [sweeps] * len(rows))
+        for (kind, _), one in zip(rows, track(marks, "promised power", len(rows)), strict=True):
+            found[kind] |= one
+    return found
+
+
+def tried(sweeps: int) -> Tried:
+    """Errors of planned looks, and of users who try until a claim holds."""
+    numbers = range(sweeps)
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        staged = pool.map(sequential, CASES, [numbers] * len(CASES))
+        fished = pool.map(fishing, ROUTES, [numbers] * len(ROUTES))
+        shares = [{name: mark / sweeps for name, mark in marks.items()} for marks in staged]
+        false = [count / sweeps for count in fished]
+    return Tried(dict(zip(CASES, shares, strict=True)), dict(zip(ROUTES, false, strict=True)))
+
+
+def _keep(row: tuple[str, str], noise: Estimate, shared: float, sweeps: int) -> Marks:
+    kind, name = row
+    numbers = list(KINDS).index(kind), list(PROMISES).index(name)
+    draw = of_translations(kind, SENTENCES, np.random.default_rng([SEED, len(KINDS), *numbers]))
+    return promised(name, noise, shared, MARGIN, draw, sweeps)

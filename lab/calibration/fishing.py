@@ -1,0 +1,157 @@
+"""Ten ways to try until a claim holds that is false, and how often each of them succeeds.
+
+Two equal arms, normal seeds. Every try goes through the code of a real sweep: it is written into
+the book, earlier seeds are pooled, the looks are charged, the claim is decided. A route ends with
+the first verdict "supported" that is not exploratory, or after its last try.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ablate.evidence.analysis_log import Book, Sweep, questions
+from ablate.verdict.decide import decide
+from ablate.evidence.folder import Evidence
+from ablate.verdict.interim import asked_of
+from ablate.evidence.earlier_sweeps import Past
+from ablate.evidence.registration import study_hash
+from ablate.verdict.decision import SUPPORTED
+
+SEEDS, TRIES = 10, 10
+ARMS = ("treatment", "baseline")
+CLAIM: Any = {
+    **{"id": "false", "kind": "superiority", "metric": "test/nll", "better": "lower"},
+    **{"margin": 0.0, "alpha": 0.05, "where": {}, "minus": {}, "over": "", "scale": "log"},
+    **{arm: {"arm": arm} for arm in ARMS},
+}
+
+
+@dataclass(frozen=True)
+class Try:
+    """A sweep that somebody starts."""
+
+    seeds: tuple[int, ...] = tuple(range(SEEDS))
+    planned: int = SEEDS
+    replicate: int = 0
+    rate: float = 0.0
+    inside: float = 0.0  # what the level of one arm sets
+    name: str = "study"
+    margin: float = 0.0
+    failed: tuple[int, ...] = ()  # stopped by hand
+    contest: bool = False
+
+
+@dataclass
+class Bench:
+    """Somebody's results: runs by what decides their numbers, the book, the evidence of sweeps."""
+
+    rng: np.random.Generator
+    book: Book = field(default_factory=lambda: Book([], []))
+    scores: dict[tuple[Any, ...], float] = field(default_factory=dict)
+    kept: dict[str, Evidence] = field(default_factory=dict)
+
+    def succeeds(self, one: Try) -> bool:
+        """Whether a sweep ends in the false verdict, and it is not exploratory."""
+        evidence = self.judged(one)
+        if asked_of(CLAIM, evidence)["tried"]:
+            return False
+        ((_, _, decision),) = decide(evidence)
+        return decision.status == SUPPORTED
+
+    def judged(self, one: Try) -> Evidence:
+        """The evidence of a sweep with what the book adds to it."""
+        study: Any = {"factors": ["arm"], "seeds": one.planned, "tune": None}
+        study |= {"claims": [{**CLAIM, "margin": one.margin}]}
+        number = len(self.book.sweeps)
+        settings, asked = {"optimizer.lr": one.rate}, questions(study)
+        own = Sweep(
+            *(one.name, float(number), str(number), study_hash(study), {}, settings),
+            *(one.replicate, sorted(one.seeds), asked, one.contest),
+            {f"arm={ARMS[0]}": {"arm.steps": one.inside}},
+        )
+        self.book.sweeps.append(own)
+        runs = [self.run(one, arm, seed) for arm in ARMS for seed in own.seeds]
+        registration = self.book.registration(own)
+        evidence = Evidence.made_up(study, runs, name=one.name, registration=registration)
+        self.kept[own.folder] = evidence
+        past = Past.of(self.book, own, study, lambda sweep: self.kept[sweep.folder])
+        found = past.joined(evidence)
+        self.book.looks.append(past.look(found))
+        return found
+
+    def run(self, one: Try, arm: str, seed: int) -> dict[str, Any]:
+        """The same runs have the same numbers."""
+        key = (one.replicate, seed, one.rate, arm, one.inside if arm == ARMS[0] else 0.0)
+        score = self.scores.setdefault(key, float(self.rng.standard_normal()))
+        return {
+            **{"levels": {"arm": arm}, "arm": arm, "seed": seed, "identity": str(key)},
+            **{"cell": len(self.scores), "status": "failed" if seed in one.failed else "finished"},
+            **{"metrics": {"test/nll": score, "unigram_nll": 9.0}},
+        }
+
+    def worst(self, many: int) -> tuple[int, ...]:
+        """Seeds of the first replicate that speak most against the claim."""
+        loss = {
+            s: self.scores[0, s, 0.0, ARMS[0], 0.0] - self.scores[0, s, 0.0, ARMS[1], 0.0]
+            for s in range(SEEDS)
+        }
+        return tuple(sorted(loss, key=lambda seed: -loss[seed])[:many])
+
+
+Route = Callable[[Bench], Iterator[Try]]
+
+
+def _peeks(bench: Bench) -> Iterator[Try]:
+    for many in (5, 10, 15, 20):
+        yield Try(seeds=tuple(range(many)), planned=20)
+
+
+def _further(bench: Bench) -> Iterator[Try]:
+    for many in range(SEEDS, SEEDS * 3 + 1, 4):
+        yield Try(seeds=tuple(range(many)))
+
+
+def _dropped(many: int, bench: Bench) -> Iterator[Try]:
+    yield Try()
+    for count in range(1, many + 1):
+        out = bench.worst(count)
+        yield Try(seeds=tuple(seed for seed in range(SEEDS) if seed not in out))
+
+
+def _stopped(bench: Bench) -> Iterator[Try]:
+    yield Try()
+    yield Try(failed=bench.worst(1))
+
+
+def _inside(bench: Bench) -> Iterator[Try]:
+    for number in range(TRIES):
+        yield Try(inside=float(number))
+
+
+def _fresh(change: Callable[[int], dict[str, Any]], bench: Bench) -> Iterator[Try]:
+    for number in range(TRIES):
+        yield replace(Try(replicate=number), **change(number))
+
+
+ROUTES: dict[str, Route] = {
+    "looks within the plan": _peeks,
+    "more seeds than planned": _further,
+    "one seed dropped": partial(_dropped, 1),
+    "two seeds dropped": partial(_dropped, 2),
+    "a seed stopped by hand": _stopped,
+    "another replicate": partial(_fresh, lambda number: {}),
+    "another learning rate": partial(_fresh, lambda number: {"rate": float(number)}),
+    "a renamed study": partial(_fresh, lambda number: {"name": f"study {number}"}),
+    "another margin": partial(_fresh, lambda number: {"margin": number / 20}),
+    "a level changed under its name": _inside,
+}
+
+
+def fishing(route: str, users: Iterable[int]) -> int:
+    """How many of the users with these numbers come to a false verdict by this route."""
+    place = list(ROUTES).index(route)
+    benches = (Bench(np.random.default_rng([4, place, number])) for number in users)
+    return sum(any(bench.succeeds(one) for one in ROUTES[route](bench)) for bench in benches)

@@ -1,0 +1,103 @@
+"""Noise that a mean of paired differences is weak against, simulated as numbers: calibrated too.
+
+No effect in any of it, so that every verdict that one arm is better is false.
+  skewed seeds       a treatment whose seeds are a gamma of shape 4 turned down (it mostly does a
+                     little better, sometimes much worse) and vary six times as much as the
+                     baseline's, which are normal
+  grouped sentences  25 documents of 20 sentences, with this correlation inside a document
+  tuned arms         two identical arms whose learning rate is chosen by screening runs
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from ablate.stats.estimate import Estimate, estimate
+from ablate.evidence.sentence_scores import by_group
+
+ALPHA = 0.05
+TIMES, SHAPE = 6, 4  # of the skewed seeds
+DOCUMENTS, SENTENCES = 25, 20
+CORRELATIONS = (0.1, 0.3)  # of the sentences of a document
+APART = (0.5, 1.0, 2.0)  # BLEU, of the rates that are tried
+OF_SEED, OF_SENTENCE, OF_REST = 0.3, 10.0, 10.0  # standard deviations of contributions
+Marks = dict[str, float]
+Seeds = Float[np.ndarray, "sweeps seeds"]
+
+
+def stress(sweeps: int, seeds: list[int]) -> dict[tuple[str, int], Marks]:
+    """Shares by kind of noise and number of seeds; three seeds show no skew at all."""
+    found = {}
+    for n in (n for n in seeds if n > 3):
+        arms = skewed((sweeps, n), np.random.default_rng([0, n]))
+        found["skewed", n] = of_seeds(*arms)
+        for one in CORRELATIONS:
+            found[f"{one:g}", n] = of_groups(one, n, sweeps, np.random.default_rng([1, n]))
+        for apart in APART:
+            found[f"{apart:g} BLEU apart", n] = of_tuning(
+                apart, n, sweeps, np.random.default_rng([2, n])
+            )
+    return found
+
+
+def skewed(shape: tuple[int, int], rng: np.random.Generator) -> tuple[Seeds, Seeds]:
+    """Treatment and baseline of equal means."""
+    treatment = (SHAPE - rng.gamma(SHAPE, size=shape)) / SHAPE**0.5
+    return TIMES * treatment, rng.standard_normal(shape)
+
+
+def of_seeds(plus: Seeds, minus: Seeds) -> Marks:
+    """Shares of the sweeps that are decided, as we judge and by the plain paired t."""
+    found = {"ours": Marks(), "t": Marks()}
+    for name, marks in found.items():
+        ends = [
+            estimate(one - other, plus=one if name == "ours" else None).interval(1 - ALPHA)
+            for one, other in zip(plus, minus, strict=True)
+        ]
+        low, high = np.array(ends).T
+        marks |= {"supported": float((low > 0).mean()), "refuted": float((high < 0).mean())}
+    return {f"{name}: {side}": share for name in found for side, share in found[name].items()}
+
+
+def of_groups(correlation: float, seeds: int, sweeps: int, rng: np.random.Generator) -> Marks:
+    """Share of the intervals that miss 0, with the groups and blind to them."""
+    groups = np.repeat(np.arange(DOCUMENTS), SENTENCES)
+    missed = {"documents named": 0, "not named": 0}
+    for _ in range(sweeps):
+        parts = documents(correlation, seeds, rng)
+        told = by_group(parts, groups)
+        missed["documents named"] += _misses(estimate(told.mean(1), told))
+        missed["not named"] += _misses(estimate(parts.mean(1), parts))
+    return {name: count / sweeps for name, count in missed.items()}
+
+
+def documents(
+    correlation: float, seeds: int, rng: np.random.Generator
+) -> Float[np.ndarray, "seeds sentences"]:
+    """Contributions of sentences, document by document, with this correlation inside of one."""
+    shared = rng.standard_normal(DOCUMENTS).repeat(SENTENCES) * correlation**0.5
+    own = rng.standard_normal(DOCUMENTS * SENTENCES) * (1 - correlation) ** 0.5
+    rest = rng.standard_normal((seeds, len(own))) * OF_REST
+    return rng.standard_normal((seeds, 1)) * OF_SEED + OF_SENTENCE * (shared + own) + rest
+
+
+def _misses(found: Estimate) -> bool:
+    low, high = found.interval(1 - ALPHA)
+    return not low <= 0 <= high
+
+
+def of_tuning(apart: float, seeds: int, sweeps: int, rng: np.random.Generator) -> Marks:
+    """Shares of a false difference between two identical arms, tuned over three rates.
+
+    The rates are `apart` BLEU from each other, a run's seed is worth 1 BLEU. Either an arm chooses
+    once, by the mean of two screening seeds, or every replicate by one screening seed of its own.
+    """
+    rates = -apart * np.arange(3.0)
+    once = rates + rng.standard_normal((2, sweeps, 1, 3)) * 0.5**0.5
+    each = rates + rng.standard_normal((2, sweeps, seeds, 3))
+    final = rng.standard_normal((2, sweeps, seeds))
+    found = {}
+    for name, screened in (("an arm chooses", once), ("a replicate chooses", each)):
+        one, other = rates[screened.argmax(-1)] + final
+        marks = of_seeds(one, other)
+        found[name] = marks["ours: supported"] + marks["ours: refuted"]
+    return found

@@ -1,0 +1,113 @@
+"""One simulated sweep, judged by the engine: which verdicts were false, which intervals missed.
+
+Arms 1 and 2 are as good as arm 0, arm 3 is better by the margin; so every verdict is put to its
+worst case. All rules are those of `kind`, `holm` and `estimate`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
+from lab.calibration.simulate import Design
+from ablate.stats.estimate import Estimate, components, estimate
+from ablate.stats.holm import adjust
+from ablate.verdict.kind import KINDS
+from ablate.verdict.kind.ladder import Ladder, correlation
+from ablate.evidence.sentence_scores import contributions
+from ablate.verdict.decision import AT_LEAST, REFUTED, SUPPORTED
+
+ALPHA = 0.05
+OURS = "t of both levels, squared and added"
+RIVALS = ("percentile bootstrap", "bootstrap-t", "t over seeds", "Satterthwaite's t")
+SLOPE = 0.5  # weight of the last of a trend's three levels, and of the first with a minus
+Parts = Float[np.ndarray, "seeds sentences"]
+Marks = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is simulated: so many seeds and sentences of a design, against this margin."""
+
+    design: Design
+    seeds: int
+    sentences: int
+    margin: float
+    weights: Weights | None  # of the bootstraps; None: they are left out
+
+    def run(self, rng: np.random.Generator) -> Marks:
+        """Simulate a sweep and judge it; 1 for what happened, 0 for what did not."""
+        rows = self.design.draw(self.seeds, self.sentences, rng)
+        arms = np.array([[contributions(run) for run in arm] for arm in rows])
+        same, better, worse = _of(arms[1], arms[0]), _of(arms[3], arms[0]), _of(arms[1], arms[3])
+        trend = _of(SLOPE * arms[2], SLOPE * arms[0])
+        return {
+            **self._coverage(same, arms[1] - arms[0]),
+            **self._superiority(same, better),
+            **self._equivalence(same, better, worse),
+            **self._non_inferiority(same, _of(arms[1], arms[2]), worse),
+            **_verdicts("trend at slope 0", "trend", 0.0, trend),
+            **_family([same, _of(arms[2], arms[0]), better]),
+            **_noise(arms[1] - arms[0], arms[2] - arms[0], same),
+        }
+
+    def _coverage(self, same: Estimate, parts: Parts) -> Marks:
+        level = 1 - ALPHA
+        ends = {OURS: same.interval(level)}
+        if self.weights is not None:
+            rivals = bootstraps(parts, level, self.weights)
+            others = (t_over_seeds(parts, level), satterthwaite(parts, level))
+            ends |= dict(zip(RIVALS, (*rivals, *others), strict=True))
+        return {name: float(not low <= 0 <= high) for name, (low, high) in ends.items()}
+
+    def _superiority(self, same: Estimate, better: Estimate) -> Marks:
+        return {
+            **_verdicts("superiority at effect 0", "superiority", 0.0, same),
+            **_verdicts("superiority at the margin", "superiority", self.margin, better),
+            **_verdicts("superiority planted", "superiority", 0.0, better),
+        }
+
+    def _equivalence(self, same: Estimate, better: Estimate, worse: Estimate) -> Marks:
+        return {
+            **_verdicts("equivalence at +margin", "equivalence", self.margin, better),
+            **_verdicts("equivalence at -margin", "equivalence", self.margin, worse),
+            **_verdicts("equivalence planted", "equivalence", self.margin, same),
+        }
+
+    def _non_inferiority(self, same: Estimate, other: Estimate, worse: Estimate) -> Marks:
+        """Arm 1, and a ladder in which it equals two levels and is worse than the third by m."""
+        ladder = Ladder({"0": same, "2": other, "3": worse}, ALPHA)
+        return {
+            **_verdicts("non-inferiority at -margin", "non_inferiority", self.margin, worse),
+            **_verdicts("non-inferiority planted", "non_inferiority", self.margin, same),
+            **_verdicts("within_best at -margin", "within_best", self.margin, ladder),
+        }
+
+
+def _of(plus: Parts, minus: Parts) -> Estimate:
+    parts = plus - minus
+    return estimate(parts.mean(1), parts, plus.mean(1))
+
+
+def _verdicts(name: str, kind: str, margin: float, found: Estimate | Ladder) -> Marks:
+    decision = KINDS[kind].alone(found, margin, ALPHA)
+    marks = {f"{name}: {side}": float(decision.status == side) for side in (SUPPORTED, REFUTED)}
+    return marks | {f"{name}: {AT_LEAST}": float(decision.grade == AT_LEAST)}
+
+
+def _family(found: list[Estimate]) -> Marks:
+    """Three claims of one file: two of no effect, one of a true effect, sharing their baseline."""
+    rule = KINDS["superiority"]
+    p = [rule.scaled(rule.tests(one, 0.0)) for one in found]
+    verdicts = [rule.decide(adjusted, ALPHA).status for adjusted in adjust(p, [ALPHA] * len(p))]
+    false = [verdict in (SUPPORTED, REFUTED) for verdict in verdicts[:2]] + [verdicts[2] == REFUTED]
+    return {"family": float(any(false))}
+
+
+def _noise(parts: Parts, other: Parts, found: Estimate) -> Marks:
+    """Of equal arms: variances of a difference, its skewness where that counts, what two share."""
+    sizes = dict(zip(("seed", "sentence", "rest"), components(parts), strict=True))
+    skew = {"uneven": float(found.skewness is not None), "skewness": found.skewness or 0.0}
+    shared = {"shared": correlation(np.array([parts.mean(1), other.mean(1)]))}
+    return {f"noise: {name}": size for name, size in (sizes | skew | shared).items()}

@@ -1,0 +1,31 @@
+"""Run the printed listings of the documents, whose text is not part of this project, as a page."""
+
+import argparse
+
+from ablate.cli.parser import FOLDER, PATH, Parser
+
+FIRST = "running the listings"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare where the texts are and where the page goes."""
+    parser.add_key("documents", "the folder of the documents' texts", FOLDER, required=True)
+    parser.add_key("to", "write the page there", PATH, required=True)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run all listings and write the page.
+
+    Raises:
+        UserError: a text is missing, or the page cannot be written.
+    """
+    from ablate.claims.listing.child import examine_listing
+    from ablate.claims.listing.page import page
+    from ablate.claims.listing.source import names, read
+    from ablate.record.files import write_text
+
+    listings = [read(name) for name in names()]
+    found = {
+        one.name: examine_listing(one, arguments.documents, draws=20, seed=0) for one in listings
+    }
+    write_text(arguments.to, page(found, listings))

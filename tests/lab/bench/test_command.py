@@ -1,0 +1,83 @@
+import os
+
+import pytest
+
+from ablate.errors import UserError
+
+DEFAULTS = {"rounds": 5, "seconds": 30.0, "run": None, "what": ["a", "b"]}
+
+
+def parsed(*arguments):
+    from lab.bench.command import options
+
+    return options(arguments, DEFAULTS, ["a", "b"])
+
+
+def test_options_are_told_from_the_overrides_of_the_runs():
+    found, rest = parsed("rounds=2", "data.root=somewhere", "what=[b]", "seconds=3")
+    assert found == {"rounds": 2, "seconds": 3, "run": None, "what": ["b"]}
+    assert rest == ["data.root=somewhere"]
+
+
+def test_a_single_row_needs_no_brackets():
+    assert parsed("what=b")[0]["what"] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("fast", "'fast' is not an option; an option is key=value"),
+        ("rounds=0", "rounds=0: it must be at least 1"),
+        ("rounds=2.5", "rounds=2.5 is not a whole number"),
+        ("rounds=true", "rounds=True is not a whole number"),
+        ("seconds=-1", "seconds=-1: it must be above 0"),
+        ("seconds=long", "seconds=long is not a number"),
+        ("what=[a,c]", "what=c: there is no such row; allowed is a, b"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named(argument, sentence):
+    with pytest.raises(UserError, match=sentence):
+        parsed(argument)
+
+
+def test_tuning_variables_of_the_shell_reach_neither_side(monkeypatch):
+    from lab.bench.command import environment
+
+    for name in ("MALLOC_TOP_PAD_", "OMP_NUM_THREADS", "KMP_AFFINITY", "GLIBC_TUNABLES"):
+        monkeypatch.setenv(name, "7")
+    found = environment(2, MALLOC_ARENA_MAX="1")
+    assert found["OMP_NUM_THREADS"] == "2" and found["MALLOC_ARENA_MAX"] == "1"
+    assert not {"MALLOC_TOP_PAD_", "KMP_AFFINITY", "GLIBC_TUNABLES"} & set(found)
+    assert found["PATH"] == os.environ["PATH"]
+
+
+def test_the_last_line_of_a_process_is_its_result():
+    from lab.bench.command import environment, run
+
+    code = "print('progress'); print('{\"rate\": 2}')"
+    assert run(["-c", code], environment(1)) == {"rate": 2}
+
+
+def test_a_process_that_fails_gives_no_figure():
+    from lab.bench.command import environment, run
+
+    with pytest.raises(UserError, match="ended with status 3 and no figure"):
+        run(["-c", "import sys; print('{}'); sys.exit(3)"], environment(1))
+
+
+def test_a_mistake_ends_a_command_with_one_sentence(monkeypatch, capsys):
+    from lab.bench.compare import main
+
+    monkeypatch.setattr("sys.argv", ["compare", "what=nothing"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    said = capsys.readouterr().err
+    assert said.startswith("bench: what=nothing: there is no such row; allowed is train_")
+    assert said.count("\n") == 1
+
+
+def test_a_run_without_weights_is_named(tmp_path):
+    from lab.bench.setting import Setting
+
+    with pytest.raises(UserError, match=r"has no weights\.pt; give the folder of a finished run"):
+        _ = Setting({"run": str(tmp_path)}, [], tmp_path).run

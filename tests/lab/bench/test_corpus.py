@@ -1,0 +1,51 @@
+"""Memory and speed of corpora, on small ones."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ablate.errors import UserError
+from lab.bench.corpus import PHASES, generate, given
+
+
+@pytest.mark.slow
+def test_memory_and_speed_of_all_phases_are_kept_for_later(tmp_path):
+    out = tmp_path / "figures.json"
+    options = ["pairs=6000", "small=4000", f"folder={tmp_path}", f"out={out}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "lab.bench.corpus", *options], capture_output=True, text=True, check=True
+    )
+    found = json.loads(out.read_text())
+    assert found == json.loads(done.stdout.splitlines()[-1])
+    assert (found["small"], found["pairs"]) == (4000, 6000)
+    assert found.keys() - {"small", "pairs"} == PHASES.keys()
+    for phase in ("build", "pass"):
+        pairs = found[phase]["pairs_per_second"] * found[phase]["seconds"]
+        assert 3800 <= pairs <= 6000  # less what validation and test take, and what is too long
+    for phase in PHASES:
+        assert found[phase]["own_mib"] > 0
+    assert list(tmp_path.iterdir()) == [out]  # the text and the caches are gone
+
+
+def test_a_pass_goes_through_what_was_built(tmp_path):
+    generate(tmp_path, 4000, seed=1)
+    assert PHASES["build"](tmp_path)["pairs"] == 4000
+    assert PHASES["pass"](tmp_path)["pairs"] == 2000  # validation and test take the rest
+
+
+def test_generated_text_depends_on_the_seed_alone(tmp_path):
+    texts = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        (tmp_path / name).mkdir()
+        generate(tmp_path / name, 500, seed)
+        texts.append([(tmp_path / name / f"train.{side}").read_text() for side in ("aa", "bb")])
+    assert texts[0] == texts[1] != texts[2]
+    assert [len(text.splitlines()) for text in texts[0]] == [500, 500]
+
+
+@pytest.mark.parametrize("options", [["size=3"], ["pairs=100", "small=4000"], ["small=10"]])
+def test_a_bad_size_or_option_is_named(options):
+    with pytest.raises(UserError, match=options[0].split("=")[0]):
+        given(options)
