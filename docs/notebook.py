@@ -14,8 +14,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import ablate
-from ablate.verdict.conclude import conclude
 from ablate.evidence.folder import Evidence
+from ablate.verdict.conclude import conclude
 
 SIZE = ["budget.seeds=3"]  # of three seeds; for a quick look: ["scale=smoke"]
 

@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 
 from ablate.cli.parser import NUMBER, Parser
+from lab.command import main
 
 FIRST = "reading the runs"
 
@@ -34,3 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     evidence = evidence_of(arguments.source.expanduser())
     arm, parts = ten_runs(evidence, arguments.split)
     print(json.dumps({"arm": arm, **judge_splits(parts, arguments.margin)}, indent=2))
+
+
+if __name__ == "__main__":
+    main("lab.aa")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from ablate.cli.parser import PATH, Parser, several, whole
+from lab.command import main
 
 FIRST = "drawing studies whose answer is known"
 
@@ -26,11 +27,11 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the tables cannot be written.
     """
+    from ablate.record.files import write_text, writing
     from lab.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep, tried
     from lab.calibration.check import failures
     from lab.calibration.stress import stress
     from lab.calibration.tables import checked, document
-    from ablate.record.files import write_text, writing
 
     shares = calibrate(arguments.sweeps, arguments.seeds)
     kept = keep(shares, arguments.sweeps)
@@ -42,3 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(text)
     if failures(checked(shares, kept, weak, again, arguments.sweeps)):
         sys.exit(1)
+
+
+if __name__ == "__main__":
+    main("lab.calibrate")

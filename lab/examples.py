@@ -6,6 +6,7 @@ Without a folder the totals alone are printed.
 import argparse
 
 from ablate.cli.parser import PATH, Parser
+from lab.command import main
 
 FIRST = "recomputing the examples"
 
@@ -33,3 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     write_text(arguments.to / "README.md", index(examples, rule))
     for example in examples:
         write_text(arguments.to / f"{example.name}.md", page(example, rule))
+
+
+if __name__ == "__main__":
+    main("lab.examples")

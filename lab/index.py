@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from ablate.cli.parser import Parser
+from lab.command import main
 
 FIRST = "reading the verdicts"
 
@@ -34,3 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     with writing(path):
         write_text(path, text)
     print(f"table: {path}")
+
+
+if __name__ == "__main__":
+    main("lab.index")

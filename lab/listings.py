@@ -3,6 +3,7 @@
 import argparse
 
 from ablate.cli.parser import FOLDER, PATH, Parser
+from lab.command import main
 
 FIRST = "running the listings"
 
@@ -29,3 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
         one.name: examine_listing(one, arguments.documents, draws=20, seed=0) for one in listings
     }
     write_text(arguments.to, page(found, listings))
+
+
+if __name__ == "__main__":
+    main("lab.listings")

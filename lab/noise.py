@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 
 from ablate.cli.parser import Parser
+from lab.command import main
 
 FIRST = "reading the runs"
 
@@ -35,3 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     evidence = evidence_of(arguments.source.expanduser())
     print(json.dumps(noise(evidence, arguments.split), indent=2))
+
+
+if __name__ == "__main__":
+    main("lab.noise")

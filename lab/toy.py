@@ -3,6 +3,7 @@
 import argparse
 
 from ablate.cli.parser import Parser
+from lab.command import main
 
 
 def add_arguments(parser: Parser) -> None:
@@ -15,3 +16,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.data.toy.examples import block
 
     print("\n\n".join(map(block, CONSTRUCTIONS)))
+
+
+if __name__ == "__main__":
+    main("lab.toy")

@@ -1,1 +1,1 @@
-"""The catalogue: the claims that the documents make, and what serves one of their experiments only."""
+"""The catalogue: what the documents claim, and what serves a single experiment about it."""

@@ -3,7 +3,10 @@
 import os
 import pkgutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 
 from ablate import __version__
@@ -22,18 +25,20 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
   ablate --cfg job                        the whole config; for Hydra's other flags --hydra-help
   ablate levels                           every group and level that an override can choose
 """
+MOVED_TO_LAB = ("aa", "calibrate", "examples", "index", "listings", "noise", "toy")
 STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"
 
 
 def main() -> None:
     """Run what the command line asks for, and exit with one of the statuses of `STATUSES`."""
     first, *rest = sys.argv[1:] or [""]
-    prog = f"ablate {first}" if first in names() else "ablate"
-    try:
+    with exit_statuses(f"ablate {first}" if first in names() else "ablate"):
         if sys.argv[1:] in (["-h"], ["--help"], ["--version"]):
             _about().read(sys.argv[1:])
         elif first in names():
-            _run(first, rest)
+            run_command(f"ablate {first}", f"{commands.__name__}.{first}", rest)
+        elif first in MOVED_TO_LAB:
+            _run_moved(first, rest)
         elif "=" in first or first.startswith(("-", "~")) or not first:
             _refuse_late_command(sys.argv[1:])
             from ablate.cli.train import train  # imports Hydra
@@ -42,6 +47,13 @@ def main() -> None:
         else:
             raise UserError(_no_command(first))
         sys.stdout.flush()
+
+
+@contextmanager
+def exit_statuses(prog: str) -> Iterator[None]:
+    """Say errors of the user in one sentence, and exit with one of the statuses of `STATUSES`."""
+    try:
+        yield
     except UserError as error:
         print(f"{prog}: {error}", file=sys.stderr)
         sys.exit(2)
@@ -52,23 +64,35 @@ def main() -> None:
         raise
 
 
-def _run(name: str, words: list[str]) -> None:
-    """Run a command.
+def run_command(prog: str, module: str, words: list[str]) -> None:
+    """Run the command that a module declares by `add_arguments` and `run`.
 
     Raises:
         UserError: it cannot do what its arguments say.
     """
-    command = import_module(f"{commands.__name__}.{name}")
-    parser = Parser(f"ablate {name}", command.__doc__ or "")
+    command = import_module(module)
+    parser = Parser(prog, command.__doc__ or "")
     command.add_arguments(parser)
     arguments = parser.read(words)
     if sys.stderr.isatty() and (first := getattr(command, "FIRST", "")):
-        print(f"ablate {name}: {first}", file=sys.stderr, flush=True)  # before its imports
+        print(f"{prog}: {first}", file=sys.stderr, flush=True)  # before its imports
     try:
         command.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run_moved(name: str, words: list[str]) -> None:
+    """Run a command that has moved to the laboratory of the repository, and say its new name.
+
+    Raises:
+        UserError: there is no laboratory here, as only a clone of the repository has it.
+    """
+    if find_spec("lab") is None:
+        raise UserError(f"{name} is for maintainers: run python -m lab.{name} in a clone")
+    print(f"ablate {name} is now python -m lab.{name}", file=sys.stderr)
+    run_command(f"ablate {name}", f"lab.{name}", words)
 
 
 def _refuse_late_command(words: list[str]) -> None:

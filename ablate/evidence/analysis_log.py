@@ -26,9 +26,9 @@ from typing import Any
 from filelock import FileLock
 
 from ablate.errors import UserError
-from ablate.record.files import SEAL, append_line, check_seal, seal, write_text, writing
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Claim, Registration, Study
+from ablate.record.files import SEAL, append_line, check_seal, seal, write_text, writing
 
 BOOK = "book.jsonl"
 SIDES = ("where", "minus", "over")

@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Int
 
 from ablate.errors import UserError
-from ablate.record.files import finite, write_arrays, write_text
 from ablate.evidence.form import check_about, read_runs
 from ablate.evidence.lines import written
 from ablate.evidence.seal import (
@@ -33,6 +32,7 @@ from ablate.evidence.seal import (
     write_about,
 )
 from ablate.evidence.types import Regime, Registration, Run, Study
+from ablate.record.files import finite, write_arrays, write_text
 
 Rows = Int[np.ndarray, "sentences 10"]
 Groups = Int[np.ndarray, " sentences"]
@@ -99,8 +99,8 @@ class Evidence:
         """Read what `save` wrote.
 
         Raises:
-            UserError: a file is missing, damaged, malformed, or not as it was sealed, or no rule
-                could decide the study; the sentence names the file and the run.
+            UserError: a file is missing, damaged, malformed, or not as it was sealed;
+                the sentence names the file and the run.
         """
         about = read_about(folder)
         found = cls.read(folder)
@@ -114,14 +114,8 @@ class Evidence:
         Raises:
             UserError: as `load`, but for the seal.
         """
-        from ablate.verdict.study_checks import check_study  # only now: its kinds judge evidence
-
         about = read_parts(folder)
         check_about(folder / ABOUT, about)
-        try:
-            check_study(about["study"])
-        except UserError as error:
-            raise UserError(f"{folder / ABOUT}: {error}") from None
         screening, factors = folder / SCREENING, about["study"]["factors"]
         return cls(
             name=about["name"],

@@ -1,8 +1,8 @@
 """The number that a run contributes to a test, also when the run went wrong."""
 
-from ablate.metric.table import METRICS
 from ablate.evidence.threshold import steps_to, threshold
 from ablate.evidence.types import Run
+from ablate.metric.table import METRICS
 
 STATUSES = ("finished", "diverged", "collapsed", "failed")
 WENT_WRONG = ("diverged", "collapsed")

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from ablate.errors import UserError
-from ablate.record.files import finite, write_json, write_text
 from ablate.evidence.registration import decisive, digest, study_hash
 from ablate.evidence.types import About, Run, Seal
+from ablate.record.files import finite, write_json, write_text
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
 RUNS, SCREENING = "runs.jsonl", "screening.jsonl"

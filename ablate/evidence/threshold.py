@@ -7,8 +7,8 @@ What differs: nothing; a run that never gets there takes its whole budget, so th
 import math
 from collections.abc import Sequence
 
-from ablate.metric.table import STEPS_TO
 from ablate.evidence.types import Run
+from ablate.metric.table import STEPS_TO
 
 NLL = "val/nll"
 BEGINNING = f"{STEPS_TO}/nll_"

@@ -24,5 +24,7 @@ class Pair:
 
 def read_pairs() -> list[Pair]:
     """Every pair, in the order of the file."""
-    rows = yaml.safe_load((files("ablate") / "claims" / "ledger" / "pairs.yaml").read_text(encoding="utf-8"))
+    rows = yaml.safe_load(
+        (files("ablate") / "claims" / "ledger" / "pairs.yaml").read_text(encoding="utf-8")
+    )
     return [Pair(**{**row, "one": tuple(row["one"]), "other": tuple(row["other"])}) for row in rows]

@@ -12,8 +12,8 @@ from ablate.ledger.entries import STATES, Entry, count
 from ablate.ledger.family import changes
 from ablate.ledger.state import DEPENDS
 from ablate.ledger.verdicts import Finding
-from ablate.report.marks import AGAIN, MARKS
 from ablate.phrases import listed
+from ablate.report.marks import AGAIN, MARKS
 
 COLUMNS = ("claim", "statement", "verdict", "where")
 GAP = 2  # spaces between columns

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.ledger.replaced import Replaced, read_replaced
-from ablate.verdict.replication import Replication
-from ablate.verdict.replication_file import RESULT, asked_again, read_contest
 from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Verdict
+from ablate.ledger.replaced import Replaced, read_replaced
 from ablate.verdict.decision import at_each_budget, read_verdict
+from ablate.verdict.replication import Replication
+from ablate.verdict.replication_file import RESULT, asked_again, read_contest
 
 VERDICTS = ("supported", "refuted", "inconclusive")
 # Beside its verdict.json an experiment has one of these; the first is the best to read.

@@ -15,13 +15,13 @@ from typing import TypedDict, cast
 import numpy as np
 from jaxtyping import Float
 
-from ablate.plan.registry import Parts, Row
-from ablate.stats.estimate import sentence_variance
 from ablate.evidence.folder import Rows
 from ablate.evidence.gather import STATISTICS, read_rows
 from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import BLEU, contributions
 from ablate.evidence.types import Run
+from ablate.plan.registry import Parts, Row
+from ablate.stats.estimate import sentence_variance
 
 METRICS = ("val/nll", "test/nll", "test/bleu")
 

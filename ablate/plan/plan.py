@@ -16,14 +16,14 @@ from omegaconf import DictConfig
 
 from ablate.config.construct import construct
 from ablate.config.schema import CONF
+from ablate.evidence.folder import Evidence
+from ablate.evidence.registration import digest
+from ablate.evidence.types import Levels, Study
 from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise, statistics_of
 from ablate.plan.power import Sight, sights
 from ablate.plan.registry import Kin, Row
 from ablate.record.training import Record
-from ablate.evidence.folder import Evidence
-from ablate.evidence.registration import digest
-from ablate.evidence.types import Levels, Study
 from ablate.sweep.begin import checked
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.launch import Planned, n_jobs, plan

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.plan.noise import Noise
-from ablate.verdict.contrast import contrast
-from ablate.stats.estimate import Estimate
 from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import UNSTABLE
+from ablate.evidence.types import Claim, Levels
+from ablate.plan.noise import Noise
+from ablate.stats.estimate import Estimate
+from ablate.stats.power import known
+from ablate.stats.rates import Rates
+from ablate.verdict.contrast import contrast
+from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Plan
 from ablate.verdict.kind.ladder import Ladder
-from ablate.evidence.outcome import UNSTABLE
-from ablate.stats.power import known
-from ablate.stats.rates import Rates
 from ablate.verdict.sides import sides
-from ablate.evidence.types import Claim, Levels
-from ablate.verdict.decision import SUPPORTED
 
 
 @dataclass(frozen=True)

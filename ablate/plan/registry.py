@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
+from ablate.evidence.registration import digest
 from ablate.record.part import RESULTS
 from ablate.record.sealed import read_sealed
 from ablate.record.training import processor
 from ablate.record.types import Environment, Metrics, Result
-from ablate.evidence.registration import digest
 
 SEEDS = ("seed", "replicate")
 SIZES = ("d_model", "d_head", "d_ff", "n_layers", "n_decoder_layers")

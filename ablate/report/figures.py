@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from ablate.metric.table import metric_of
-from ablate.report.selection import bound, claims, has_effect, measured, shown
-from ablate.verdict.study_checks import LAYER
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import TRAINING
 from ablate.evidence.table import by_arm
 from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Shown, Verdict
-from ablate.verdict.decision import at_each_budget
+from ablate.metric.table import metric_of
 from ablate.phrases import listed
+from ablate.report.selection import bound, claims, has_effect, measured, shown
+from ablate.verdict.decision import at_each_budget
+from ablate.verdict.study_checks import LAYER
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -4,13 +4,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ablate.errors import UserError
+from ablate.evidence.types import Entry, Verdict
 from ablate.metric.table import NOTHING, metric_of
+from ablate.phrases import interval, text
 from ablate.report.tables import Table, graded
+from ablate.verdict.decision import at_each_budget, read_verdict
 from ablate.verdict.replication import RULE, Replication
 from ablate.verdict.replication_file import asked_again, read_contest
-from ablate.evidence.types import Entry, Verdict
-from ablate.verdict.decision import at_each_budget, read_verdict
-from ablate.phrases import interval, text
 
 HEAD = ["experiment", "claim", "verdict", "effect", "interval", "margin", "pairs"]
 TITLE = "# Verdicts\n\nOne row per claim; the report of an experiment says how it was tested.\n\n"

@@ -12,8 +12,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from ablate.report.marks import AGAIN, MARKS, style_names
 from ablate.phrases import code, text
+from ablate.report.marks import AGAIN, MARKS, style_names
 
 VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
 CLASSES = {word: f"verdict {word.lower()}" for word in VERDICTS} | {

@@ -5,14 +5,24 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from ablate.metric.table import NOTHING, metric_of
-from ablate.report.selection import bound, measured, outcomes
 from ablate.evidence.folder import Evidence
-from ablate.verdict.sides import has
 from ablate.evidence.table import by_arm
-from ablate.evidence.types import Answer, Entry, Levels, Published, Run, Spread, Target, Told, Verdict
-from ablate.verdict.decision import Decision
+from ablate.evidence.types import (
+    Answer,
+    Entry,
+    Levels,
+    Published,
+    Run,
+    Spread,
+    Target,
+    Told,
+    Verdict,
+)
+from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import interval, listed, probability, text
+from ablate.report.selection import bound, measured, outcomes
+from ablate.verdict.decision import Decision
+from ablate.verdict.sides import has
 
 # Shown where the runs have them, after the metrics of the claims.
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")

@@ -6,14 +6,14 @@ The same evidence gives the same bytes, so a committed report can be checked by 
 from pathlib import Path
 from typing import Any
 
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Verdict
 from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
 from ablate.report.content import content
 from ablate.report.figures import figures
 from ablate.report.page import markdown, page
 from ablate.verdict.conclude import conclude
 from ablate.verdict.replication_file import read_contest
-from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Verdict
 
 DIGITS = 10
 

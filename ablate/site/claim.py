@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ablate.evidence.types import Told
 from ablate.ledger.entries import Entry
 from ablate.ledger.pairs import Pair
 from ablate.ledger.verdicts import Finding
@@ -14,7 +15,6 @@ from ablate.site.margins import Margins, margins
 from ablate.site.model import Site
 from ablate.site.source import Source
 from ablate.site.wording import changes, duration, rule
-from ablate.evidence.types import Told
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ablate.evidence.types import Told
 from ablate.metric.table import metric_in_words, metric_of
+from ablate.phrases import interval
 from ablate.report.selection import bound, contrast, effect_axis
 from ablate.verdict.kind import KINDS
-from ablate.evidence.types import Told
-from ablate.phrases import interval
 
 LEAST = 1e-17  # what a logarithmic axis shows of 0: less than any rounding of numbers around 1
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)

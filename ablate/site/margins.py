@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ablate.evidence.types import Told
 from ablate.metric.table import metric_of
 from ablate.report.selection import bound
 from ablate.site.forest import LEAST, Axis
-from ablate.evidence.types import Told
 from ablate.verdict.decision import Decision
 
 BEYOND = 1.5  # times the largest margin at which something changes, or the study's own

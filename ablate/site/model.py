@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ablate.evidence.types import Told
 from ablate.ledger.claims import Document, read_documents
 from ablate.ledger.entries import Entry
 from ablate.ledger.pairs import Pair, read_pairs
@@ -12,7 +13,6 @@ from ablate.site.address import anchors, names
 from ablate.site.attention import Kept, kept
 from ablate.site.sentences import Tests, tests
 from ablate.site.source import Source, read
-from ablate.evidence.types import Told
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Curve, Levels, Run, Told, Verdict
 from ablate.metric.table import metric_of
 from ablate.report.selection import measured, shown
-from ablate.evidence.folder import Evidence
 from ablate.verdict.sides import has
-from ablate.evidence.types import Curve, Levels, Run, Told, Verdict
 
 
 def data(evidence: Evidence, answers: list[Told], verdict: Verdict, page: str) -> str:

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+from ablate.evidence.types import Band
 from ablate.ledger.entries import Entry
 from ablate.ledger.state import State, state
 from ablate.ledger.verdicts import Finding
 from ablate.report.selection import bound
 from ablate.site.model import Site
-from ablate.evidence.types import Band
 
 LARGEST = 10.0  # factor, and its inverse the least
 Turns = list[tuple[float, Finding]]

@@ -13,13 +13,13 @@ import numpy as np
 import yaml
 
 from ablate.errors import UserError
-from ablate.record.sealed import read_result
-from ablate.site.attention import Kept, of_pair
-from ablate.site.runs import by_seed, numbers, script
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import STATISTICS, read_rows
 from ablate.evidence.sentence_scores import contributions
 from ablate.evidence.types import Run, Told
+from ablate.record.sealed import read_result
+from ablate.site.attention import Kept, of_pair
+from ablate.site.runs import by_seed, numbers, script
 
 SHOWN = 8  # sentences of two runs
 Tests = dict[str, Path]  # the folder of each test of a run, by its identity

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from ablate.data.text import read_text
 from ablate.errors import UserError
-from ablate.report.content import regime
-from ablate.report.selection import claims
-from ablate.verdict.replication import Replication
-from ablate.verdict.replication_file import asked_again, read_contest
 from ablate.evidence.folder import Evidence
 from ablate.evidence.form import check_about, check_form, read_runs
 from ablate.evidence.seal import ABOUT, RUNS, SCREENING, read_about, verify
-from ablate.verdict.sides import has
 from ablate.evidence.types import Entry, Question, Told, Verdict
+from ablate.report.content import regime
+from ablate.report.selection import claims
 from ablate.verdict.decision import at_each_budget, read_verdict
+from ablate.verdict.replication import Replication
+from ablate.verdict.replication_file import asked_again, read_contest
+from ablate.verdict.sides import has
 
 
 @dataclass(frozen=True)

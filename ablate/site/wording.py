@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from ablate.evidence.types import Told
 from ablate.ledger.state import DEPENDS
 from ablate.metric.table import metric_of
-from ablate.verdict.kind import KINDS
-from ablate.evidence.types import Told
-from ablate.verdict.decision import INCONCLUSIVE, Decision
 from ablate.phrases import listed
+from ablate.verdict.decision import INCONCLUSIVE, Decision
+from ablate.verdict.kind import KINDS
 
 MINUTE, HOUR = 60, 3600
 

@@ -8,16 +8,16 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.hydras import check_launcher
 from ablate.config.precision import settle
 from ablate.errors import UserError
-from ablate.record.files import check_name
 from ablate.evidence.analysis_log import register
-from ablate.verdict.study_checks import check_study
 from ablate.evidence.command import command
 from ablate.evidence.seal import write_about
-from ablate.verdict.stages import check_looks
 from ablate.evidence.types import Regime, Study
+from ablate.record.files import check_name
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
 from ablate.sweep.share import entering
+from ablate.verdict.stages import check_looks
+from ablate.verdict.study_checks import check_study
 
 AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 

@@ -14,14 +14,14 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config.precision import settle
+from ablate.evidence.registration import study_hash
+from ablate.evidence.types import Study
 from ablate.record.arm import levels
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
 from ablate.record.types import Ended, Levels
 from ablate.verdict.match import keys
-from ablate.evidence.registration import study_hash
-from ablate.evidence.types import Study
 
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")

@@ -9,15 +9,16 @@ import hydra
 
 from ablate.config.schema import CONF
 from ablate.errors import UserError
-from ablate.record.files import write_json
 from ablate.evidence.analysis_log import Book, questions
-from ablate.verdict.conclude import conclude
-from ablate.verdict.replication import replications
-from ablate.verdict.replication_file import RESULT, used_replicate
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import study_hash
+from ablate.record.files import write_json
 from ablate.sweep.cell import plain_study
 from ablate.sweep.evidence import from_folder
+from ablate.verdict.conclude import conclude
+from ablate.verdict.load import load_evidence
+from ablate.verdict.replication import replications
+from ablate.verdict.replication_file import RESULT, used_replicate
 
 LEFT_OUT = ("-m", "--multirun")
 
@@ -66,7 +67,7 @@ class Contest:
         sweeps = Book.read(self.results).sweeps
         last = [one for one in sweeps if one.contest and one.name == self.first.name][-1]
         sweep = self.results / last.folder
-        fresh = Evidence.load(sweep)
+        fresh = load_evidence(sweep)
         found = replications(conclude(self.first), conclude(fresh))
         told = {"name": self.first.name, "replicate": last.replicate, "claims": found}
         write_json(sweep / RESULT, told)

@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
-from ablate.record.files import write_text
+from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Verdict
+from ablate.record.files import write_text
 
 OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
 FILE_WIDTH = 140  # of a table that goes to a file or a pipe

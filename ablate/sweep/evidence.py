@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.record.files import check_links
 from ablate.evidence.folder import Evidence
+from ablate.record.files import check_links
+from ablate.verdict.load import load_evidence
 
 
 def from_wandb(project: str, group: str) -> Evidence:
@@ -33,7 +34,7 @@ def from_folder(folder: Path) -> Evidence:
 
     check_links(folder, folder)
     if (folder / "runs.jsonl").exists() or not (folder / "cells").is_dir():
-        return Evidence.load(folder)
+        return load_evidence(folder)
     check_cells(folder)
     evidence = gather(folder)
     if "looks" not in evidence.registration:  # a look that nobody counts
@@ -46,8 +47,8 @@ def from_folder(folder: Path) -> Evidence:
 
 def check_cells(sweep: Path) -> None:
     """Refuse a sweep whose cells say that the records of their runs lie outside of its results."""
-    from ablate.record.links import read_links
     from ablate.evidence.gather import SCREENING
+    from ablate.record.links import read_links
 
     results = (sweep.resolve() / "../../..").resolve()  # it is RESULTS/sweeps/NAME/TIME
     for link in (*read_links(sweep), *read_links(sweep / SCREENING)):

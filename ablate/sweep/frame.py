@@ -8,12 +8,12 @@ from typing import Any
 import pandas
 
 from ablate.errors import UserError
-from ablate.record.files import check_links
-from ablate.record.sealed import read_result
 from ablate.evidence.form import read_runs
 from ablate.evidence.gather import gather
 from ablate.evidence.seal import RUNS, SCREENING, read_about, verify
 from ablate.evidence.types import Run
+from ablate.record.files import check_links
+from ablate.record.sealed import read_result
 from ablate.sweep.evidence import check_cells
 
 Row = dict[str, Any]

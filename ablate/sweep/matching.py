@@ -15,10 +15,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.verdict.match import keys
 from ablate.evidence.types import Match
 from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.train.run import build_model, make_model, make_parts, parameters, prepare_data
+from ablate.verdict.match import keys
 
 SENTENCES = 64  # over which operations are counted
 MOST = 2**17  # of a width

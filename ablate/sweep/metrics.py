@@ -6,12 +6,12 @@ from omegaconf import DictConfig
 
 from ablate.config.construct import construct
 from ablate.errors import UserError
+from ablate.evidence.outcome import UNSTABLE
+from ablate.evidence.threshold import NLL, threshold
 from ablate.metric.derived import derived_names
 from ablate.model.base import Model
 from ablate.model.residual.base import Residual
 from ablate.observe.sublayers import NAMES
-from ablate.evidence.outcome import UNSTABLE
-from ablate.evidence.threshold import NLL, threshold
 from ablate.train.own import metrics as own_metrics
 
 TRAINED = ("unigram_nll", "parameters", "steps")

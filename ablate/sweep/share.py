@@ -19,10 +19,10 @@ from omegaconf import DictConfig, read_write
 
 from ablate.config.schema import PACKAGE
 from ablate.errors import UserError
-from ablate.record.files import seal, write_json
-from ablate.record.sealed import read_sealed
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Regime
+from ablate.record.files import seal, write_json
+from ablate.record.sealed import read_sealed
 
 STATE = "sweep.json"
 # Overrides with which a worker may differ from the others.

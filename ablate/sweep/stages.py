@@ -5,11 +5,11 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from ablate.evidence.gather import gather
 from ablate.evidence.earlier_sweeps import looked
-from ablate.verdict.stages import needed, planned_looks
+from ablate.evidence.gather import gather
 from ablate.evidence.types import Levels, Study
 from ablate.sweep.cell import Cell
+from ablate.verdict.stages import needed, planned_looks
 
 
 def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:

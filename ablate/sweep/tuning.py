@@ -12,11 +12,11 @@ from typing import Any, cast
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.record.label import key
-from ablate.record.types import Link
 from ablate.evidence.outcome import value
 from ablate.evidence.tuned import ordered, screening_seeds
 from ablate.evidence.types import Levels, Run, Tune
+from ablate.record.label import key
+from ablate.record.types import Link
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
 WIDENINGS = 2  # at most, of the grid of a replicate whose choice is at its edge

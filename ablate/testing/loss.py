@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.testing.level import Level
 from ablate.loss.base import Law
+from ablate.testing.level import Level
 
 
 def rows() -> tuple[Float[Tensor, "9 12"], Int[Tensor, " 9"]]:

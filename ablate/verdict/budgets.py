@@ -7,12 +7,11 @@ is judged as it would be alone: they share runs, and answer two questions.
 
 from typing import cast
 
-from ablate.verdict import learning
-from ablate.verdict import target
 from ablate.evidence.folder import Evidence
-from ablate.verdict.judge import ASKED
 from ablate.evidence.types import Claim, Entry, Short
+from ablate.verdict import learning, target
 from ablate.verdict.decision import SUPPORTED
+from ablate.verdict.judge import ASKED
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:

@@ -1,7 +1,7 @@
 """From the runs of a study to the paired differences that a claim is about.
 
-A contrast is a weighted sum of runs of the same seed (ablate.verdict.sides). For BLEU it is also one
-of the contributions of every test sentence.
+A contrast is a weighted sum of runs of the same seed (ablate.verdict.sides). For BLEU it is also
+one of the contributions of every test sentence.
 """
 
 import math
@@ -12,15 +12,15 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ablate.errors import UserError
-from ablate.stats.estimate import GROUPS, Estimate, estimate
 from ablate.evidence.folder import Evidence
-from ablate.verdict.interim import looks_of
 from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
-from ablate.verdict.sides import Side, ended_in, names, sides
+from ablate.evidence.types import Claim, Run
+from ablate.stats.estimate import GROUPS, Estimate, estimate
 from ablate.stats.skew import uneven
 from ablate.stats.spending import Fractions
-from ablate.evidence.types import Claim, Run
+from ablate.verdict.interim import looks_of
+from ablate.verdict.sides import Side, ended_in, names, sides
 
 CHANGED = "changed"  # metric of a pair of runs: share of sentences translated differently
 SAME_SCORE = 1e-6  # BLEU, between what a run recorded and what its statistics give

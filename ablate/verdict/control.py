@@ -5,10 +5,10 @@ Where such an arm stands beside it, the runs could have shown the loss that the 
 
 from dataclasses import dataclass
 
-from ablate.record.arm import say
-from ablate.verdict.contrast import contrast
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Held
+from ablate.record.arm import say
+from ablate.verdict.contrast import contrast
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """The decision on every claim of a study, without its words."""
 
 from ablate.evidence.folder import Evidence
-from ablate.verdict.exact import Exact
 from ablate.stats.holm import Tests, adjust
+from ablate.verdict.decision import Decision
+from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.decision import Decision
 
 
 def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:

@@ -9,11 +9,11 @@ control moved, else it could not have failed; with no case that counts, inconclu
 import math
 from dataclasses import dataclass
 
-from ablate.verdict.contrast import CHANGED, differ
 from ablate.evidence.folder import Evidence
-from ablate.verdict.sides import has, sides
 from ablate.evidence.types import Claim, Run
+from ablate.verdict.contrast import CHANGED, differ
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
+from ablate.verdict.sides import has, sides
 
 MOVED = 1e-3  # what the control must exceed
 

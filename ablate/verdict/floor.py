@@ -7,11 +7,11 @@ go wrong, and what is measured without any learning.
 
 import statistics
 
-from ablate.metric.table import METRICS, metric_of
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import WENT_WRONG, value
-from ablate.verdict.sides import Side, sides
 from ablate.evidence.types import Claim, Run
+from ablate.metric.table import METRICS, metric_of
+from ablate.verdict.sides import Side, sides
 
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
 # they have no floor

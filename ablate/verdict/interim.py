@@ -3,15 +3,15 @@
 from collections.abc import Collection
 
 from ablate.evidence.folder import Evidence
-from ablate.stats.spending import ONCE, Fractions
 from ablate.evidence.types import Asked, Question
 from ablate.phrases import name_of
+from ablate.stats.spending import ONCE, Fractions
 
 UNASKED = Asked(looks=[], tried=[], regimes=0)
 
 
 def asked_of(claim: Question, evidence: Evidence) -> Asked:
-    """What the book says of a claim (ablate.evidence.earlier_sweeps); nothing for evidence without one."""
+    """What the book says of a claim (evidence.earlier_sweeps); nothing for evidence without one."""
     return evidence.registration.get("asked", {}).get(name_of(claim), UNASKED)
 
 

@@ -4,21 +4,21 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ablate.verdict.wording import sentence as wording
+from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import UNSTABLE
+from ablate.evidence.types import Among, Band, Claim, Entry, Found, Question, Registration, Run
+from ablate.stats.holm import Tests
+from ablate.stats.signs import sign_flip
+from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.contrast import Contrast
 from ablate.verdict.control import Control, control
-from ablate.evidence.folder import Evidence
+from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, THERE, Turn
 from ablate.verdict.exact import Exact
-from ablate.stats.holm import Tests
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.kind.ladder import Ladder
-from ablate.evidence.outcome import UNSTABLE
 from ablate.verdict.sides import names
-from ablate.stats.signs import sign_flip
-from ablate.stats.spending import ONCE, nominal
-from ablate.evidence.types import Among, Band, Claim, Entry, Found, Question, Registration, Run
-from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, THERE, Turn
+from ablate.verdict.wording import sentence as wording
 
 ASKED = tuple(Question.__annotations__)  # of a claim, in the order of verdict.json
 KEPT = tuple(key for key in ASKED if key in Question.__required_keys__)  # the others if used

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ablate.metric.table import metric_of
-from ablate.record.arm import say
 from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Claim, Entry, Learning, Question, Run
+from ablate.metric.table import metric_of
+from ablate.phrases import listed
+from ablate.record.arm import say
+from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
 from ablate.verdict.kind import kind_of
 from ablate.verdict.sides import ContrastError, sides
-from ablate.evidence.types import Claim, Entry, Learning, Question, Run
-from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.wording.sentence import without_sensitivity
-from ablate.phrases import listed
 
 Points = Float[np.ndarray, " points"]
 QUARTER = 0.25

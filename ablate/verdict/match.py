@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from ablate.errors import UserError
-from ablate.record.arm import say
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Match, Study
 from ablate.phrases import listed
+from ablate.record.arm import say
 
 BY = ("parameters", "flops")
 BUDGET = ("budget.steps", "budget.short")

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.verdict.replication import Replication, Short, replication
 from ablate.evidence.form import check_form
 from ablate.evidence.types import Entry
+from ablate.verdict.replication import Replication, Short, replication
 
 RESULT = "contest.json"
 SAME = 1e-6  # of an effect: verdict.json has fewer digits

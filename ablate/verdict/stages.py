@@ -14,15 +14,15 @@ from collections.abc import Iterable
 from scipy.special import ndtr, ndtri
 
 from ablate.errors import UserError
-from ablate.verdict.decide import decide
 from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Claim, Levels, Run, Study
+from ablate.stats.spending import nominal
+from ablate.verdict.decide import decide
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import has, sides
-from ablate.stats.spending import nominal
-from ablate.evidence.types import Claim, Levels, Run, Study
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
 
 ENOUGH, LEAST = 10, 4  # seeds for planned looks, and at the first of them
 USUAL = 3  # looks of a study that has enough seeds and does not say

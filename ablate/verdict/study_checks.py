@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
-from ablate.verdict.kind import KINDS, kind_of
-from ablate.verdict.match import check_match
 from ablate.evidence.types import Claim, Levels, Study
 from ablate.phrases import listed
+from ablate.verdict.kind import KINDS, kind_of
+from ablate.verdict.match import check_match
 
 ALLOWED = {
     "kind": tuple(KINDS),

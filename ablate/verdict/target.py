@@ -18,9 +18,9 @@ from scipy import stats
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
-from ablate.verdict.sides import names, sides
 from ablate.evidence.threshold import first_at
 from ablate.evidence.types import Entry, Run, Target
+from ablate.verdict.sides import names, sides
 
 Number = int | float
 Point = tuple[Number, Number]

@@ -16,12 +16,13 @@ from typing import Any, cast
 import wandb
 
 from ablate.errors import UserError
-from ablate.record.files import FILE_NAME, finite
 from ablate.evidence.folder import Evidence
 from ablate.evidence.form import check_runs
 from ablate.evidence.gather import CURVES, kept
 from ablate.evidence.seal import FILES
 from ablate.evidence.types import Run
+from ablate.record.files import FILE_NAME, finite
+from ablate.verdict.load import load_evidence
 from ablate.wandb.connection import has_key, reachable
 from ablate.wandb.names import ANALYSIS, EVIDENCE, RESULT, STEP
 
@@ -104,7 +105,7 @@ def _download(analysis: Any) -> Evidence:
     with TemporaryDirectory() as folder:
         for name in FILES:
             _save(latest, name, folder)
-        return Evidence.load(Path(folder))
+        return load_evidence(Path(folder))
 
 
 def _save(artifact: Any, name: str, folder: str) -> None:

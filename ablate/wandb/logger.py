@@ -20,13 +20,13 @@ from wandb.sdk.wandb_run import Run
 
 from ablate.config.limits import OneOf, Range
 from ablate.errors import UserError
+from ablate.evidence.gather import LIBRARIES
 from ablate.metric.table import METRICS
 from ablate.record.arm import arm, choices, is_swept, levels, told
 from ablate.record.files import write_json
 from ablate.record.label import cut
 from ablate.record.training import Record
 from ablate.record.types import Failure, Whole
-from ablate.evidence.gather import LIBRARIES
 from ablate.train.module import Training
 from ablate.train.run_logger import RunLogger
 from ablate.wandb.connection import MODES, as_tags, check_environment, check_names, settle

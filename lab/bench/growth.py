@@ -5,7 +5,8 @@
 Axes: length, d_model, vocabulary, layers, corpus. Every point is a process of its own. The first
 four train on generated token ids of the right shape, with the same number of tokens in every
 batch; corpus trains on a generated text, and its cache is built by a process before that.
-Replaces the points of the axes asked for in lab/bench/growth.json, and draws docs/images/growth.svg.
+Replaces the points of the axes asked for in lab/bench/growth.json, and draws
+docs/images/growth.svg.
 """
 
 import json

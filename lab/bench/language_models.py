@@ -3,10 +3,10 @@
     python -m lab.bench.language_models [what=[ROW,...]] [seeds=5] [updates=3000] [OVERRIDES...]
 
 Rows: language_model (beside nn.TransformerEncoder) and recurrent (beside nn.LSTM). Ours is the real
-command with its record; the other side is `lab.bench.torch_loop` with the same config. Both train on
-the same tokens in the same order. Each run is a process of its own; which side goes first changes
-from seed to seed. Perplexity is exp(nll) of the tokens of validation; tokens per second are those
-of the median window of updates of a run, without validation. For Multi30k's German side:
+command with its record; the other side is `lab.bench.torch_loop` with the same config. Both train
+on the same tokens in the same order. Each run is a process of its own; which side goes first
+changes from seed to seed. Perplexity is exp(nll) of the tokens of validation; tokens per second are
+those of the median window of updates of a run, without validation. For Multi30k's German side:
 
     python -m lab.bench.language_models data.root=FOLDER
 """

@@ -45,7 +45,9 @@ PEERS = {
         decodes=False,
     ),
     "hf": Peer("HF MarianMTModel", ("transformers",), "lab/bench/peer_hf.py", True, True),
-    "ctranslate2": Peer("CTranslate2", ("ctranslate2",), "lab/bench/peer_ctranslate2.py", False, True),
+    "ctranslate2": Peer(
+        "CTranslate2", ("ctranslate2",), "lab/bench/peer_ctranslate2.py", False, True
+    ),
 }
 
 

@@ -89,7 +89,8 @@ def page(run: Finished, tried: Sequence[Path] = ()) -> Iterator[str]:
         f"`python -m ablate scale=reference`: {int(run.metrics['parameters']):,} parameters, "
         f"{int(run.metrics['steps']):,} updates of up to {run.config.batch.tokens:,} target "
         f"tokens, {tokens:.0f} million in all, {run.seconds / 60:.0f} minutes of training; tested "
-        f"on {len(run.translations):,} sentences. This page is made by `python -m lab.bench.reference`."
+        f"on {len(run.translations):,} sentences. This page is made by "
+        "`python -m lab.bench.reference`."
     )
     yield "\n".join(
         ["| score | here | published | signature |", "|---|---:|---:|---|", *scores(run)]

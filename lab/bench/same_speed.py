@@ -3,11 +3,11 @@
     python -m lab.bench.same_speed BEFORE AFTER [--work FOLDER] [--only TEXT] [--rounds 5]
         [--seconds 15] [--threads 2] [OVERRIDES...]
 
-A row of each of `lab.bench.ours`: training of model=tiny and model=small in float32, target tokens per
-second; greedy and beam search of model=tiny with weights that the checkout itself has trained by
-one command, sentences per second. A round measures BEFORE and then AFTER, each with its own
-`lab.bench.ours` in a process of its own; a ratio is after / before of one round. Exits with 1 where the
-median ratio of a row is below 0.95. For Multi30k:
+A row of each of `lab.bench.ours`: training of model=tiny and model=small in float32, target tokens
+per second; greedy and beam search of model=tiny with weights that the checkout itself has trained
+by one command, sentences per second. A round measures BEFORE and then AFTER, each with its own
+`lab.bench.ours` in a process of its own; a ratio is after / before of one round. Exits with 1 where
+the median ratio of a row is below 0.95. For Multi30k:
 
     python -m lab.bench.same_speed BEFORE AFTER data.root=FOLDER
 """

@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ablate.errors import UserError
-from ablate.stats.estimate import estimate
 from ablate.evidence.folder import Evidence
-from ablate.verdict.kind import KINDS
 from ablate.evidence.sentence_scores import contributions
 from ablate.evidence.types import Run
+from ablate.stats.estimate import estimate
 from ablate.verdict.decision import REFUTED, SUPPORTED
+from ablate.verdict.kind import KINDS
 
 RUNS = 10
 ALPHA = 0.05

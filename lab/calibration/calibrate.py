@@ -8,6 +8,7 @@ from multiprocessing import get_context
 import numpy as np
 from rich.progress import track
 
+from ablate.stats.estimate import Estimate
 from lab.calibration.fishing import ROUTES, fishing
 from lab.calibration.planned import PROMISES, of_translations, promised
 from lab.calibration.rivals import Weights
@@ -15,7 +16,6 @@ from lab.calibration.sequential import CASES, sequential
 from lab.calibration.simulate import KINDS, Design
 from lab.calibration.tables import Promises, Results, Tried, best_known, noise_of
 from lab.calibration.trial import Marks, Trial
-from ablate.stats.estimate import Estimate
 
 SENTENCES = 3000
 MARGIN = 2.0  # BLEU

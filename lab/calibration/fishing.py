@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ablate.evidence.analysis_log import Book, Sweep, questions
-from ablate.verdict.decide import decide
-from ablate.evidence.folder import Evidence
-from ablate.verdict.interim import asked_of
 from ablate.evidence.earlier_sweeps import Past
+from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import study_hash
+from ablate.verdict.decide import decide
 from ablate.verdict.decision import SUPPORTED
+from ablate.verdict.interim import asked_of
 
 SEEDS, TRIES = 10, 10
 ARMS = ("treatment", "baseline")

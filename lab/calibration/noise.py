@@ -17,12 +17,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ablate.errors import UserError
-from ablate.stats.estimate import components
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.sentence_scores import contributions
 from ablate.evidence.table import by_arm
 from ablate.evidence.types import Run
+from ablate.stats.estimate import components
 
 Parts = Float[np.ndarray, "seeds sentences"]
 

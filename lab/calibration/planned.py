@@ -9,14 +9,14 @@ from typing import cast
 
 import numpy as np
 
-from lab.calibration.simulate import KINDS as NOISES
-from lab.calibration.simulate import Design
-from ablate.stats.estimate import Estimate, estimate
-from ablate.verdict.kind import KINDS
-from ablate.verdict.kind.ladder import Ladder
 from ablate.evidence.sentence_scores import contributions
 from ablate.evidence.types import Claim
+from ablate.stats.estimate import Estimate, estimate
 from ablate.verdict.decision import AT_LEAST, SUPPORTED
+from ablate.verdict.kind import KINDS
+from ablate.verdict.kind.ladder import Ladder
+from lab.calibration.simulate import KINDS as NOISES
+from lab.calibration.simulate import Design
 
 ALPHA = 0.05
 Marks = dict[str, float]

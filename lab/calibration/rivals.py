@@ -1,7 +1,7 @@
 """Other intervals for a mean over seeds and sentences, which the calibration compares with ours.
 
-All work on the same contributions of sentences (ablate.evidence.sentence_scores), so that resampling is
-three matrix products with weights that are drawn once.
+All work on the same contributions of sentences (ablate.evidence.sentence_scores), so that
+resampling is three matrix products with weights that are drawn once.
 """
 
 import math

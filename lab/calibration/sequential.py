@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from lab.calibration.fishing import ARMS, CLAIM
-from ablate.verdict.decide import decide
 from ablate.evidence.folder import Evidence
-from ablate.verdict.stages import needed, planned_looks
+from ablate.verdict.decide import decide
 from ablate.verdict.decision import REFUTED, SUPPORTED
+from ablate.verdict.stages import needed, planned_looks
+from lab.calibration.fishing import ARMS, CLAIM
 
 SEEDS, LOOKS = 12, 3
 MARGIN, SPREAD = 1.0, 0.75  # of an arm's seeds, in margins

@@ -11,8 +11,8 @@ No effect in any of it, so that every verdict that one arm is better is false.
 import numpy as np
 from jaxtyping import Float
 
-from ablate.stats.estimate import Estimate, estimate
 from ablate.evidence.sentence_scores import by_group
+from ablate.stats.estimate import Estimate, estimate
 
 ALPHA = 0.05
 TIMES, SHAPE = 6, 4  # of the skewed seeds

@@ -6,17 +6,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from ablate.stats.estimate import Estimate, estimate
+from ablate.stats.rates import p_values
+from ablate.stats.skew import ENOUGH
+from ablate.verdict.decision import AT_LEAST, REFUTED, SUPPORTED
+from ablate.verdict.kind import KINDS
 from lab.calibration.check import Row, failures
 from lab.calibration.planned import PROMISES
 from lab.calibration.sequential import FALSE as FALSE_STAGED
 from lab.calibration.sequential import FIXED, SEEDS, STAGED, USED
 from lab.calibration.simulate import MEASURED
 from lab.calibration.trial import ALPHA, OURS, RIVALS, Marks
-from ablate.stats.estimate import Estimate, estimate
-from ablate.verdict.kind import KINDS
-from ablate.stats.rates import p_values
-from ablate.stats.skew import ENOUGH
-from ablate.verdict.decision import AT_LEAST, REFUTED, SUPPORTED
 
 Cell = tuple[str, int]  # kind of noise, number of seeds
 Results = dict[Cell, Marks]

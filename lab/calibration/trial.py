@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
-from lab.calibration.simulate import Design
+from ablate.evidence.sentence_scores import contributions
 from ablate.stats.estimate import Estimate, components, estimate
 from ablate.stats.holm import adjust
+from ablate.verdict.decision import AT_LEAST, REFUTED, SUPPORTED
 from ablate.verdict.kind import KINDS
 from ablate.verdict.kind.ladder import Ladder, correlation
-from ablate.evidence.sentence_scores import contributions
-from ablate.verdict.decision import AT_LEAST, REFUTED, SUPPORTED
+from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
+from lab.calibration.simulate import Design
 
 ALPHA = 0.05
 OURS = "t of both levels, squared and added"

@@ -46,7 +46,7 @@ def test_what_needs_no_model_imports_nothing_heavy(words, tmp_path):
 def test_the_help_names_every_command_the_levels_and_the_exit_statuses(command):
     status, told, _ = command("--help")
     assert status == 0
-    assert {"judge", "ledger", "translate", "calibrate"} <= set(names())
+    assert {"judge", "ledger", "translate", "plan"} <= set(names())
     for name in names():
         assert re.search(rf"^  {name} +[A-Z].*\.$", told, re.MULTILINE)
     for part in ("ablate levels", "+experiment=preln_vs_postln -m", "2 the input is wrong"):
@@ -80,9 +80,9 @@ def test_the_version_is_that_of_the_package(command):
     ("words", "sentence"),
     [
         (["legder"], "ablate: unknown command legder: did you mean ledger? allowed here is aa, "),
-        (["toy", "more"], "ablate toy: unknown argument more: no argument is taken here"),
+        (["site", "more"], "ablate site: unknown argument more: allowed here is to="),
         (["ledger", "--all"], "ablate ledger: unknown argument --all: allowed here is document="),
-        (["aa", "x", "margin=nan"], "ablate aa: margin=nan: it must be a number"),
+        (["plan", "minutes=nan"], "ablate plan: minutes=nan: it must be a number"),
     ],
 )
 def test_a_mistake_is_one_sentence(command, words, sentence):
@@ -116,12 +116,12 @@ def test_a_command_that_is_interrupted_says_so_by_its_status(command, monkeypatc
     def interrupt(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lab.toy.run", interrupt)
-    assert command("toy")[0] == 130
+    monkeypatch.setattr("ablate.cli.commands.ledger.run", interrupt)
+    assert command("ledger")[0] == 130
 
 
 def test_a_reader_that_stops_early_is_no_error():
-    code = "import sys; sys.argv = ['ablate', 'toy']; from ablate.__main__ import main; main()"
+    code = "import sys; sys.argv = ['ablate', 'ledger']; from ablate.__main__ import main; main()"
     command = [sys.executable, "-c", code]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, **pipes) as process:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.errors import UserError
 from ablate.claims.example.block import Block, Example, names, read
 from ablate.claims.example.page import index, page
 from ablate.claims.example.recompute import (
@@ -20,6 +19,7 @@ from ablate.claims.example.recompute import (
 )
 from ablate.claims.example.slips import slip
 from ablate.claims.example.transcribe import find_text, rows
+from ablate.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT.parent / "shared" / "documents"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.record.files import seal, unfinished, write_json
 from ablate.evidence.gather import gather, kept
 from ablate.evidence.seal import write_about
+from ablate.record.files import seal, unfinished, write_json
 from ablate.train.module import Training
 from ablate.train.restore import restore
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from ablate.evidence.registration import study_hash
+from ablate.evidence.seal import write_about
 from ablate.ledger.claims import read_claims
 from ablate.ledger.entries import OUTSIDE, count, join
 from ablate.ledger.standings import STANDINGS, read_standings
 from ablate.ledger.state import State
 from ablate.ledger.table import _where, summary
 from ablate.ledger.verdicts import collect, latest
-from ablate.evidence.registration import study_hash
-from ablate.evidence.seal import write_about
 
 CLAIM = "preln_solves_gradient_problem"
 

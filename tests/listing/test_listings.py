@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ablate.errors import UserError
 from ablate.claims.listing.child import attempt, refuse, surroundings
 from ablate.claims.listing.exams import EXAMS
 from ablate.claims.listing.page import page
 from ablate.claims.listing.source import FORMS, names, read, source, text
+from ablate.errors import UserError
 
 DOCUMENTS = Path(__file__).parents[3] / "shared" / "documents"
 at_hand = pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the documents are not at hand")

@@ -5,11 +5,11 @@ from zlib import crc32
 
 import pytest
 
+from ablate.claims.measure.gold import gold, sentences
 from ablate.data.toy import mirel, sodak
 from ablate.data.toy.constructions import CONSTRUCTIONS
 from ablate.data.toy.corpus import USUAL
 from ablate.data.toy.speaker import Speaker
-from ablate.claims.measure.gold import gold, sentences
 
 
 def test_aligned_words_have_one_gloss():

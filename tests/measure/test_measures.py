@@ -4,14 +4,14 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from ablate.config.parts import check_parts
-from ablate.errors import UserError
 from ablate.claims.measure.gold import sentences
 from ablate.claims.measure.heads import Heads
 from ablate.claims.measure.layers import Layers, without_last_layer
 from ablate.claims.measure.positions import Positions
 from ablate.claims.measure.pruning import Pruning, nll
 from ablate.claims.measure.words import read
+from ablate.config.parts import check_parts
+from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.train.module import Training
 from ablate.train.run import make_model, prepare_data, run

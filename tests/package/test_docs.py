@@ -64,10 +64,10 @@ def test_every_target_of_make_is_there():
     assert said <= targets
 
 
-def test_every_command_of_bench_is_there():
-    said = {n for page in PAGES for n in re.findall(r"python -m bench\.(\w+)", page.read_text())}
+def test_every_command_of_the_laboratory_is_there():
+    said = {n for page in PAGES for n in re.findall(r"python -m lab\.([\w.]+\w)", page.read_text())}
     assert len(said) > 5
-    assert all((ROOT / "bench" / f"{name}.py").exists() for name in said)
+    assert all((ROOT / "lab" / f"{name.replace('.', '/')}.py").exists() for name in said)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -92,7 +92,6 @@ NAMED = {"translate", "plan", "judge wandb"}
 # what each would take, and the test that has it instead
 ELSEWHERE = {
     "contest heads_param_count": ("minutes", "tests/sweep/test_contest.py"),
-    "calibrate": ("minutes", "tests/study/test_calibrate.py"),
     "data=multi30k model=tiny batch.tokens=4096": ("a download", "tests/data/test_multi30k.py"),
     "--cfg job": ("Hydra's own", "tests/cli/test_command_line.py"),
 }

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
+from ablate.evidence.folder import Evidence
 from ablate.plan.noise import Noise
 from ablate.plan.power import sights
 from ablate.stats.estimate import Estimate
-from ablate.evidence.folder import Evidence
 from ablate.verdict.kind import kind_of
 
 ARMS = [{"norm": norm, "warmup": warmup} for norm in ("pre", "post") for warmup in (True, False)]

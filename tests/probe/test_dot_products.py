@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ablate.errors import UserError
 from ablate.claims.probe.attention.dot_products import trace
+from ablate.errors import UserError
 
 
 @pytest.mark.parametrize("width", [4, 64])

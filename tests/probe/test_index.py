@@ -1,19 +1,24 @@
-"""The list of probes by subject."""
+"""Where probes are."""
 
-import re
-from pathlib import Path
+from omegaconf import OmegaConf
+
+from ablate.config.schema import CONF
+
+PROBES = [path for path in (CONF / "probe").glob("*.yaml") if path.stem != "none"]
 
 
-def test_the_package_lists_every_probe_once_and_tells_levels_from_what_they_share():
-    import ablate.probe
-    from ablate.config.schema import CONF
+def test_a_probe_has_the_name_of_its_module_in_the_instrument_or_the_catalogue():
+    assert len(PROBES) > 30
+    for path in PROBES:
+        module = OmegaConf.load(path)._target_.rpartition(".")[0]
+        assert module.rpartition(".")[2] == path.stem
+        assert module.startswith(("ablate.probe.", "ablate.claims.probe."))
 
-    folder = Path(ablate.probe.__file__).parent
-    levels, shared = [], []
-    for line in ablate.probe.__doc__.splitlines()[2:]:
-        names = levels if "shared:" not in line else shared
-        names += re.findall(r"[a-z_]+(?=,|$)", line)
-    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
-    assert sorted([*levels, *shared]) == sorted(files)
-    of_yaml = {path.stem for path in (CONF / "probe").glob("*.yaml")} - {"none"}
-    assert set(levels) == of_yaml
+
+def test_a_probe_of_one_experiment_is_in_the_catalogue():
+    used = [path.read_text(encoding="utf-8") for path in (CONF / "experiment").glob("*.yaml")]
+    general = {"influence", "parameter_count", "peak_memory", "step_time"}  # users want them too
+    for path in PROBES:
+        uses = sum(f"probe: {path.stem}\n" in text for text in used)
+        target = OmegaConf.load(path)._target_
+        assert uses > 1 or target.startswith("ablate.claims.") or path.stem in general, path.stem

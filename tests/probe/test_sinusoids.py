@@ -43,8 +43,8 @@ def test_halves_rename_columns_and_other_frequencies_do_not(probed):
 
 
 def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
-    from ablate.model.position.sinusoidal import Sinusoidal
     from ablate.claims.probe.positions.spelled import every_column
+    from ablate.model.position.sinusoidal import Sinusoidal
 
     monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, width: every_column(at, width))
     found = probed("sinusoidal")

@@ -8,6 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Picture
 from matplotlib.text import Text
 
+from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
 from ablate.report.draw.curves import table
 from ablate.report.draw.effects import draw_effects
@@ -15,7 +16,6 @@ from ablate.report.draw.style import ARMS, folded, log_y, looks, panels, style, 
 from ablate.report.draw.trend import line
 from ablate.report.figures import figures
 from ablate.verdict.conclude import conclude
-from ablate.evidence.folder import Evidence
 
 from .conftest import make_run
 

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
+from ablate.evidence.folder import Evidence
 from ablate.record.files import check_seal, finite
 from ablate.report.content import asked, made_by
 from ablate.report.page import page
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
-from ablate.evidence.folder import Evidence
 
 ALWAYS = (
     "What was asked",

@@ -114,8 +114,8 @@ def arms(run):
 @pytest.fixture
 def translated(run):
     """Runs of two arms with their BLEU and statistics per sentence: simulated, with an effect."""
-    from lab.calibration.simulate import Design, Noise
     from ablate.evidence.sentence_scores import bleu
+    from lab.calibration.simulate import Design, Noise
 
     def make(seeds=5, lift=0.3, sentences=SENTENCES, numbers=0):
         design = Design((1.6, 1.6 + lift), Noise((0.07, 0.07), 1.5, 0.5))

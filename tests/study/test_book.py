@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lab.calibration.fishing import CLAIM, ROUTES, Bench, Try
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import BOOK, Book, Sweep, concerns, question, register, rule
-from ablate.verdict.interim import UNASKED, asked_of, looks_of
 from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.registration import departures, study_hash
+from ablate.verdict.interim import UNASKED, asked_of, looks_of
+from lab.calibration.fishing import CLAIM, ROUTES, Bench, Try
 
 SAID = {
     "looks within the plan": "",

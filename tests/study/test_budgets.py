@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from ablate.errors import UserError
+from ablate.evidence.folder import Evidence
 from ablate.ledger.state import state
 from ablate.ledger.verdicts import collect
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
-from ablate.evidence.folder import Evidence
 from ablate.verdict.learning import learning
 from ablate.verdict.match import check_match
 from ablate.verdict.target import _interval, first_at

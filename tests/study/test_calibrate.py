@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from ablate.evidence.sentence_scores import bleu, contributions
+from ablate.stats.estimate import estimate
 from lab.calibration import calibrate
 from lab.calibration.check import Row, failures
 from lab.calibration.fishing import ROUTES
@@ -14,8 +16,6 @@ from lab.calibration.simulate import KINDS, Design
 from lab.calibration.stress import stress
 from lab.calibration.tables import Tried, document, noise_of
 from lab.calibration.trial import OURS, Trial
-from ablate.stats.estimate import estimate
-from ablate.evidence.sentence_scores import bleu, contributions
 
 SWEEPS = 150
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lab.calibration.stress import of_groups
 from ablate.errors import UserError
-from ablate.record.files import write_arrays
-from ablate.verdict.conclude import conclude
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import _groups
 from ablate.evidence.sentence_scores import by_group
+from ablate.record.files import write_arrays
+from ablate.verdict.conclude import conclude
+from lab.calibration.stress import of_groups
 
 SWEEPS = 400
 DOCUMENTS = np.repeat(np.arange(20), 10)

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from ablate.errors import UserError
 from lab.calibration import aa
 from lab.calibration.noise import noise
-from ablate.errors import UserError
 
 
 def test_every_arm_and_every_difference_is_told(translated, evidence):

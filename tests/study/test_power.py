@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from lab.calibration.planned import PROMISES, promised
 from ablate.stats.estimate import Estimate, estimate
-from ablate.verdict.kind import KINDS
-from ablate.verdict.kind.ladder import Ladder, correlation
 from ablate.stats.rates import Rates
 from ablate.verdict.decision import AT_LEAST, SUPPORTED
+from ablate.verdict.kind import KINDS
+from ablate.verdict.kind.ladder import Ladder, correlation
+from lab.calibration.planned import PROMISES, promised
 
 PLAIN = Estimate(effect=1.0, pairs=5, sentences=0, seed_variance=1.0, sentence_variance=0.0)
 

@@ -6,9 +6,9 @@ import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
+from ablate.evidence.sentence_scores import bleu, contributions
 from ablate.metric.bleu import CorpusBleu, bleu_from_statistics
 from ablate.metric.scoring import Cased
-from ablate.evidence.sentence_scores import bleu, contributions
 
 WORDS = list("abcdefghijklmnop")
 

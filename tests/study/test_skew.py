@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from ablate.verdict.conclude import conclude
 from ablate.stats.estimate import estimate
-from ablate.verdict.kind import KINDS
 from ablate.stats.skew import longest
+from ablate.verdict.conclude import conclude
 from ablate.verdict.decision import SUPPORTED
+from ablate.verdict.kind import KINDS
 
 SWEEPS = 1000
 ERROR = 2.6 * (0.025 * 0.975 / SWEEPS) ** 0.5  # of a share, exceeded once in 200 times

@@ -3,8 +3,8 @@
 import pytest
 
 from ablate.errors import UserError
-from ablate.metric.table import metric_of
 from ablate.evidence.outcome import value
+from ablate.metric.table import metric_of
 from ablate.sweep.metrics import check_metric
 
 RUN = {"status": "finished", "metrics": {}, "curve": {"step": [100, 200], "val/nll": [3.0, 1.0]}}

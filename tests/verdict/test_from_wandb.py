@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ablate.errors import UserError
-from ablate.verdict.conclude import conclude
 from ablate.evidence.folder import Evidence
+from ablate.verdict.conclude import conclude
 from ablate.wandb.fetch import connect, fetch
 
 PROJECT, GROUP = "team/ablate", "sinusoidal_vs_learned_multi30k"

@@ -11,9 +11,9 @@ What to expect: the rule is the same, but positions beyond `longest` and so long
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ablate.claims.corpus.copy import Copy
 from ablate.config.limits import Count
 from ablate.data.rule import require
-from ablate.claims.corpus.copy import Copy
 
 
 @dataclass(kw_only=True)

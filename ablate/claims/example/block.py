@@ -1,7 +1,8 @@
 """Worked examples of the documents: blocks of printed numbers, and what each is said to come from.
 
-An example is a YAML file of ablate/claims/ledger/examples. Its numbers are strings, since the decimals
-that are printed are data: `lines` and `take` say where ablate.claims.example.transcribe read them.
+An example is a YAML file of ablate/claims/ledger/examples. Its numbers are strings, since the
+decimals that are printed are data: `lines` and `take` say where ablate.claims.example.transcribe
+read them.
 """
 
 from dataclasses import dataclass, field

@@ -15,10 +15,10 @@ import yaml
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ablate.config.schema import CONF
-from ablate.errors import UserError
 from ablate.claims.example.block import COPY, UNPRINTED, Block, Example
 from ablate.claims.example.operations import apply
+from ablate.config.schema import CONF
+from ablate.errors import UserError
 
 INPUT, RIGHT, DIFFERS, INHERITED, REPRINT, UNCHECKED = STATES = (
     *("input", "right", "differs", "inherited", "re-print"),

@@ -82,7 +82,9 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     sources = question.pop("sources")
-    from ablate.claims.listing.exams import EXAMS  # what it needs is imported before the door closes
+    from ablate.claims.listing.exams import (
+        EXAMS,  # what it needs is imported before the door closes
+    )
 
     exam = EXAMS[question.pop("exam")]
     given = surroundings()

@@ -1,8 +1,8 @@
 """Printed listings: where their text is, and the patches that make it run or make it right.
 
-A listing is a YAML file of ablate/claims/ledger/listings. The text itself is no part of this project: the
-file names the lines of a document and their SHA-256, and nothing else is ever executed. A patch is
-an instruction: in this line, these columns become that, for this reason.
+A listing is a YAML file of ablate/claims/ledger/listings. The text itself is no part of this
+project: the file names the lines of a document and their SHA-256, and nothing else is ever
+executed. A patch is an instruction: in this line, these columns become that, for this reason.
 """
 
 from dataclasses import dataclass

@@ -19,8 +19,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ablate.config.limits import Count
-from ablate.data.module import TextData
 from ablate.claims.corpus.pronouns import (
     ANSWER,
     GENDERS,
@@ -30,10 +28,12 @@ from ablate.claims.corpus.pronouns import (
     gender,
     turned,
 )
-from ablate.measure.base import Measure
 from ablate.claims.measure.gold import Gold
-from ablate.measure.inside import watched
 from ablate.claims.measure.words import Read, read
+from ablate.config.limits import Count
+from ablate.data.module import TextData
+from ablate.measure.base import Measure
+from ablate.measure.inside import watched
 from ablate.model.attention.base import Kernel
 from ablate.model.inspect import weights_of
 from ablate.model.transformer import Transformer

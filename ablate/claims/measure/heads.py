@@ -11,12 +11,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from ablate.claims.measure.gold import KINDS, sentences
+from ablate.claims.measure.links import Seen, head_links, look
 from ablate.config.limits import Range
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.measure.base import Measure
-from ablate.claims.measure.gold import KINDS, sentences
-from ablate.claims.measure.links import Seen, head_links, look
 from ablate.model.transformer import Transformer
 from ablate.observe.heads import distance
 from ablate.seeding import stream

@@ -16,12 +16,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.measure.gold import sentences
+from ablate.claims.measure.words import Read, read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.measure.base import Measure
-from ablate.claims.measure.gold import sentences
-from ablate.claims.measure.words import Read, read
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream

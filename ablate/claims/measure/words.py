@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from ablate.claims.measure.gold import Gold
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.data.vocabulary import BOS, EOS, PAD
-from ablate.claims.measure.gold import Gold
 from ablate.model.base import Seq2Seq
 
 Spans = list[tuple[int, int]]  # of each word the first token, and the one after its last

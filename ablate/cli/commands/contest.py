@@ -1,8 +1,8 @@
 """Ask a committed experiment again with fresh seeds, and say whether its verdict is reproduced.
 
 Runs the command of experiments/NAME with another `replicate`, judges these runs alone, and sets the
-fresh verdicts beside the first ones (ablate/verdict/replication.py has the rule). What was interrupted
-goes on where it stopped.
+fresh verdicts beside the first ones (ablate/verdict/replication.py has the rule). What was
+interrupted goes on where it stopped.
 """
 
 import argparse

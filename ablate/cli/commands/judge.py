@@ -40,13 +40,13 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from rich.console import Console
 
+    from ablate.evidence.analysis_log import copy_book
     from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
     from ablate.report.write import write_files
-    from ablate.evidence.analysis_log import copy_book
+    from ablate.sweep.end import announce
     from ablate.verdict.conclude import conclude
     from ablate.verdict.replication_file import copy_contest
-    from ablate.sweep.end import announce
 
     evidence, target = _evidence(arguments)
     verdict = conclude(evidence)

@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ablate.evidence.types import Told
 from ablate.report.draw.style import GRID, INK, folded, stack
 from ablate.report.marks import MARKS
 from ablate.report.selection import bound, contrast, effect_axis
 from ablate.verdict.kind import KINDS
-from ablate.evidence.types import Told
 
 ROW = 0.62  # inches of one claim, or more where its name takes more lines
 LINE, BETWEEN = 0.142, 0.05  # inches of a line of a name, and between two names

@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ablate.evidence.types import Levels
 from ablate.metric.table import metric_of
 from ablate.record.arm import say
 from ablate.record.label import value_text
@@ -20,7 +21,6 @@ from ablate.report.draw.style import (
     share_legend,
     stack,
 )
-from ablate.evidence.types import Levels
 
 HEIGHT = 3.0  # inches
 ASIDE = 0.16  # of the distance of two levels: how far the seeds of all lines lie apart

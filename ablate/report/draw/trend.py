@@ -4,10 +4,10 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from ablate.evidence.types import Told
 from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, log_y, stack
 from ablate.report.marks import ARM_COLOURS
-from ablate.evidence.types import Told
 
 HEIGHT = 3.0  # inches
 

@@ -14,18 +14,18 @@ from typing import Any
 from scipy import optimize
 
 from ablate.errors import UserError
-from ablate.verdict.contrast import Contrast, contrast
-from ablate.stats.estimate import Estimate
 from ablate.evidence.folder import Evidence
-from ablate.verdict.exact import Exact
-from ablate.verdict.floor import nothing_learned
+from ablate.evidence.types import Claim, Planned, Run
+from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
-from ablate.verdict.kind.ladder import Ladder
 from ablate.stats.power import known
 from ablate.stats.rates import Rates
-from ablate.verdict.sides import ContrastError
-from ablate.evidence.types import Claim, Planned, Run
+from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decision import SUPPORTED, Decision, Turn
+from ablate.verdict.exact import Exact
+from ablate.verdict.floor import nothing_learned
+from ablate.verdict.kind.ladder import Ladder
+from ablate.verdict.sides import ContrastError
 
 Tested = Estimate | Rates | Ladder
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import stats
 
 from ablate.stats.holm import Tests
-from ablate.verdict.kind.base import distinct
-from ablate.verdict.kind.sameness import Sameness
 from ablate.stats.power import halves
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Turn
+from ablate.verdict.kind.base import distinct
+from ablate.verdict.kind.sameness import Sameness
 
 
 class Equivalence(Sameness):

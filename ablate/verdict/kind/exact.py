@@ -4,11 +4,11 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.verdict.exact import examine
-from ablate.stats.holm import Tests
-from ablate.verdict.kind.base import Finding, Kind, check_arms
 from ablate.evidence.types import Claim
+from ablate.stats.holm import Tests
 from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, Turn
+from ablate.verdict.exact import examine
+from ablate.verdict.kind.base import Finding, Kind, check_arms
 
 
 class ExactKind(Kind):

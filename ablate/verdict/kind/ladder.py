@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ablate.evidence.types import Rung
 from ablate.stats.estimate import Estimate
 from ablate.stats.spending import Fractions
-from ablate.evidence.types import Rung
 
 EQUAL = 0.5  # correlation of differences that share an arm, all arms being equally noisy
 NEARLY_ONE = 0.99

@@ -4,10 +4,10 @@ A control is an arm of the same runs that loses more than the margin: without on
 only mean that these runs could not have shown any.
 """
 
-from ablate.stats.holm import Tests
-from ablate.verdict.kind.base import Kind
 from ablate.evidence.types import Claim
+from ablate.stats.holm import Tests
 from ablate.verdict.decision import SUPPORTED, Decision, side
+from ablate.verdict.kind.base import Kind
 
 
 class Sameness(Kind):

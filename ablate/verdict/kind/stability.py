@@ -7,16 +7,16 @@ from jaxtyping import Bool
 from scipy import stats
 
 from ablate.errors import UserError
-from ablate.verdict.contrast import contrast
 from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import UNSTABLE
+from ablate.evidence.types import Claim
+from ablate.stats.rates import Rates, p_values
+from ablate.verdict.contrast import contrast
+from ablate.verdict.decision import AT_LEAST, SUPPORTED
+from ablate.verdict.interim import looks_of
 from ablate.verdict.kind.base import POWER, Finding, check_arms
 from ablate.verdict.kind.superiority import Superiority
-from ablate.verdict.interim import looks_of
-from ablate.evidence.outcome import UNSTABLE
-from ablate.stats.rates import Rates, p_values
 from ablate.verdict.sides import ended_in, sides
-from ablate.evidence.types import Claim
-from ablate.verdict.decision import AT_LEAST, SUPPORTED
 
 PLANNED = 0.2  # the share that seeds are planned for where a claim names none
 

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ablate.stats.holm import Tests
-from ablate.verdict.kind.base import Kind, distinct
-from ablate.stats.power import halves
 from ablate.evidence.types import Claim
+from ablate.stats.holm import Tests
+from ablate.stats.power import halves
 from ablate.verdict.decision import (
     AT_LEAST,
     INCONCLUSIVE,
@@ -27,6 +26,7 @@ from ablate.verdict.decision import (
     Turn,
     side,
 )
+from ablate.verdict.kind.base import Kind, distinct
 
 
 class Superiority(Kind):

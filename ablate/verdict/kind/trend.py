@@ -1,8 +1,8 @@
 """The metric rises over the ordered levels of a factor: superiority of a slope."""
 
 from ablate.errors import UserError
-from ablate.verdict.kind.superiority import Superiority
 from ablate.evidence.types import Claim
+from ablate.verdict.kind.superiority import Superiority
 
 
 class Trend(Superiority):

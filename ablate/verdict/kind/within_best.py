@@ -13,19 +13,19 @@ from jaxtyping import Float
 from scipy import stats
 
 from ablate.errors import UserError
-from ablate.record.arm import say
-from ablate.verdict.contrast import Contrast, contrast
-from ablate.stats.estimate import Estimate
 from ablate.evidence.folder import Evidence
-from ablate.verdict.floor import nothing_learned
+from ablate.evidence.types import Claim
+from ablate.record.arm import say
+from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
+from ablate.stats.power import halves, known
+from ablate.verdict.contrast import Contrast, contrast
+from ablate.verdict.decision import REFUTED, SUPPORTED, Turn
+from ablate.verdict.floor import nothing_learned
 from ablate.verdict.kind.base import NOTHING, Finding
 from ablate.verdict.kind.ladder import Ladder, correlation
 from ablate.verdict.kind.non_inferiority import NonInferiority, losses
-from ablate.stats.power import halves, known
 from ablate.verdict.sides import has
-from ablate.evidence.types import Claim
-from ablate.verdict.decision import REFUTED, SUPPORTED, Turn
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ablate.metric.table import metric_of
-from ablate.verdict import match
-from ablate.stats.estimate import SEEDS
 from ablate.evidence.folder import Evidence
-from ablate.verdict.kind import kind_of
-from ablate.verdict.kind.base import Finding
-from ablate.verdict.interim import asked_of
 from ablate.evidence.outcome import UNSTABLE, WENT_WRONG
-from ablate.verdict.sides import sides
-from ablate.stats.skew import ENOUGH
-from ablate.verdict.stages import FUTILE, needed, planned_looks
 from ablate.evidence.table import by_arm
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
+from ablate.metric.table import metric_of
 from ablate.phrases import listed, name_of
+from ablate.stats.estimate import SEEDS
+from ablate.stats.skew import ENOUGH
+from ablate.verdict import match
+from ablate.verdict.interim import asked_of
+from ablate.verdict.kind import kind_of
+from ablate.verdict.kind.base import Finding
+from ablate.verdict.sides import sides
+from ablate.verdict.stages import FUTILE, needed, planned_looks
 
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}

@@ -2,18 +2,18 @@
 
 import math
 
+from ablate.evidence.types import Claim
 from ablate.metric.table import Metric, metric_in_words
+from ablate.phrases import listed
 from ablate.record.arm import say
+from ablate.stats.rates import Rates
 from ablate.verdict.control import Control
+from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, Decision, Turn
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Plan, Tested
 from ablate.verdict.kind.ladder import Ladder
-from ablate.stats.rates import Rates
 from ablate.verdict.sides import names
-from ablate.evidence.types import Claim
-from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, Decision, Turn
-from ablate.phrases import listed
 
 OTHER, NO_OTHER = " With another margin it would be ", " No other margin would change that."
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}

@@ -15,7 +15,10 @@ def test_memory_and_speed_of_all_phases_are_kept_for_later(tmp_path):
     out = tmp_path / "figures.json"
     options = ["pairs=6000", "small=4000", f"folder={tmp_path}", f"out={out}"]
     done = subprocess.run(
-        [sys.executable, "-m", "lab.bench.corpus", *options], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "lab.bench.corpus", *options],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found = json.loads(out.read_text())
     assert found == json.loads(done.stdout.splitlines()[-1])

@@ -16,12 +16,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.attention.base import Kernel
-from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
-from ablate.model.attention.uniform import Uniform
-from ablate.model.inspect import weights_of
-from ablate.model.padding.base import Mask
-from ablate.model.transformer import Transformer
 from ablate.claims.probe.attention.attention_loops import (
     Heads,
     affine,
@@ -33,6 +27,12 @@ from ablate.claims.probe.attention.attention_loops import (
 )
 from ablate.claims.probe.attention.divided_heads import divisibility, with_heads
 from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
+from ablate.model.attention.uniform import Uniform
+from ablate.model.inspect import weights_of
+from ablate.model.padding.base import Mask
+from ablate.model.transformer import Transformer
 
 APART = 20.0  # of two scores: exp(-20) is no number of float16
 DIRECTIONS = 64  # in which points are compared with the values that they should lie between

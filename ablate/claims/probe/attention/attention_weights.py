@@ -15,12 +15,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.inspect import attention_weights
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.probe.sentences import random_sentences
 
 LEAST = ("past", "padding_source")  # of all draws the smallest counts

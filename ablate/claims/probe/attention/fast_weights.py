@@ -18,6 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.probe.attention.attention_loops import merged, projected, read
+from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.errors import UserError
 from ablate.model.attention.delta_rule import DeltaRule
 from ablate.model.attention.delta_rule import features as delta_features
@@ -26,8 +28,6 @@ from ablate.model.attention.linear import EPS, LinearAttention
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.attention.attention_loops import merged, projected, read
-from ablate.claims.probe.random_models import RandomModels, extremes
 
 UPDATES, RATE = 20, 0.01  # of gradient descent with Adam
 LEAST = ("softmax_error", "roles_swapped", "gradient_size", "loss_removed")

@@ -11,12 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.probe.attention.attention_loops import projected, read
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.inspect import weights_of
 from ablate.model.padding.base import Mask
 from ablate.model.padding.columns import Columns
-from ablate.claims.probe.attention.attention_loops import projected, read
 
 LOGIT = 50.0
 RELEVANT = (1, 2, 4)  # how many keys share the weight

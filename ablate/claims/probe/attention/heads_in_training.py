@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from ablate.claims.probe.random_models import RandomModels, seeded
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels, seeded
 from ablate.probe.sentences import random_sentences
 
 SENTENCES = 4

@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ablate.claims.probe.attention.attention_loops import projected, read
+from ablate.claims.probe.attention.divided_heads import with_heads
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding.base import Mask
-from ablate.claims.probe.attention.attention_loops import projected, read
-from ablate.claims.probe.attention.divided_heads import with_heads
 
 COPIES = (2, 4, 8)  # heads that are one
 WIDEST = 8  # of them

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.errors import UserError
 from ablate.model.base import Model
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import random_sentences
 from ablate.search.greedy import Greedy
 from ablate.search.jacobi import Jacobi

@@ -16,10 +16,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ablate.model.base import Seq2Seq
-from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
-from ablate.probe.sentences import each_replaced, random_sentences
 from ablate.claims.probe.dependence.wires import (
     SUBLAYERS,
     Trace,
@@ -30,6 +26,10 @@ from ablate.claims.probe.dependence.wires import (
     rewired,
     trace,
 )
+from ablate.claims.probe.random_models import RandomModels
+from ablate.model.base import Seq2Seq
+from ablate.model.transformer import Transformer
+from ablate.probe.sentences import each_replaced, random_sentences
 
 CROSS = 1  # its number among the sub-layers of a decoder layer
 # of all draws the largest counts, but for these the smallest

@@ -12,10 +12,10 @@ What to expect: 0 to 1e-12.
 import torch
 from torch import Tensor
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import random_sentences
 
 SENTENCES = 4

@@ -1,6 +1,6 @@
 """Which states of a text depend on which tokens: attention and recurrence, near and far.
 
-Equation: as in `ablate.claims.probe.dependence.influence`, of the states of one stack that reads a text; with a
+Equation: as in `influence` beside it, of the states of one stack that reads a text; with a
     permutation s of the tokens, |f(x)_s(i) - f(x_s)_i|; and q_i k_j of the same two words in the
     first layer at growing distances.
 Source: arXiv:1706.03762, section 4 and table 1: maximum path length 1 in self-attention, n in a
@@ -21,6 +21,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ablate.claims.probe.dependence.influence import influence
+from ablate.claims.probe.dependence.word_order import shuffled
+from ablate.claims.probe.random_models import RandomModels
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
@@ -33,10 +36,7 @@ from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.rnn import Recurrent
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.dependence.influence import influence
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import each_replaced, random_sentences
-from ablate.claims.probe.dependence.word_order import shuffled
 
 FAR = 256
 POSITIONS: dict[str, Callable[..., Position]] = {

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ablate.model.transformer import Transformer
 from ablate.claims.probe.random_models import RandomModels
+from ablate.model.transformer import Transformer
 from ablate.probe.sentences import each_replaced, random_sentences
 
 

@@ -3,7 +3,8 @@
 Equation: the largest difference of what it gives from the formula, by components of this project
     with copied weights, over random inputs in float64; in three forms: as printed, with the
     smallest patches that make it run, and with those that make it right.
-Source: the listings of the documents, named in ablate/claims/ledger/listings; not part of this project.
+Source: the listings of the documents, named in ablate/claims/ledger/listings; not part of this
+    project.
 What differs: the usual imports are given, and no dropout; a form that does not run has a
     difference of 1.
 What to expect: the repaired form within rounding of the formula, or a patch is missing; the form
@@ -12,9 +13,9 @@ What to expect: the repaired form within rounding of the formula, or a patch is 
 
 from pathlib import Path
 
-from ablate.errors import UserError
 from ablate.claims.listing.child import Form, examine_listing
 from ablate.claims.listing.source import FORMS, read
+from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.probe.base import Probe
 

@@ -3,7 +3,8 @@
 Equation: an entry whose last printed decimal has the unit u follows where it is within `follows` u
     of what its operation gives in float64, either of the operands as printed one step before
     (local) or of the first inputs, without rounding (chain).
-Source: the worked examples of a document, in ablate/claims/ledger/examples; ablate.claims.example recomputes.
+Source: the worked examples of a document, in ablate/claims/ledger/examples;
+    ablate.claims.example recomputes them.
 What differs: the operations are those of this project, by its own components where it has them.
 What to expect: nothing, since a printed number is a fact; the control says whether a wrong one
     would be seen.

@@ -18,11 +18,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.model.attention.base import Kernel
 from ablate.model.inspect import weights_of
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 
 
 class Additivity(RandomModels):

@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ablate.claims.probe.layers.torch_twin import run_twins, twin
+from ablate.claims.probe.random_models import RandomModels, seeded
 from ablate.errors import UserError
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import (
@@ -25,8 +27,6 @@ from ablate.model.padding.base import Mask
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Memory, Sublayer
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels, seeded
-from ablate.claims.probe.layers.torch_twin import run_twins, twin
 
 SENTENCES = 3
 DROPOUT = 0.1

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Tokenizers
@@ -27,7 +28,6 @@ from ablate.model.base import Seq2Seq
 from ablate.model.embedding.base import Embedding
 from ablate.model.embedding.table import Table
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import each_replaced, random_sentences
 
 LEAST = ("lookup_control", "sum_control", "behind", "token_control")  # of all draws

@@ -12,10 +12,10 @@ from typing import Annotated
 
 import torch
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.config.limits import Range
 from ablate.model.norm.base import Norm
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 from ablate.seeding import stream
 
 

@@ -14,10 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.probe.dependence.wires import moved
+from ablate.claims.probe.random_models import RandomModels
 from ablate.model.feed_forward.position_wise import PositionWise
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
-from ablate.claims.probe.dependence.wires import moved
 
 WIDEST = 32  # d_model that is drawn at most
 POSITIVE = 1e3  # a bias under which nothing inside is below 0

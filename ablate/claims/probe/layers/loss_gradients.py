@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.loss.base import Loss
@@ -23,7 +24,6 @@ from ablate.loss.difference import Difference
 from ablate.loss.label_smoothing import LabelSmoothing
 from ablate.loss.sparsemax import sparsemax
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.seeding import stream
 
 EPSILON, TARGET = 0.1, "not_true_nor_pad"

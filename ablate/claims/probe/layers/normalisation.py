@@ -16,10 +16,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.model.norm.base import Norm
 from ablate.model.norm.batch_norm import BatchNorm
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.seeding import stream
 
 MEAN, DEVIATION, EPS = 3.0, 2.0, 1e-5

@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels, seeded
 from ablate.claims.probe.dependence.wires import moved
+from ablate.claims.probe.random_models import RandomModels, seeded
+from ablate.model.transformer import Transformer
 
 DROPOUT = 0.5
 SENTENCES = 2  # fewer than the shortest has tokens, so that shapes are told apart

@@ -13,9 +13,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 from ablate.claims.probe.dependence.wires import moved
+from ablate.claims.probe.random_models import RandomModels
+from ablate.model.transformer import Transformer
 
 SENTENCES, HEADS, WIDTH = 2, 2, 8
 MASKS = ("bool", "uint8", "int64", "float_one", "float_inf")

@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ablate.claims.probe.dependence.influence import influence
+from ablate.claims.probe.dependence.wires import moved
+from ablate.claims.probe.random_models import RandomModels
 from ablate.model.attention.base import Kernel
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.dependence.influence import influence
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import each_replaced, random_sentences
-from ablate.claims.probe.dependence.wires import moved
 
 WAYS = ("before", "after", "renormalised", "past_only", "past_only_finite", "none", "inverted")
 # of all draws the largest counts, but for these the smallest

@@ -15,12 +15,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 
 Attend = Callable[[Tensor], Tensor]
 SENTENCES, HEADS, WIDTH = 2, 2, 8

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ablate.model.transformer import Transformer
 from ablate.claims.probe.random_models import RandomModels
+from ablate.model.transformer import Transformer
 
 FILLS = (-1e4, -1e9, -1e10, -torch.inf)
 COMPARED = FILLS[1:]  # those of the documents

@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import each_replaced, random_sentences
 
 SENTENCES = 4

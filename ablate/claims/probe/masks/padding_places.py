@@ -15,15 +15,15 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.probe.dependence.wires import moved
+from ablate.claims.probe.random_models import RandomModels
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.padding.columns import Columns
 from ablate.model.padding.none import NoPadding
 from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import random_sentences
-from ablate.claims.probe.dependence.wires import moved
 
 PLACES = {
     "encoder": ("encoder", "self_attention"),

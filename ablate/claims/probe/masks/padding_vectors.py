@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from ablate.claims.probe.dependence.wires import moved
+from ablate.claims.probe.random_models import RandomModels
 from ablate.data.vocabulary import PAD
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention
@@ -24,9 +26,7 @@ from ablate.model.padding.none import NoPadding
 from ablate.model.padding.rows_and_columns import RowsAndColumns
 from ablate.model.sublayer import Memory, Place
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import random_sentences
-from ablate.claims.probe.dependence.wires import moved
 
 # of all draws the largest counts, but for these the smallest
 LEAST = (

@@ -18,6 +18,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.data.batch import Batch
 from ablate.data.batching import Rank, Sizes, TrainingBatches
 from ablate.data.pairs import Corpus
@@ -26,7 +27,6 @@ from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import LabelSmoothing
 from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 
 EPSILON = 0.1  # of label smoothing
 SENTENCES = 6  # of a batch whose gradients are taken

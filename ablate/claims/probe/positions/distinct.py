@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.claims.probe.positions.waves import TYPES
+from ablate.model.position.sinusoidal import Sinusoidal
 
 PERIOD = 100  # of the control, in which positions coincide
 

@@ -17,16 +17,24 @@ import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
+from ablate.claims.probe.positions import spelled
+from ablate.claims.probe.positions.distinct import coincidences
+from ablate.claims.probe.positions.position_formula import existing
+from ablate.claims.probe.positions.relabelled import renaming
+from ablate.claims.probe.positions.waves import (
+    TOKENS,
+    TYPES,
+    best_sum,
+    distance,
+    pairs,
+    shift,
+    waves,
+)
+from ablate.claims.probe.random_models import RandomModels
 from ablate.errors import UserError
 from ablate.model.position.learned import Learned
 from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.positions import spelled
-from ablate.claims.probe.positions.distinct import coincidences
-from ablate.claims.probe.positions.position_formula import existing
-from ablate.claims.probe.random_models import RandomModels
-from ablate.claims.probe.positions.relabelled import renaming
-from ablate.claims.probe.positions.waves import TOKENS, TYPES, best_sum, distance, pairs, shift, waves
 from ablate.seeding import stream
 
 NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {

@@ -18,11 +18,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ablate.claims.probe.random_models import RandomModels
 from ablate.data.vocabulary import BOS, EOS
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
-from ablate.claims.probe.random_models import RandomModels
 from ablate.probe.sentences import random_sentences
 from ablate.search.beam import FIRST, Beam
 from ablate.search.greedy import Greedy

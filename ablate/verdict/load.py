@@ -1,0 +1,23 @@
+"""Evidence that a rule can decide, from its folder."""
+
+from pathlib import Path
+
+from ablate.errors import UserError
+from ablate.evidence.folder import Evidence
+from ablate.evidence.seal import ABOUT
+from ablate.verdict.study_checks import check_study
+
+
+def load_evidence(folder: Path) -> Evidence:
+    """Read the evidence of a study and check that its claims can be judged.
+
+    Raises:
+        UserError: a file is missing, damaged, malformed, or not as it was sealed, or no rule could
+            decide a claim; the sentence names the file.
+    """
+    evidence = Evidence.load(folder)
+    try:
+        check_study(evidence.study)
+    except UserError as error:
+        raise UserError(f"{folder / ABOUT}: {error}") from None
+    return evidence

@@ -1,0 +1,32 @@
+"""How the files of the project depend on each other."""
+
+from graphlib import TopologicalSorter
+
+import grimp
+import pytest
+
+
+@pytest.fixture(scope="module")
+def imports():
+    """The imports of every module, by its name."""
+    graph = grimp.build_graph("ablate", "lab", exclude_type_checking_imports=True)
+    return {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+
+
+def test_no_two_files_form_a_circle(imports):
+    TopologicalSorter(imports).prepare()  # raises CycleError and names the files
+
+
+def test_the_statistics_know_nothing_of_runs_or_files(imports):
+    outside = {
+        name for module in imports if module.startswith("ablate.stats.") for name in imports[module]
+    }
+    assert outside == {name for name in outside if name.startswith("ablate.stats.")}
+
+
+def test_the_instrument_imports_nothing_from_the_catalogue(imports):
+    instrument = {name for name in imports if name.startswith("ablate.")}
+    instrument -= {name for name in imports if name.startswith("ablate.claims")}
+    assert len(instrument) > 100
+    for name in instrument:
+        assert not [other for other in imports[name] if other.startswith("ablate.claims")], name
