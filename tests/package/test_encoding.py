@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("ablate", "hydra_plugins", "bench")
+FOLDERS = ("ablate", "hydra_plugins", "lab")
 TEXT_METHODS = {"read_text", "write_text"}
 BINARY_OPENERS = {"os", "gzip", "Image"}  # their `open` gives bytes or pictures
 TEXT_FILES = {"NamedTemporaryFile", "TemporaryFile", "fdopen", "TextIOWrapper", "FileHandler"}
