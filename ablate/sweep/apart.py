@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from ablate.errors import UserError
+from ablate.evidence.types import Study
 from ablate.record.arm import makes_arms, say
 from ablate.record.label import key, value_text
-from ablate.verdict.match import keys
-from ablate.evidence.types import Study
 from ablate.sweep.cell import SEEDS, Cell, without_seed
 from ablate.sweep.leaves import leaves
+from ablate.verdict.match import keys
 
 MOST = 3  # keys that a sentence names
 NONE = "no such key"
