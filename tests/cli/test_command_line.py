@@ -121,7 +121,7 @@ def test_a_command_that_is_interrupted_says_so_by_its_status(command, monkeypatc
 
 
 def test_a_reader_that_stops_early_is_no_error():
-    code = "import sys; sys.argv = ['ablate', 'ledger']; from ablate.__main__ import main; main()"
+    code = "import sys; sys.argv = ['ablate', 'levels']; from ablate.__main__ import main; main()"
     command = [sys.executable, "-c", code]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
