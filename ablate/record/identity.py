@@ -53,6 +53,7 @@ UNEXECUTED = (
     *(f"ablate.config.{name}" for name in ("schema", "check", "limits", "parts", "precision")),
     *(f"ablate.train.{name}" for name in ("evaluate", "lengths", "progress", "summary")),
     *(f"ablate.train.{name}" for name in ("tracking", "record_logger", "tensorboard")),
+    *(f"ablate.train.{name}" for name in ("guard", "run_logger")),
 )
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
@@ -29,10 +29,12 @@ from torch import Tensor
 from ablate.errors import UserError
 from ablate.record import identity
 from ablate.record.commit import source_commit
+from ablate.record.composition import composition
 from ablate.record.evaluation import EvaluationRecord
 from ablate.record.files import append_line, check_links, write_json, write_tensors, writing
 from ablate.record.lock import acquire
 from ablate.record.part import Part
+from ablate.record.stored import join_results
 from ablate.record.types import Environment, Result, Whole
 
 
@@ -95,24 +97,8 @@ class Record(Part):
         return self.config.probe is None and trained["status"] != "diverged"
 
     def whole(self, trained: Result, tested: Result | None) -> Whole:
-        """The results of both parts as one; the identity is that of the last."""
-        whole = {key: value for key, value in trained.items() if key != "files"}
-        whole |= {"training": self.identity, "folder": str(self.folder)}
-        if tested is None:
-            return cast(Whole, {"signatures": {}, **whole})
-        used: list[Any] = [part.get("processor_seconds") for part in (trained, tested)]
-        both = {
-            **whole,
-            "identity": self.evaluation.identity,
-            "evaluation": str(self.evaluation.folder),
-            "metrics": {**trained["metrics"], **tested["metrics"]},
-            "signatures": tested["signatures"],
-            "seconds": {**trained["seconds"], **tested["seconds"]},
-            "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
-            "processor_seconds": None if None in used else round(sum(used), 3),
-            "ended": max(trained["ended"], tested["ended"]),
-        }
-        return cast(Whole, both)
+        """Return the results of both parts as one; the identity is that of the last."""
+        return join_results(self.folder, trained, self.evaluation.folder, tested)
 
     def begin(self) -> None:
         """Start training with an empty folder; evaluations of the same identity stay."""
@@ -207,6 +193,7 @@ def environment() -> Environment:
         "cores": os.cpu_count(),
         "commit": source_commit(),
         "packages": packages(),
+        "composition": composition(),
     }
 
 

@@ -9,6 +9,14 @@ Levels = dict[str, Any]  # of factors, by config key
 Metrics = dict[str, int | float | None]  # by name; null: not finite
 
 
+class Composition(TypedDict):
+    """How Hydra composed a config."""
+
+    swept: bool  # as a cell of a sweep
+    choices: dict[str, str | None]  # the option of every config group
+    overrides: list[str]
+
+
 class Environment(TypedDict):
     """What the numbers of a run were made with."""
 
@@ -20,6 +28,7 @@ class Environment(TypedDict):
     cores: int | None
     commit: str | None  # of this package's source (ablate.record.commit)
     packages: dict[str, str]  # versions
+    composition: NotRequired[Composition]  # not in older records
 
 
 class Ended(TypedDict):

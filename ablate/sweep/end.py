@@ -17,8 +17,9 @@ from ablate.evidence.gather import gather
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Verdict
 from ablate.record.files import write_text
+from ablate.wandb.names import LOGGER
+from ablate.wandb.note import advise_upload
 
-OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is synced
 FILE_WIDTH = 140  # of a table that goes to a file or a pipe
 
 
@@ -41,9 +42,11 @@ def end(config: DictConfig) -> int:
     for run in failed:
         console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", markup=False)
     console.print(f"table, verdicts and the records of all cells: {sweep}", highlight=False)
-    runs = Path(config.paths.results) / "runs"
-    if config.logger is not None and any(runs.glob(f"*/{OFFLINE}")):
-        console.print(f"W&B was offline; to send its runs: wandb sync {runs / '*' / OFFLINE}")
+    logger = config.logger
+    if logger is not None and logger.get("_target_") == LOGGER:
+        group = logger.group or config.name
+        if advice := advise_upload(sweep, logger.project, group):
+            console.print(advice, highlight=False, markup=False, soft_wrap=True)
     return len(failed)
 
 

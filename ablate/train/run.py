@@ -39,7 +39,7 @@ from ablate.train.own import check_own, doubts
 from ablate.train.progress import followers
 from ablate.train.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.train.summary import announce, conclude
-from ablate.train.tracking import Tracking, check_loggers
+from ablate.train.tracking import Tracking, advise_reused, check_loggers
 from ablate.train.weights import WeightKeeper
 
 PARTS = ("task", "loss", "optimizer", "schedule", "validation_search", "search")
@@ -80,6 +80,7 @@ def run(config: DictConfig, longer: Record | None = None) -> Outcome:
         shorter = shortened(config)
         short: Shorter = {"short": run(shorter, record)} if shorter else {}
         if not config.fresh and (earlier := record.found()):
+            advise_reused(record, earlier)
             return conclude(record, earlier, short, reused=True, trained=False)
         model = make_model(config, data)
         check_lengths(config, model, data, make_parts(config))

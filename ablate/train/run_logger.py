@@ -21,6 +21,10 @@ class RunLogger(ABC):
         """Raise UserError for settings that cannot work; called before any work."""
 
     @abstractmethod
+    def advise_reused(self, record: Record, found: Whole) -> str:
+        """Return how to log a run that was done before; empty where it was logged then."""
+
+    @abstractmethod
     def begin(self, record: Record) -> None:
         """Start to log a run, whose folder exists."""
 

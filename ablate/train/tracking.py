@@ -13,7 +13,7 @@ from pytorch_lightning.loggers.logger import Logger
 from ablate.config.check import is_component
 from ablate.config.construct import building, construct
 from ablate.record.training import Record
-from ablate.record.types import Failure
+from ablate.record.types import Failure, Whole
 from ablate.train.guard import GuardedLogger
 from ablate.train.module import Training
 from ablate.train.record_logger import RecordLogger
@@ -122,6 +122,16 @@ def check_loggers(config: DictConfig) -> None:
             logger: Any = make(save_dir=config.paths.results)
         if isinstance(logger, RunLogger):
             logger.check()
+
+
+def advise_reused(record: Record, found: Whole) -> None:
+    """Say of a run that was done before, and not logged then, how to log it."""
+    for make in makers(record.config.logger).values() if record.writes else ():
+        kind = _kind(make)
+        if isinstance(kind, type) and issubclass(kind, RunLogger):
+            logger: Any = make(save_dir=str(record.folder))
+            if advice := logger.advise_reused(record, found):
+                print(advice, flush=True)
 
 
 def failure(error: BaseException | None, record: Record) -> Failure:

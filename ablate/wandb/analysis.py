@@ -23,10 +23,10 @@ from ablate.report.figures import figures
 from ablate.report.selection import shown
 from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import as_tags
-from ablate.wandb.names import ANALYSIS, EVIDENCE, LONGEST_NAME
-from ablate.wandb.start import NOTE, finish, start
+from ablate.wandb.names import ANALYSIS, EVIDENCE, LOGGER, LONGEST_NAME
+from ablate.wandb.note import NOTE
+from ablate.wandb.start import finish, start
 
-LOGGER = "ablate.wandb.logger.WandbRun"
 CLAIM = (
     *("id", "verdict", "primary", "exploratory", "kind", "metric", "effect", "low", "high"),
     *("margin", "alpha", "p_supported", "p_refuted", "pairs", "steps", "statement", "sentence"),
@@ -53,12 +53,20 @@ def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folde
     if config.logger is None or config.logger.get("_target_") != LOGGER:
         return
     try:
-        _log(config.logger, evidence, finite(verdict), folder)
+        send_analysis(config.logger, evidence, verdict, folder)
     except Exception as error:  # whatever it is, the verdict is on disk and stays
         print(f"W&B has no analysis of this sweep: {type(error).__name__}: {error}")
 
 
-def _log(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
+def send_analysis(
+    logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path, *, quiet: bool = False
+) -> None:
+    """Log the end of a sweep, with the settings of logger=wandb; a repeated one replaces it.
+
+    Raises:
+        Exception: whatever W&B raises.
+    """
+    verdict = finite(verdict)
     links = read_notes(folder)
     ids = (claim["id"][:LONGEST_NAME] for claim in verdict["claims"])
     run = start(
@@ -88,7 +96,7 @@ def _log(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path)
         run.log_artifact(bundle(evidence.name, folder))
         failed = False
     finally:
-        finish(run, failed=failed)
+        finish(run, failed=failed, quiet=quiet)
 
 
 def analysis_identity(evidence: Evidence, folder: Path) -> str:

@@ -7,3 +7,4 @@ ANALYSIS = "analysis"  # job type of the run that ends a sweep
 EVIDENCE = "evidence"  # type of its artifact
 LONGEST_NAME = 64  # of a tag or a job type
 LONGEST_TITLE = 128  # of the name that a run is shown by
+LOGGER = "ablate.wandb.logger.WandbRun"  # what a config names for logger=wandb

@@ -9,7 +9,6 @@ from wandb.sdk.wandb_run import Run
 
 from ablate.wandb.connection import Mode, clean_environment, settle
 
-NOTE = "wandb.json"  # where a run is found in W&B; beside the result that it shows
 INIT_SECONDS = 30.0
 FINISH_SECONDS = 120.0  # for what is not uploaded yet; it stays on disk and can be synced
 
@@ -60,9 +59,9 @@ def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Run:
     )
 
 
-def finish(run: Run, *, failed: bool) -> None:
-    """Finish a W&B run, and say how to upload it later if it is offline."""
+def finish(run: Run, *, failed: bool, quiet: bool = False) -> None:
+    """Finish a W&B run; unless `quiet`, say how to upload it later if it is offline."""
     folder = Path(run.dir).parent
     run.finish(exit_code=int(failed))
-    if run.offline:
+    if run.offline and not quiet:
         print(f"W&B is offline; to upload this run: wandb sync {folder}")

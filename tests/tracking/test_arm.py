@@ -6,7 +6,7 @@ from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
 from ablate.record.arm import arm, choices, levels, told
-from ablate.wandb.logger import title
+from ablate.wandb.describe import title
 
 
 @pytest.fixture

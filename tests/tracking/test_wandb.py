@@ -145,8 +145,8 @@ def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
         history = recorded(folder, found["identity"])
         assert _validations(history) == _validations_of_the_record(folder)
         note = json.loads((Path(found["evaluation"]) / "wandb.json").read_text())
-        own = {"identity": found["identity"], "training": folder.name}
-        assert note == {"id": found["identity"], "url": None, **own}  # offline
+        own = {"identity": found["identity"], "training": folder.name, "project": "ablate"}
+        assert note == {"id": found["identity"], "url": None, "group": "baseline", **own}  # offline
 
 
 @pytest.mark.slow

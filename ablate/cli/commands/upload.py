@@ -1,0 +1,123 @@
+"""Send finished runs to W&B from their records, under the names that training would give them.
+
+Runs that W&B has already are left alone, so the same command can be repeated. Runs that were
+reused or logged elsewhere are sent, and so are those whose logger failed. In offline mode they are
+kept beside their records until the same command finds a key and a network.
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ablate.cli.parser import FOLDER, TEXT, Parser, several
+from ablate.errors import UserError
+
+if TYPE_CHECKING:
+    from ablate.wandb.sources import FinishedRun
+
+FIRST = "reading the records"
+FOLDERS = (
+    "the folder of a run (results/runs/IDENTITY) or of a sweep (results/sweeps/NAME/TIME), "
+    "or results"
+)
+SAID = {"sent": "uploaded", "waiting": "kept offline"}
+SETTINGS = ("project", "entity", "group", "name", "notes", "tags")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the folders, and what W&B shall call their runs."""
+    parser.add_argument("source", metavar="SOURCE", nargs="+", help=FOLDERS)
+    parser.add_key("project", "W&B project; without it that of the run, or WANDB_PROJECT")
+    parser.add_key("entity", "W&B account or team; without it that of the run, or WANDB_ENTITY")
+    parser.add_key("group", "group of all the runs; without it their experiment")
+    parser.add_key("name", "what the names of the runs begin with")
+    parser.add_key("notes", "notes on the runs")
+    parser.add_key("tags", "tags beside the claims", several(TEXT))
+    parser.add_key("mode", "auto, online or offline", default="auto")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Send the runs that W&B lacks.
+
+    Raises:
+        UserError: a folder has no runs, a record is damaged, or W&B does not accept a name.
+        SystemExit: W&B failed, with status 1.
+    """
+    from ablate.wandb.connection import MODES
+    from ablate.wandb.upload import check, settled_mode
+
+    if arguments.mode not in MODES:
+        raise UserError(f"mode={arguments.mode}: it must be {', '.join(MODES)}")
+    folders = [_existing(source) for source in arguments.source]
+    given = {key: value for key in SETTINGS if (value := getattr(arguments, key))}
+    mode = settled_mode(arguments.mode)
+    runs = _runs(folders, given)
+    for finished in runs:
+        check(finished)
+    if not runs:
+        print("There are no finished runs to upload.")
+        return
+    try:
+        _send(runs, mode)
+        _send_analyses(folders, given, mode)
+    except UserError:
+        raise
+    except Exception as error:  # W&B's client has many kinds
+        reason = next(iter(str(error).splitlines()), "no reason given")
+        print(
+            f"ablate upload: W&B failed ({type(error).__name__}: {reason}); the same command goes "
+            "on with the runs that are left",
+            file=sys.stderr,
+        )
+        sys.exit(1)
+
+
+def _existing(source: str) -> Path:
+    try:
+        return cast(Path, FOLDER.convert(source))
+    except ValueError:
+        raise UserError(f"{source} is no folder: name {FOLDERS}") from None
+
+
+def _runs(folders: list[Path], given: dict[str, Any]) -> list["FinishedRun"]:
+    """Return the runs of all folders, each once."""
+    from ablate.wandb.sources import find_runs
+
+    runs = {run.logged.identity: run for folder in folders for run in find_runs(folder)}
+    return [replace(run, settings={**run.settings, **given}) for run in runs.values()]
+
+
+def _send(runs: list["FinishedRun"], mode: str) -> None:
+    from ablate.wandb.upload import send, state
+
+    lacking = [run for run in runs if state(run) != "sent"]
+    ends = []
+    for number, run in enumerate(lacking, 1):
+        ends.append(send(run, mode))
+        print(f"{number}/{len(lacking)} {run.logged.folder.name}: {SAID[ends[-1]]}", flush=True)
+    if already := len(runs) - len(lacking):
+        print(f"W&B had {already} of the {len(runs)} runs before.")
+    if waiting := ends.count("waiting"):
+        print(
+            f"W&B is offline: {waiting} runs are kept beside their records. Once there is a key "
+            "(wandb login) and a network, the same command uploads them."
+        )
+
+
+def _send_analyses(folders: list[Path], given: dict[str, Any], mode: str) -> None:
+    """Send the verdicts of the sweeps that are named; those of results stay with their sweeps."""
+    from omegaconf import OmegaConf
+
+    from ablate.sweep.evidence import from_folder
+    from ablate.verdict.conclude import conclude
+    from ablate.wandb.analysis import send_analysis
+    from ablate.wandb.sources import settings_of_sweep
+
+    for sweep in folders:
+        if (sweep / "cells").is_dir() and (sweep / "verdict.json").exists():
+            evidence = from_folder(sweep)
+            logger = OmegaConf.create({**settings_of_sweep(sweep), **given, "mode": mode})
+            send_analysis(logger, evidence, conclude(evidence), sweep, quiet=True)
+            print(f"{sweep}: its verdicts are {SAID['sent' if mode == 'online' else 'waiting']}")

@@ -1,0 +1,101 @@
+"""Finished runs as their folders hold them, whatever version of the package has made them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from ablate.errors import UserError
+from ablate.record.part import RESULTS
+from ablate.record.sealed import read_result
+from ablate.record.types import Composition, Environment, Result, Whole
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A training and one evaluation of it; `parts` are what the training's identity is made of."""
+
+    folder: Path
+    config: DictConfig
+    parts: dict[str, Any]
+    composition: Composition
+    result: Whole
+
+
+def stored_runs(folder: Path) -> Iterator[StoredRun]:
+    """Yield the run in the folder of a training, once for every evaluation of it.
+
+    A run that has failed or that has not ended yields nothing.
+
+    Raises:
+        UserError: a record is damaged.
+    """
+    trained = read_result(folder)
+    if trained is None or trained["status"] not in RESULTS:
+        return
+    tests = [(path, read_result(path)) for path in sorted(folder.glob("tests/*/"))]
+    tested = [(path, test) for path, test in tests if test and test["status"] in RESULTS]
+    config, parts = _config(folder), _read_json(folder / "identity.json")
+    made = _composition(_read_json(folder / "environment.json"))
+    ends: list[tuple[Path, Result | None]] = [*tested] or [(folder, None)]
+    for path, test in ends:
+        whole = join_results(folder, trained, path, test)
+        merged = cast(DictConfig, OmegaConf.merge(config, _config(path)))
+        yield StoredRun(folder, merged, parts, made, whole)
+
+
+def join_results(folder: Path, trained: Result, tests: Path, tested: Result | None) -> Whole:
+    """Return the results of a training and of its evaluation as one.
+
+    Args:
+        folder: of the training.
+        trained: its result.
+        tests: folder of the evaluation.
+        tested: its result; None where nothing is to be tested.
+    """
+    whole = {key: value for key, value in trained.items() if key != "files"}
+    whole |= {"training": trained["identity"], "folder": str(folder)}
+    if tested is None:
+        return cast(Whole, {"signatures": {}, **whole})
+    used: list[Any] = [part.get("processor_seconds") for part in (trained, tested)]
+    both = {
+        **whole,
+        "identity": tested["identity"],
+        "evaluation": str(tests),
+        "metrics": {**trained["metrics"], **tested["metrics"]},
+        "signatures": tested["signatures"],
+        "seconds": {**trained["seconds"], **tested["seconds"]},
+        "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
+        "processor_seconds": None if None in used else round(sum(used), 3),
+        "ended": max(trained["ended"], tested["ended"]),
+    }
+    return cast(Whole, both)
+
+
+def _config(folder: Path) -> DictConfig:
+    try:
+        return cast(DictConfig, OmegaConf.load(folder / "config.yaml"))
+    except (OSError, YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+        raise UserError(f"{folder / 'config.yaml'} cannot be read: {error}") from None
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+
+
+def _composition(environment: Environment) -> Composition:
+    """Return how the config was composed; of an older record, as far as its command says it."""
+    words = environment["command"][1:]
+    overrides = [word for word in words if "=" in word and not word.startswith("-")]
+    pairs = (word.lstrip("+").partition("=") for word in overrides)
+    chosen: dict[str, str | None] = {key: value for key, _, value in pairs if "/" in key}
+    kept: Composition = {"swept": "-m" in words, "choices": chosen, "overrides": overrides}
+    return environment.get("composition", kept)

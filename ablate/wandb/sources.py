@@ -1,0 +1,142 @@
+"""Which finished runs there are to upload, with the names that their training would give them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+
+from ablate.config.schema import CONF
+from ablate.errors import UserError
+from ablate.evidence.gather import SCREENING
+from ablate.evidence.seal import ABOUT, read_parts
+from ablate.record.files import check_links
+from ablate.record.links import read_links
+from ablate.record.sealed import RESULT
+from ablate.record.stored import StoredRun, stored_runs
+from ablate.record.types import Composition, Link, Whole
+from ablate.wandb.describe import LoggedRun, Names
+from ablate.wandb.names import LOGGER
+
+PREFIX = "logger."
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run with its result, how it was composed, and the settings of logger=wandb for it."""
+
+    logged: LoggedRun
+    result: Whole
+    composition: Composition
+    settings: Mapping[str, Any]
+
+    @property
+    def names(self) -> Names:
+        """The names that the user gives to the run."""
+        return Names.of(self.settings)
+
+
+def find_runs(source: Path) -> Iterator[FinishedRun]:
+    """Yield the finished runs of a folder, each once.
+
+    Runs of a sweep have the group, names and tags of the sweep. Of results, the newest sweep that
+    a run belongs to counts.
+
+    Raises:
+        UserError: it is no folder of a run, of sweeps, or of results; or a record is damaged.
+    """
+    check_links(source, source)
+    if (source / RESULT).exists() and (source / "identity.json").exists():
+        yield from (_alone(run) for run in stored_runs(source))
+        return
+    sweeps = sweeps_in(source)
+    if not sweeps and not (source / "runs").is_dir():
+        raise UserError(
+            f"{source} has no runs to upload: name the folder of a run (results/runs/IDENTITY), "
+            "of a sweep (results/sweeps/NAME/TIME), or results"
+        )
+    seen = set()
+    loose = sorted((source / "runs").glob("*/")) if (source / "runs").is_dir() else []
+    runs = (run for sweep in reversed(sweeps) for run in runs_of_sweep(sweep))
+    alone = (_alone(run) for folder in loose for run in stored_runs(folder))
+    for run in (run for part in (runs, alone) for run in part):
+        if run.logged.identity not in seen:
+            seen.add(run.logged.identity)
+            yield run
+
+
+def sweeps_in(folder: Path) -> list[Path]:
+    """Return the folders of the sweeps in a folder, which may be one itself, oldest first."""
+    folders = {path.parent for path in folder.rglob("cells") if path.is_dir()}
+    return sorted((path for path in folders if path.name != SCREENING), key=lambda path: path.name)
+
+
+def runs_of_sweep(sweep: Path) -> Iterator[FinishedRun]:
+    """Yield the finished runs of a sweep: those that tuned it, short budgets, and its cells."""
+    about = read_parts(sweep) if (sweep / ABOUT).exists() else None
+    for link in (*read_links(sweep / SCREENING), *read_links(sweep)):
+        ends: list[Any] = [link["short"]] if "short" in link else []
+        for end in (*ends, link):
+            if "training" in end and (run := _stored(sweep, end)):
+                yield _of_sweep(run, link, about)
+
+
+def settings_of_sweep(sweep: Path) -> dict[str, Any]:
+    """Return the settings of logger=wandb as the command of a sweep has them."""
+    return _defaults() | _given(read_links(sweep)[0]["overrides"])
+
+
+def _stored(sweep: Path, end: Mapping[str, Any]) -> StoredRun | None:
+    """Return the run that a cell has become; None where its record is gone or is another one."""
+    results = sweep.resolve().parents[2]  # it is RESULTS/sweeps/NAME/TIME
+    folder = results / "runs" / end["training"]
+    folder = folder if folder.is_dir() else Path(end["folder"])
+    runs = stored_runs(folder) if folder.is_dir() else iter(())
+    return next((run for run in runs if run.result["identity"] == end["identity"]), None)
+
+
+def _of_sweep(run: StoredRun, link: Link, about: Any) -> FinishedRun:
+    config = run.config
+    if about is not None:
+        config = cast(DictConfig, OmegaConf.merge(config, {"name": about["name"]}))
+        config.study = None if about["study"] is None else about["study"]
+    groups = {key: value for key, value in link["levels"].items() if "/" in key}
+    made: Composition = {
+        "swept": True,
+        "choices": {**run.composition["choices"], **groups},
+        "overrides": link["overrides"],
+    }
+    return _finished(run, config, made, _defaults() | _given(link["overrides"]))
+
+
+def _alone(run: StoredRun) -> FinishedRun:
+    logger: Any = OmegaConf.to_container(run.config, resolve=True)["logger"]  # type: ignore[index,call-overload]
+    settings = logger if logger and logger.get("_target_") == LOGGER else {}
+    return _finished(run, run.config, run.composition, _defaults() | settings)
+
+
+def _finished(
+    run: StoredRun, config: DictConfig, made: Composition, settings: dict[str, Any]
+) -> FinishedRun:
+    training, identity = run.result["training"], run.result["identity"]
+    logged = LoggedRun(config, run.folder, training, identity, run.parts)
+    return FinishedRun(logged, run.result, made, settings)
+
+
+def _defaults() -> dict[str, Any]:
+    """Return the settings of logger=wandb, those of the environment among them."""
+    node = OmegaConf.load(CONF / "logger/wandb.yaml")
+    return cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
+
+
+def _given(overrides: list[str]) -> dict[str, Any]:
+    """Return the settings of logger=wandb that a command line has given."""
+    words = [word for word in overrides if word.lstrip("+").startswith(PREFIX)]
+    try:
+        parsed = OverridesParser.create().parse_overrides(words)
+    except HydraException as error:
+        raise UserError(f"{' '.join(words)}: {error}") from None
+    return {one.key_or_group.removeprefix(PREFIX): one.value() for one in parsed}

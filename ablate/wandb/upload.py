@@ -1,0 +1,69 @@
+"""Sends finished runs to W&B from their records, under the ids that their training would use."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from ablate.errors import UserError
+from ablate.record.composition import recomposed
+from ablate.wandb.connection import check_environment, check_names, settle
+from ablate.wandb.describe import conclude, define_metrics, log_again
+from ablate.wandb.names import LONGEST_TITLE
+from ablate.wandb.note import Place
+from ablate.wandb.sources import FinishedRun
+from ablate.wandb.start import start
+
+
+def state(run: FinishedRun) -> str:
+    """Return whether W&B has a run: "sent", "waiting" for an upload on this disk, or "missing".
+
+    A run that W&B has in another project or group is missing here.
+    """
+    return _place(run).state(run.names.project, run.names.group or run.logged.config.name)
+
+
+def _place(run: FinishedRun) -> Place:
+    result = Path(run.result.get("evaluation", run.logged.folder))
+    return Place(result, run.logged.folder, run.logged.identity)
+
+
+def settled_mode(wanted: str) -> str:
+    """Return online or offline, as WANDB_MODE, a key and the network allow.
+
+    Raises:
+        UserError: no run can be uploaded in this mode.
+    """
+    check_environment()
+    mode = settle(wanted)
+    if mode not in ("online", "offline"):
+        raise UserError(f"WANDB_MODE={mode}: runs are uploaded online or offline; unset WANDB_MODE")
+    return mode
+
+
+def check(run: FinishedRun) -> None:
+    """Raise UserError for names that W&B would not accept."""
+    group = run.names.group or run.logged.config.name[:LONGEST_TITLE]
+    check_names(run.names.project, group, run.names.tags)
+
+
+def send(run: FinishedRun, mode: str) -> str:
+    """Have W&B show a run as its training would have logged it; return its new state.
+
+    Args:
+        run: that W&B lacks.
+        mode: online | offline; offline the run is kept on this disk, ready to be uploaded.
+    """
+    if state(run) == "waiting" and mode == "offline":
+        return "waiting"
+    if state(run) == "waiting":
+        for folder in _place(run).offline:  # it has pictures and samples, which no record has
+            subprocess.run([sys.executable, "-m", "wandb", "sync", str(folder)], check=True)
+        return "sent"
+    with recomposed(run.composition):
+        arguments = run.logged.arguments(run.names)
+        folder, identity = run.logged.folder, run.logged.identity
+        logged = start(mode, folder, identity, goes_on=False, **arguments)
+        define_metrics(logged)
+        log_again(logged, run.logged.folder / "metrics.jsonl")
+        conclude(logged, run.logged, run.result, quiet=True)
+    return "waiting" if logged.offline else "sent"
