@@ -42,7 +42,7 @@ experiments: $(READY) ## every committed experiment, to its verdict and report (
 ledger-all: $(READY) ## every experiment of the ledger, those without evidence too (days)
 	$(MAKE) experiments EXPERIMENTS="$(ALL)"
 
-ledger: $(READY) ## every claim with its latest verdict, as a table
+ledger: $(READY) ## what experiments say of all claims, in short, and how to ask for more
 	$(BIN)/python -m ablate ledger
 
 site: $(READY) ## the ledger and all experiments as pages to read and show, in pages/

@@ -49,6 +49,17 @@ def whole(least: int) -> Kind:
     return Kind("NUMBER", f"a whole number, at least {least}", convert)
 
 
+def one_of(*words: str) -> Kind:
+    """One of some words."""
+
+    def convert(text: str) -> str:
+        if text not in words:
+            raise ValueError
+        return text
+
+    return Kind("WORD", " or ".join(words), convert)
+
+
 def several(kind: Kind) -> Kind:
     """Values of a kind with commas between; they may stand in brackets, as in an override."""
 

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.ledger.claims import Claim, read_claims, read_documents
 from ablate.ledger.family import with_family
+from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
 from ablate.ledger.standings import Standing, read_standings
 from ablate.ledger.state import DEPENDS, State, state
 from ablate.ledger.verdicts import VERDICTS, Finding, collect, latest
@@ -19,8 +20,11 @@ from ablate.ledger.verdicts import VERDICTS, Finding, collect, latest
 NOT_TESTED = "not tested"
 TESTED = "tested"
 OUTSIDE = "Outside the ledger"
+YOURS = "Your claims"
 NO_RUN = "no run decides"
 STATES = (*VERDICTS, DEPENDS, NO_RUN, NOT_TESTED)
+# What `only=` shows; the user's verdicts are those of sweeps and of a folder of experiments.
+ONLY = {"own": (KEPT, SWEEP), "committed": (COMMITTED,)}
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,41 @@ class Entry:
     standing: Standing | None = None
 
     @property
+    def headline(self) -> tuple[Finding, ...]:
+        """The verdicts that decide the state: the committed ones, and only without them the user's.
+
+        A sweep decides nothing of a claim that no run decides.
+        """
+        first = min((ORIGINS.index(one.origin) for one in self.findings), default=0)
+        if first and self.standing:
+            return ()
+        return self._of(ORIGINS[first])
+
+    @property
     def state(self) -> State:
-        """What all verdicts come to; without any, whether a run could give one."""
-        if self.findings:
-            return state(self.findings)
+        """What the verdicts of the headline come to; without any, whether a run could give one."""
+        if self.headline:
+            return state(self.headline)
         return State(NO_RUN, self.standing.standing) if self.standing else State(NOT_TESTED)
+
+    @property
+    def origin(self) -> str:
+        """Where the state comes from, one of ORIGINS; "" where no verdict decides it."""
+        return self.headline[0].origin if self.headline else ""
+
+    @property
+    def by_user(self) -> bool:
+        """Whether only verdicts of the user decide the state."""
+        return self.origin in ONLY["own"]
+
+    @property
+    def beside(self) -> dict[str, State]:
+        """The states that the user's verdicts come to, by origin, where they are no headline."""
+        others = {one.origin for one in self.findings} - {self.origin}
+        return {origin: state(self._of(origin)) for origin in ORIGINS if origin in others}
+
+    def _of(self, origin: str) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.origin == origin)
 
     @property
     def verdict(self) -> str:
@@ -46,39 +80,43 @@ class Entry:
     @property
     def smoke(self) -> bool:
         """Whether the experiment was only seen to run, at the scale for tests."""
-        return bool(self.findings) and self.findings[0].scale == SMOKE
+        return bool(self.headline) and self.headline[0].scale == SMOKE
 
     @property
     def differs(self) -> bool:
         """Whether experiments or regimes have different verdicts."""
-        return len({one.verdict for one in self.findings if not one.replaced}) > 1
+        return len({one.verdict for one in self.headline if not one.replaced}) > 1
 
     @property
     def outside(self) -> bool:
         """Whether no document makes the claim: an experiment added it."""
-        return self.claim.group == OUTSIDE
+        return self.claim.group in (OUTSIDE, YOURS)
 
 
-def read_entries(experiments: Path, results: Path) -> tuple[list[Entry], list[str]]:
-    """The whole ledger with every verdict that there is, and a warning per damaged file."""
-    found, warnings = collect(experiments, results)
-    if not (experiments.is_dir() or results.is_dir()):
-        # a ledger without a verdict looks like one that nobody has worked on
-        warnings.append(
-            f"no folder {experiments} or {results} is here, so no claim has a verdict: "
-            "say experiments=FOLDER"
-        )
-    return join(read_claims(), with_family(latest(found))), warnings
+def read_entries(
+    experiments: Path | None, results: Path, only: str = ""
+) -> tuple[list[Entry], list[str]]:
+    """Return the ledger with every verdict that there is, and a warning per damaged file.
+
+    `only`, a key of ONLY, leaves the other verdicts out; "own" leaves out all claims without one.
+    """
+    findings, warnings = collect(experiments, results)
+    wanted = [one for one in findings if one.origin in ONLY.get(only, ORIGINS)]
+    entries = join(read_claims(), with_family(latest(wanted)))
+    if only == "own":
+        entries = [replace(entry, standing=None) for entry in entries if entry.findings]
+    return entries, warnings
 
 
 def join(claims: list[Claim], verdicts: dict[str, list[Finding]]) -> list[Entry]:
-    """One entry per claim, then one per claim that only an experiment knows."""
+    """One entry per claim, the user's first, and last those that only an experiment makes."""
     known, standings = {claim.id for claim in claims}, read_standings()
     entries = [
         Entry(claim, tuple(verdicts.get(claim.id, ())), standings.get(claim.id)) for claim in claims
     ]
     others = {name: found for name, found in verdicts.items() if name not in known}
-    return entries + [Entry(_stranger(found[0]), tuple(found)) for found in others.values()]
+    strangers = [Entry(_stranger(found[0]), tuple(found)) for found in others.values()]
+    return sorted([*entries, *strangers], key=lambda entry: entry.claim.group != YOURS)
 
 
 def count(entries: Iterable[Entry]) -> dict[str, int]:
@@ -97,7 +135,7 @@ def _stranger(finding: Finding) -> Claim:
         kind="exact" if finding.kind == "exact" else "empirical",
         factors="",
         metric="",
-        group=OUTSIDE,
+        group=OUTSIDE if finding.origin == COMMITTED else YOURS,
     )
 
 
@@ -113,21 +151,23 @@ def _documents(entry: Entry) -> list[str]:
 
 
 def _states(entry: Entry) -> list[str]:
-    return [entry.verdict, TESTED] if entry.findings else [entry.verdict]
+    return [entry.verdict, TESTED] if entry.headline else [entry.verdict]
 
 
 # What each filter looks at; a value picks the names that contain it.
 FILTERS: dict[str, Callable[[Entry], list[str]]] = {
     "document": _documents,
     "factor": lambda entry: entry.claim.factor_names,
+    "state": _states,
     "verdict": _states,
     "group": lambda entry: [entry.claim.group],
     "kind": lambda entry: [entry.claim.kind],
+    "experiment": lambda entry: [finding.experiment for finding in entry.findings],
 }
 
 
-def pick(entries: list[Entry], wanted: dict[str, str], text: str = "") -> list[Entry]:
-    """The entries that meet all filters and contain the text, whatever its case.
+def pick(entries: list[Entry], wanted: dict[str, str], words: Iterable[str] = ()) -> list[Entry]:
+    """The entries that meet all filters and contain all words, whatever their case.
 
     Raises:
         UserError: no entry at all has such a name.
@@ -136,13 +176,15 @@ def pick(entries: list[Entry], wanted: dict[str, str], text: str = "") -> list[E
     for key, value in wanted.items():
         names = _matching(key, value, entries)
         chosen = [entry for entry in chosen if names & set(FILTERS[key](entry))]
-    return [entry for entry in chosen if text.lower() in _text(entry)]
+    for word in words:
+        chosen = [entry for entry in chosen if word.lower() in _text(entry)]
+    return chosen
 
 
 def _matching(key: str, value: str, entries: list[Entry]) -> set[str]:
     """The names that contain a value; a name that is the value stands for itself alone."""
     names = {name for entry in entries for name in FILTERS[key](entry)}
-    names |= {*STATES, TESTED} if key == "verdict" else set()
+    names |= {*STATES, TESTED} if FILTERS[key] is _states else set()
     plain = {name: _plain(name) for name in names}
     asked = _plain(re.split(r"[./]", value)[-1] if key == "factor" else value)
     exact = {name for name in names if plain[name] == asked}
@@ -151,7 +193,7 @@ def _matching(key: str, value: str, entries: list[Entry]) -> set[str]:
         return found
     near = difflib.get_close_matches(asked, plain.values(), n=1, cutoff=0.5)
     hint = f"did you mean {next(n for n in names if plain[n] == near[0])}? " if near else ""
-    rest = f"allowed is {', '.join(sorted(names))}" if len(names) <= 12 else ""
+    rest = f"allowed is {', '.join(sorted(names))}" if 0 < len(names) <= 12 else ""
     raise UserError(f"{key}={value}: no claim has it; {hint}{rest}".rstrip("; "))
 
 

@@ -2,15 +2,18 @@
 
 A study corrects for its own claims; a hundred studies of nothing would still hold some verdicts.
 The family is every verdict that chance could make, over claims, readings, experiments and regimes:
-all that are shown but the exact ones. Its p-values are those of a claim alone, already paid for
-earlier looks. Holm's correction over them bounds the chance that any verdict is false, its two
-directions as ablate.stats.holm counts them; the rate by Benjamini and Yekutieli bounds the expected
-share of false ones among those that it keeps.
+all that are shown but the exact ones. Committed verdicts are one family, and those of the user's
+sweeps another, so that no sweep changes what is said of committed verdicts. The p-values of a
+family are those of a claim alone, already paid for earlier looks. Holm's correction over them
+bounds the chance that any verdict is false, its two directions as ablate.stats.holm counts them;
+the rate by Benjamini and Yekutieli bounds the expected share of false ones among those that it
+keeps.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ablate.ledger.places import ORIGINS
 from ablate.ledger.verdicts import Finding
 from ablate.stats.discovery import false_discovery_rates
 from ablate.stats.holm import adjust
@@ -21,14 +24,23 @@ Findings = dict[str, list[Finding]]
 
 def with_family(claims: Findings) -> Findings:
     """The verdicts of every claim, each with the one that the whole ledger leaves of it."""
-    tested = [one for findings in claims.values() for one in findings if one.p]
+    corrected: dict[int, Finding] = {}
+    for origin in ORIGINS:
+        corrected |= _corrected(
+            [one for findings in claims.values() for one in findings if one.origin == origin]
+        )
+    return {name: [corrected.get(id(one), one) for one in claims[name]] for name in claims}
+
+
+def _corrected(family: list[Finding]) -> dict[int, Finding]:
+    """The verdicts of a family that chance could make, corrected, by the id of each object."""
+    tested = [one for one in family if one.p]
     held = adjust([one.p for one in tested], [one.alpha for one in tested])
     rates = false_discovery_rates([min(one.p.values()) for one in tested])
-    found = {
+    return {
         id(one): replace(one, ledger_wide=side(p, one.alpha), discovery=rate)
         for one, p, rate in zip(tested, held, rates, strict=True)
     }
-    return {name: [found.get(id(one), one) for one in claims[name]] for name in claims}
 
 
 @dataclass(frozen=True)

@@ -1,115 +1,87 @@
-"""The ledger in a terminal."""
+"""The ledger as lines of text: every claim with its verdicts, and nothing cut."""
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ablate.config.smoke import SMOKE
 from ablate.ledger.entries import STATES, Entry, count
-from ablate.ledger.family import changes
-from ablate.ledger.state import DEPENDS
+from ablate.ledger.places import COMMITTED
+from ablate.ledger.state import State
 from ablate.ledger.verdicts import Finding
-from ablate.phrases import listed
-from ablate.report.marks import AGAIN, MARKS
+from ablate.report.marks import MARKS
 
-COLUMNS = ("claim", "statement", "verdict", "where")
-GAP = 2  # spaces between columns
-MIN_STATEMENT = 16
+INDENT = "    "
 
 
-def lines(entries: list[Entry], width: int) -> Iterator[RenderableType]:
-    """Yield a heading and a table for each group; statements end where `width` does.
+def lines(entries: Iterable[Entry], width: int | None) -> Iterator[Text]:
+    """Yield a heading for each group, a line for each claim and one for each of its verdicts.
 
-    Ids are never cut, since one needs them to write a study: in a narrow terminal they take
-    two lines.
+    Lines break between words after `width` characters; without a width they do not break.
     """
-    widths = _widths(entries, width)
-    yield _table([[Text(name, style="bold") for name in COLUMNS]], widths)
     for group, members in groupby(entries, key=lambda entry: entry.claim.group):
-        yield Text(f"\n{group}", style="bold underline")
-        yield _table([_cells(entry) for entry in members], widths)
+        yield Text()
+        yield Text(_folded(group, width), style="bold underline")
+        for entry in members:
+            state = _state(entry)
+            line = Text(_folded(f"{state}  {entry.claim.id}  {entry.claim.statement}", width))
+            line.stylize(_style(entry), 0, len(state))
+            yield line
+            yield from (Text(_folded(INDENT + text, width), style="dim") for text in _below(entry))
 
 
-def summary(entries: list[Entry], of: list[Entry]) -> str:
-    """How many claims are shown, and how many of them have which verdict."""
+def totals(entries: list[Entry], every: list[Entry]) -> str:
+    """Say how many claims are shown, and how many of them have which state."""
     counts = count(entries)
-    shown, everything = sum(counts.values()), sum(count(of).values())
-    amount = f"{shown} claims" if shown == everything else f"{shown} of {everything} claims"
-    states = ", ".join(f"{counts[state]} {state}" for state in STATES)
-    smoke = sum(entry.smoke for entry in entries)
-    differ = sum(entry.differs for entry in entries)
-    smaller = sum(any("smaller" in one.grade for one in entry.findings) for entry in entries)
+    shown, all_claims = sum(counts.values()), sum(count(every).values())
+    amount = f"{shown} claims" if shown == all_claims else f"{shown} of {all_claims} claims"
     outside = len(entries) - shown
-    bounded = changes(finding for entry in of for finding in entry.findings)
-    return (
-        f"{amount}: {states}"
-        + (f"; {smoke} only at smoke scale" if smoke else "")
-        + (f"; {differ} with another verdict in another regime" if differ else "")
-        + (f"; {smaller} refuted as real, but smaller than the margin" if smaller else "")
-        + (f"; {outside} outside the ledger" if outside else "")
-        + (f"; {bounded}" if bounded.tested else "")
-        + _again(of)
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES)
+    return f"{amount}: {states}" + (f"; {outside} outside the ledger" if outside else "")
+
+
+def marked(state: State) -> str:
+    """Return a state with its mark, and what it depends on."""
+    on = f" on {state.on}" if state.on else ""
+    return f"{MARKS[state.word].letter} {state.word}{on}"
+
+
+def _folded(text: str, width: int | None) -> str:
+    """Return a text without line breaks of its own, broken between words to fit a width."""
+    text = " ".join(text.splitlines())
+    if width is None:
+        return text
+    return textwrap.fill(
+        text,
+        width,
+        subsequent_indent=2 * INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
-def _again(entries: list[Entry]) -> str:
-    """How many verdicts were asked again with fresh seeds, and what these said."""
-    words = [one.again["replication"] for e in entries for one in e.findings if one.again]
-    said = [f"{words.count(word)} {word}" for word in AGAIN if word in words]
-    of = f"of {len(words)} verdict{'s' * (len(words) != 1)}"
-    return f"; {of} that fresh seeds were asked for {listed(said)}" if said else ""
-
-
-def _widths(entries: list[Entry], width: int) -> list[int]:
-    ids = min(max(len(entry.claim.id) for entry in entries), width // 3)
-    verdicts = max(len(_verdict(entry)) for entry in entries)
-    places = min(max(len(_where(entry)) for entry in entries), width // 4)
-    statements = max(width - ids - verdicts - places - 3 * GAP, MIN_STATEMENT)
-    return [ids, statements, verdicts, places]
-
-
-def _table(rows: list[list[Text]], widths: list[int]) -> Table:
-    table = Table.grid(padding=(0, GAP, 0, 0))
-    for name, width in zip(COLUMNS, widths, strict=True):
-        cut = name == "statement"
-        table.add_column(width=width, no_wrap=cut, overflow="ellipsis" if cut else "fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def _cells(entry: Entry) -> list[Text]:
-    return [
-        Text(entry.claim.id),
-        Text(entry.claim.statement),
-        Text(_verdict(entry), style=_style(entry)),
-        Text(_where(entry)),
-    ]
-
-
-def _verdict(entry: Entry) -> str:
-    return f"{MARKS[entry.verdict].letter} {entry.verdict}"
+def _state(entry: Entry) -> str:
+    return marked(entry.state) + (f" ({entry.origin})" if entry.by_user else "")
 
 
 def _style(entry: Entry) -> str:
-    return f"bold {MARKS[entry.verdict].colour}" if entry.findings else ""
+    return f"bold {MARKS[entry.verdict].colour}" if entry.headline else ""
 
 
-def _where(entry: Entry) -> str:
-    """Every regime with its verdict, after what the claim depends on; or its standing."""
-    on = [f"on {entry.state.on}"] if entry.verdict == DEPENDS else []
-    if not entry.findings:
-        return entry.state.on
-    if len(entry.findings) == 1:
-        return f"{_place(entry.findings[0])}{_grade(entry.findings[0])}"
-    return "; ".join([*on, *(f"{one.verdict}: {_place(one)}" for one in entry.findings)])
+def _below(entry: Entry) -> Iterator[str]:
+    """Yield why no run decides a claim, its verdicts, and the states that stand beside its own."""
+    if entry.standing and not entry.headline:
+        yield entry.standing.why
+    for finding in entry.findings:
+        yield f"{_origin(finding)}{finding.graded}: {_place(finding)}"
+    for origin, state in entry.beside.items():
+        yield f"{origin}, over all: {marked(state)}"
 
 
-def _grade(finding: Finding) -> str:
-    return f": {finding.grade}" if finding.grade else ""
+def _origin(finding: Finding) -> str:
+    return "" if finding.origin == COMMITTED else f"{finding.origin}: "
 
 
 def _place(finding: Finding) -> str:

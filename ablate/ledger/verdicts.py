@@ -7,10 +7,11 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Verdict
+from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
 from ablate.ledger.replaced import Replaced, read_replaced
 from ablate.verdict.decision import at_each_budget, read_verdict
 from ablate.verdict.replication import Replication
-from ablate.verdict.replication_file import RESULT, asked_again, read_contest
+from ablate.verdict.replication_file import asked_again, read_contest
 
 VERDICTS = ("supported", "refuted", "inconclusive")
 # Beside its verdict.json an experiment has one of these; the first is the best to read.
@@ -49,11 +50,15 @@ class Finding:
     budget: str = ""  # of a claim with two budgets, which of them, in words
     again: Replication | None = None  # what fresh seeds said of it
     replaced: Replaced | None = None  # where its question missed the sentence and was asked again
+    origin: str = COMMITTED  # one of ablate.ledger.places.ORIGINS
 
     @property
     def regime(self) -> tuple[str, ...]:
-        """A later verdict replaces an earlier one of the same experiment in the same regime."""
-        place = (self.data, self.model, self.scale, self.steps)
+        """A later verdict replaces an earlier one of the same experiment in the same regime.
+
+        Sweeps of the user replace no committed verdict.
+        """
+        place = (self.data, self.model, self.scale, self.steps, self.origin)
         return (self.claim, self.reading, self.experiment, *place)
 
     @property
@@ -67,18 +72,16 @@ class Finding:
         return (self.registered, self.looks)
 
 
-def collect(experiments: Path, results: Path) -> tuple[list[Finding], list[str]]:
-    """Return the verdicts of all experiments and sweeps, and a warning per damaged file."""
+def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], list[str]]:
+    """Return the verdicts of all experiments and sweeps, and a warning per damaged file.
+
+    Of equally old verdicts the later one counts.
+    """
     found: list[Finding] = []
     warnings = []
-    # Of equally old ones the later counts: newer sweeps come last, and what was kept after them.
-    # A contest is no verdict of its own: it stands beside the first one, where it was kept.
-    sweeps = results.glob("sweeps/*/*/verdict.json")
-    paths = sorted(path for path in sweeps if not path.with_name(RESULT).exists())
-    paths += sorted(experiments.glob("**/verdict.json"))
-    for path in paths:
+    for origin, path in verdict_files(experiments, results):
         try:
-            found += _read(path)
+            found += [replace(finding, origin=origin) for finding in _read(path)]
         except UserError as error:
             warnings.append(f"{error}; its verdicts were passed over")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -89,8 +92,8 @@ def collect(experiments: Path, results: Path) -> tuple[list[Finding], list[str]]
 def latest(found: list[Finding]) -> dict[str, list[Finding]]:
     """For each claim the newest verdict of each reading, experiment and regime, in their order.
 
-    A verdict at smoke scale, which only shows that an experiment runs, is kept where there is
-    no other.
+    Committed verdicts come first. A verdict at smoke scale, which only shows that an experiment
+    runs, is kept where there is no other of its origin.
     """
     newest: dict[tuple[str, ...], list[Finding]] = {}
     for finding in sorted(found, key=lambda finding: finding.age):
@@ -104,8 +107,13 @@ def latest(found: list[Finding]) -> dict[str, list[Finding]]:
 
 
 def _order(findings: list[Finding]) -> list[Finding]:
-    real = [finding for finding in findings if finding.scale != SMOKE]
-    return sorted(real or findings, key=lambda finding: finding.regime)
+    ordered = sorted(findings, key=lambda finding: finding.regime)
+    by_origin = [[one for one in ordered if one.origin == origin] for origin in ORIGINS]
+    return [one for group in by_origin for one in _without_smoke(group) or group]
+
+
+def _without_smoke(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.scale != SMOKE]
 
 
 def _read(path: Path) -> list[Finding]:

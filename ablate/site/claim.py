@@ -37,7 +37,7 @@ class View:
         """Experiment, reading and regime, in short."""
         one = self.finding
         parts = [one.experiment, one.reading, one.data, one.budget or f"{one.model} model"]
-        return ", ".join(part for part in parts if part)
+        return ", ".join(part for part in (*parts, self.source.by_user) if part)
 
     @property
     def trained(self) -> str:

@@ -4,6 +4,7 @@ from importlib.resources import files
 from typing import Any
 
 from ablate.config.smoke import SMOKE
+from ablate.ledger.places import COMMITTED
 from ablate.ledger.state import DEPENDS
 from ablate.metric.table import metric_of
 from ablate.site.claim import View, drawn, views
@@ -35,12 +36,15 @@ def whole(site: Site) -> dict[str, Any]:
 
 
 def _example(site: Site) -> View | None:
-    """A decisive verdict on two arms over several seeds; None where there is none."""
+    """A committed verdict on two arms over several seeds; None where there is none."""
     found = [
         view
         for entry in site.entries
         for view in views(entry, site)
-        if view.finding.kind == "superiority" and view.finding.scale != SMOKE and _whole(view)
+        if view.finding.kind == "superiority"
+        and view.finding.scale != SMOKE
+        and _whole(view)
+        and view.finding.origin == COMMITTED
     ]
     first = [view for view in found if (view.finding.experiment, view.finding.claim) == FIRST]
     return next(iter([*first, *found]), None)

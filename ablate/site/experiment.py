@@ -79,7 +79,7 @@ def _report(source: Source, page: str) -> str:
         return f'<a href="{file}"><img src="{file}" alt="{alt}"{size} loading="lazy"></a>'
 
     html = _linked(body(source.report, picture), {})
-    return VERDICTS.sub("", html, count=1) if source.answers else html
+    return VERDICTS.sub("", html, count=1) if source.entries else html
 
 
 def _size(picture: Path) -> str:
@@ -101,6 +101,8 @@ def _linked(html: str, pages: dict[str, str]) -> str:
 
 def _drawn(source: Source) -> list[tuple[Forest, list[tuple[int, Row]]]]:
     """The effects that lead to seeds, on their axes, each with its number among the answers."""
+    if source.evidence is None:
+        return []
     numbered = [(n, told) for n, told in enumerate(source.answers) if by_seed(told)]
     found = {id(one): (number, one) for number, told in numbered if (one := row(told, ""))}
     every = forests(one for _, one in found.values())

@@ -1,18 +1,26 @@
 """The first page: the ledger, with what its filters offer."""
 
+from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
 from ablate.ledger.claims import KINDS
 from ablate.ledger.entries import FILTERS, STATES, Entry, count, titles
 from ablate.ledger.family import changes
+from ablate.ledger.places import COMMITTED
 from ablate.site.model import Site
 from ablate.site.scaled import turns
+
+Filters = dict[str, Callable[[Entry], list[str]]]
+SHOWN = ("document", "factor", "verdict", "group", "kind")
 
 
 def whole(site: Site) -> dict[str, Any]:
     """What the page shows."""
     entries = site.entries
+    filters = {key: FILTERS[key] for key in SHOWN}
+    if any(entry.by_user or entry.beside for entry in entries):
+        filters["evidence"] = lambda entry: [*dict.fromkeys(f.origin for f in entry.findings)]
     return {
         "groups": [
             (name, list(found)) for name, found in groupby(entries, lambda e: e.claim.group)
@@ -20,9 +28,9 @@ def whole(site: Site) -> dict[str, Any]:
         "claims": sum(not entry.outside for entry in entries),
         "outside": sum(entry.outside for entry in entries),
         "counts": count(entries),
-        "bounded": changes(finding for entry in entries for finding in entry.findings),
-        "filters": FILTERS,
-        "choices": _choices(entries),
+        "bounded": changes(one for e in entries for one in e.findings if one.origin == COMMITTED),
+        "filters": filters,
+        "choices": _choices(entries, filters),
         "states": STATES,
         "turns": {entry.claim.id: _turns(entry, site) for entry in entries},
     }
@@ -38,15 +46,16 @@ def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
     found: dict[tuple[str, str], list[str]] = {}
     for one in entry.findings:
         place = f"{one.experiment}, {one.data}" + (", exploratory" if one.exploratory else "")
+        place += f", {one.origin}" if one.origin != COMMITTED else ""
         found.setdefault((site.experiments[one.report.parent], place), []).append(one.verdict)
     return [(page, place, words) for (page, place), words in found.items()]
 
 
-def _choices(entries: list[Entry]) -> dict[str, list[str]]:
+def _choices(entries: list[Entry], filters: Filters) -> dict[str, list[str]]:
     """What can be picked: names in the order of the ledger, factors by the alphabet."""
     found = {
         key: list(dict.fromkeys(name for entry in entries for name in read(entry)))
-        for key, read in FILTERS.items()
+        for key, read in filters.items()
         if key != "verdict"
     }
     return {**found, "factor": sorted(found["factor"]), "kind": [*KINDS], "document": [*titles()]}

@@ -8,6 +8,7 @@ from ablate.evidence.types import Told
 from ablate.ledger.claims import Document, read_documents
 from ablate.ledger.entries import Entry
 from ablate.ledger.pairs import Pair, read_pairs
+from ablate.ledger.places import ORIGINS
 from ablate.ledger.verdicts import Finding
 from ablate.site.address import anchors, names
 from ablate.site.attention import Kept, kept
@@ -48,7 +49,7 @@ class Site:
     def experiments(self) -> dict[Path, str]:
         """The page of each folder: experiments/<name>.html."""
         labels: dict[Path, str] = {}
-        for folder, source in self.sources.items():
+        for folder, source in self.sources.items():  # committed ones first: they keep their names
             own = folder.name.startswith(source.name)
             label = folder.name if own else f"{source.name}-{folder.name}"
             again = sum(other == label for other in labels.values())
@@ -74,6 +75,8 @@ class Site:
 
 def gather(entries: list[Entry], warnings: list[str], results: Path) -> Site:
     """Read the folders of all verdicts; what is damaged is left out, with a warning."""
-    folders = {finding.report.parent for entry in entries for finding in entry.findings}
-    sources = {folder: read(folder, warnings) for folder in sorted(folders)}
+    findings = (finding for entry in entries for finding in entry.findings)
+    folders = {finding.report.parent: finding.origin for finding in findings}
+    ordered = sorted(folders, key=lambda folder: (ORIGINS.index(folders[folder]), folder))
+    sources = {folder: read(folder, warnings, folders[folder]) for folder in ordered}
     return Site(entries, sources, tests(results), kept(results))

@@ -23,7 +23,7 @@ class Turn(NamedTuple):
 
 def turns(entry: Entry, site: Site) -> list[Turn]:
     """The states of a claim by the factor, from the least; empty where no factor changes it."""
-    known = [_verdicts(finding, site) for finding in entry.findings]
+    known = [_verdicts(finding, site) for finding in entry.headline]
     starts = sorted({start for found in known for start, _ in found})
     states = [Turn(start, state(_at(start, found) for found in known)) for start in starts]
     kept = [turn for i, turn in enumerate(states) if not i or turn.state != states[i - 1].state]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from ablate.data.text import read_text
 from ablate.errors import UserError
@@ -10,6 +11,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.form import check_about, check_form, read_runs
 from ablate.evidence.seal import ABOUT, RUNS, SCREENING, read_about, verify
 from ablate.evidence.types import Entry, Question, Told, Verdict
+from ablate.ledger.places import COMMITTED
 from ablate.report.content import regime
 from ablate.report.selection import claims
 from ablate.verdict.decision import at_each_budget, read_verdict
@@ -20,7 +22,7 @@ from ablate.verdict.sides import has
 
 @dataclass(frozen=True)
 class Source:
-    """The folder of an experiment; `evidence` is None where it is not whole.
+    """The folder of an experiment; `evidence` is None where it is not whole, or not there.
 
     The evidence has no statistics of sentences: pages show none of them.
     """
@@ -32,6 +34,8 @@ class Source:
     pictures: dict[str, Path] = field(default_factory=dict)  # by name
     pages: dict[str, str] = field(default_factory=dict)  # further Markdown, by name
     contest: list[Replication] = field(default_factory=list)  # what fresh seeds said
+    origin: str = COMMITTED
+    well_formed: bool = True  # whether the entries of the verdict have all their numbers
 
     @property
     def name(self) -> str:
@@ -39,15 +43,29 @@ class Source:
         return str(self.verdict["experiment"])
 
     @property
+    def entries(self) -> list[Entry]:
+        """Every claim at every budget; none where evidence or verdict is damaged."""
+        return [*at_each_budget(self.verdict["claims"])] if self.well_formed else []
+
+    @property
     def answers(self) -> list[Told]:
-        """Every claim at every budget; none without evidence."""
-        if self.evidence is None:
-            return []
-        return [*at_each_budget(claims(self.evidence, self.verdict))]
+        """The entries with what the study says of their claims besides.
+
+        A verdict without its study lacks tolerances, and so the answers of exact claims.
+        """
+        if self.evidence is not None:
+            return [*at_each_budget(claims(self.evidence, self.verdict))]
+        by_margin = [one for one in self.entries if one["kind"] != "exact" or one["margin"]]
+        return [cast(Told, {**entry, "tolerance": 0.0}) for entry in by_margin]
 
     def again(self, told: Entry) -> Replication | None:
         """What fresh seeds said of an answer."""
         return asked_again(told, self.contest)
+
+    @property
+    def by_user(self) -> str:
+        """The mark of what the user made; "" of committed evidence."""
+        return "" if self.origin == COMMITTED else self.origin
 
     @property
     def regime(self) -> str:
@@ -94,14 +112,14 @@ class Source:
         return self.evidence.registration.get("command", again) if self.evidence else again
 
 
-def read(folder: Path, warnings: list[str]) -> Source:
+def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
     """Read a folder with a verdict; what is damaged in it is left out, with a warning."""
     verdict = read_verdict(folder / "verdict.json")
+    evidence, packaged = None, not (folder / ABOUT).exists()
     try:
-        evidence = _evidence(folder, verdict) if (folder / ABOUT).exists() else None
+        evidence = None if packaged else _evidence(folder, verdict)
     except UserError as error:
         warnings.append(f"{error}; its page shows the verdicts alone")
-        evidence = None
     report = folder / "report.md"
     return Source(
         folder,
@@ -111,7 +129,23 @@ def read(folder: Path, warnings: list[str]) -> Source:
         {path.stem: path for path in sorted(folder.glob("figures/*.svg"))},
         {path.stem: read_text(path) for path in sorted(folder.glob("pages/*.md"))},
         read_contest(folder),
+        origin,
+        well_formed=evidence is not None or (packaged and _has_form(folder, verdict)),
     )
+
+
+def _has_form(folder: Path, verdict: Verdict) -> bool:
+    """Whether a verdict without evidence has all numbers, which one of an old version lacks."""
+    try:
+        _check_entries(folder, verdict)
+    except UserError:
+        return False
+    return True
+
+
+def _check_entries(folder: Path, verdict: Verdict) -> None:
+    for number, entry in enumerate(verdict["claims"], 1):
+        check_form(f"{folder / 'verdict.json'}: claims, number {number}", entry, Entry)
 
 
 def _evidence(folder: Path, verdict: Verdict) -> Evidence:
@@ -122,8 +156,7 @@ def _evidence(folder: Path, verdict: Verdict) -> Evidence:
     """
     about = read_about(folder)
     check_about(folder / ABOUT, about)
-    for number, entry in enumerate(verdict["claims"], 1):
-        check_form(f"{folder / 'verdict.json'}: claims, number {number}", entry, Entry)
+    _check_entries(folder, verdict)
     asked = set(_keys(about["study"]["claims"]))
     if not asked >= set(_keys(verdict["claims"])):
         raise UserError(f"{folder / 'verdict.json'} answers what its study does not ask")

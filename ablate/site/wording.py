@@ -62,11 +62,14 @@ def _more_seeds(told: Told, per_seed: float) -> list[str]:
 
 
 def _how_many(seeds: int | None, own: int, per_seed: float) -> str:
-    """So many seeds, and how long those take that are not there; None: no number is enough."""
+    """So many seeds, and how long those take that are not there; None: no number is enough.
+
+    Where no run is at hand `per_seed` is 0, and nothing is said of time.
+    """
     if not seeds:
         return "No number of seeds"
     more = duration((seeds - own) * per_seed)
-    return f"{seeds} seeds" + (f" ({more} of one worker more)" if seeds > own else "")
+    return f"{seeds} seeds" + (f" ({more} of one worker more)" if seeds > own and per_seed else "")
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:

@@ -81,7 +81,7 @@ def test_the_version_is_that_of_the_package(command):
     [
         (["legder"], "ablate: unknown command legder: did you mean ledger? allowed here is "),
         (["site", "more"], "ablate site: unknown argument more: allowed here is to="),
-        (["ledger", "--all"], "ablate ledger: unknown argument --all: allowed here is document="),
+        (["ledger", "--alle"], "ablate ledger: unknown argument --alle: allowed here is word="),
         (["plan", "minutes=nan"], "ablate plan: minutes=nan: it must be a whole number"),
     ],
 )

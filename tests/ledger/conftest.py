@@ -10,11 +10,19 @@ REGIME = {"scale": "cpu", "data": "toy", "model": "micro"}
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """An empty project to stand in."""
+    """An empty project to stand in, as a checkout is."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "results" / "sweeps").mkdir(parents=True)
+    monkeypatch.setattr("ablate.ledger.places.PROJECT", tmp_path / "experiments")
     return tmp_path
+
+
+@pytest.fixture
+def packaged(folders, monkeypatch):
+    """A folder that stands for the evidence of the project, as an installed wheel has it."""
+    monkeypatch.setattr("ablate.ledger.places.PROJECT", folders / "packaged")
+    return folders / "packaged"
 
 
 @pytest.fixture

@@ -1,12 +1,23 @@
 """`ablate ledger` as a person types it."""
 
+import csv
 import functools
+import io
+import json
+import re
+from pathlib import Path
 
 import pytest
 
 from ablate.ledger.claims import read_claims
+from ablate.ledger.entries import read_entries
 from ablate.ledger.standings import read_standings
+from ablate.ledger.summary import summary
+from ablate.ledger.table import lines
+from ablate.report.marks import MARKS
 
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+STARTS = {f"{mark.letter} " for mark in MARKS.values()}
 CLAIM = "preln_solves_gradient_problem"
 ALL, STANDING = len(read_claims()), len(read_standings())
 MASKS = sum("mask" in claim.group.lower() for claim in read_claims())
@@ -24,16 +35,16 @@ def ask(folders, command):
 
 
 def ids(output):
-    """The claims of a table: its lines that begin with an id."""
-    lines = output.splitlines()[1:-1]
-    return [line.split()[0] for line in lines if line[:1].islower() and "_" in line.split()[0]]
+    """The claims of a list: the second column of lines that begin with a mark."""
+    return [line.split("  ")[1] for line in output.splitlines() if line[:2] in STARTS]
 
 
 def test_all_claims_with_their_count(ask, verdict):
     verdict("experiments/a", {CLAIM: "supported", "pe_unique": "refuted", "mine": "supported"})
-    status, output, errors = ask()
+    status, output, errors = ask("--all")
     assert status == 0 and not errors
-    assert len([line for line in output.splitlines() if "not tested" in line]) == ALL - STANDING - 1
+    assert len(set(ids(output))) == ALL + 1
+    assert output.count("○ not tested") == ALL - STANDING - 2
     assert output.splitlines()[-1] == (
         f"{ALL} claims: 1 supported, 1 refuted, 0 inconclusive, 0 depends, {STANDING} no run "
         f"decides, {ALL - STANDING - 2} not tested; 1 outside the ledger"
@@ -41,27 +52,46 @@ def test_all_claims_with_their_count(ask, verdict):
     assert "Outside the ledger" in output
 
 
-def test_statements_end_where_the_line_does(ask, monkeypatch):
-    _, output, _ = ask()
-    assert max(map(len, output.splitlines())) <= 160 and "…" in output
-    monkeypatch.setattr("ablate.cli.commands.ledger.PIPE_WIDTH", 80)
-    _, output, _ = ask()
-    assert max(map(len, output.splitlines())) <= 80
+def test_in_a_pipe_every_statement_is_on_one_line_and_whole(ask):
+    _, output, _ = ask("--all")
+    lines = output.splitlines()
+    for claim in read_claims():
+        (line,) = [line for line in lines if line[:2] in STARTS and f"  {claim.id}  " in line]
+        assert line.endswith(claim.statement)
+    assert "…" not in output
 
 
-def flat(output):
-    """The last column of a table, whose cells are folded."""
-    lines = [line for line in output.splitlines() if line.strip()]
-    return " ".join(" ".join(lines).split())
+@pytest.mark.parametrize("width", [30, 50, 80, 100, 160])
+def test_in_a_terminal_lines_break_between_words_and_nothing_is_cut(width):
+    entries = read_entries(None, Path("none"))[0]
+    folded = [line.plain for line in lines(entries, width)]
+    whole = [line.plain for line in lines(entries, None)]
+    assert " ".join(" ".join(folded).split()) == " ".join(" ".join(whole).split())
+    for line in "\n".join(folded).splitlines():
+        assert len(line) <= width or len(line.split()) == 1, line
+
+
+def test_the_summary_fits_on_a_screen_and_says_how_to_ask_for_more(ask, verdict):
+    plain = [*summary(read_entries(EXPERIMENTS, Path("none"))[0])]
+    verdict("results/sweeps/a/1", {CLAIM: "refuted", "pe_unique": "supported"})
+    verdict("results/sweeps/b/1", {"pe_range_unit": "refuted", "mine": "refuted"}, scale="smoke")
+    status, output, _ = ask(f"experiments={EXPERIMENTS}")
+    assert status == 0
+    for shown in (plain, output.splitlines()):
+        assert len(shown) <= 24 and max(map(len, shown)) <= 80
+    assert "4 verdicts on 4 claims" in " ".join(output.split())
+    for words in re.findall(r"^  ablate ledger (\S+)", output, re.MULTILINE):
+        assert words == "--help" or ask(words, f"experiments={EXPERIMENTS}")[0] == 0
 
 
 def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
     verdict("experiments/a", {CLAIM: "supported"}, time=200, exploratory=True)
     verdict("experiments/b", {CLAIM: "refuted"}, time=100, data="multi30k")
-    _, output, _ = ask("verdict=tested")
-    assert "◐ depends on data; supported: a, toy (exploratory); refuted: b, multi30k" in flat(
-        output
-    )
+    shown = ask("verdict=tested")[1].splitlines()
+    place = next(i for i, line in enumerate(shown) if CLAIM in line)
+    assert shown[place].startswith(f"◐ depends on data  {CLAIM}  ")
+    assert shown[place + 1].strip() == "supported: a, toy (exploratory)"
+    assert shown[place + 2].strip() == "refuted: b, multi30k"
 
 
 @pytest.mark.parametrize(
@@ -75,6 +105,13 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
         (("factor=model.n_heads",), about("n_heads")),
         (("factor=n_heads",), about("n_heads")),
         (("text=LINFORMER",), 1),
+        (("word=LINFORMER",), 1),
+        (("word=linformer", "text=no such text"), 0),
+        (("experiment=a",), 1),
+        (("experiment=A", "state=refuted"), 0),
+        (("state=supported",), 1),
+        (("state=no run decides",), STANDING),
+        (("state=tested", "verdict=refuted"), 0),
         (("verdict=tested",), 1),
         (("verdict=supp",), 1),
         (("verdict=refuted",), 0),
@@ -101,7 +138,15 @@ def test_a_document_is_found_where_it_only_repeats_a_claim(ask):
         (["preln"], "unknown argument preln: allowed here is"),
         (["verdict"], "unknown argument verdict: did you mean verdict=?"),
         (["verdict="], "verdict= has no value: it must be text"),
-        (["verdict=superted"], "did you mean supported? allowed is"),
+        (["verdict=superted"], "verdict=superted: no claim has it; did you mean supported?"),
+        (["state=inconclusiv3"], "state=inconclusiv3: no claim has it; did you mean inconclusive?"),
+        (["state="], "state= has no value: it must be text"),
+        (["experiment=preln"], "experiment=preln: no claim has it"),
+        (["only=mine"], "only=mine: it must be own or committed"),
+        (["only=own,committed"], "only=own,committed: it must be own or committed"),
+        (["--json", "--csv"], "--csv"),
+        (["--jsn"], "unknown argument --jsn"),
+        (["--json=x"], "--json"),
         (["factor=residul"], "factor=residul: no claim has it; did you mean residual?"),
         (["kind=exactly"], "did you mean exact? allowed is cost, empirical, exact"),
         (["document=bible"], "allowed is Illustrated Transformer"),
@@ -130,10 +175,29 @@ def test_other_folders(ask, verdict):
     assert ids(output) == ["pe_unique", CLAIM]
 
 
-def test_a_folder_without_any_verdicts_is_not_taken_for_a_ledger_without(
-    command, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    status, _, errors = command("ledger", "verdict=supported")
-    assert status == 0
-    assert errors.endswith("so no claim has a verdict: say experiments=FOLDER\n")
+def test_json_has_every_claim_with_its_verdicts(ask, verdict):
+    verdict("experiments/a", {CLAIM: "supported"}, effect=float("nan"))
+    verdict("results/sweeps/a/1", {CLAIM: "refuted", "mine": "inconclusive"}, kind="exact")
+    claims = {claim["claim"]: claim for claim in json.loads(ask("--json")[1])}
+    assert len(claims) == ALL + 1 and next(iter(claims)) == "mine"
+    found = claims[CLAIM]
+    assert (found["state"], found["state_origin"]) == ("supported", "committed")
+    assert found["beside"] == {"your sweep": {"word": "refuted", "on": ""}}
+    first, second = found["verdicts"]
+    assert (first["effect"], first["experiment"], first["origin"]) == (None, "a", "committed")
+    assert (second["effect"], second["low"], second["origin"]) == (-5.0, None, "your sweep")
+    assert claims["mine"]["state_origin"] == "your sweep"
+    assert [one["claim"] for one in json.loads(ask("--json", "state=refuted")[1])] == []
+
+
+def test_csv_has_a_row_for_each_verdict_whatever_its_text_holds(ask, verdict):
+    verdict("experiments/a", {CLAIM: "supported"}, reading='one, "two"\nthree')
+    verdict("experiments/b", {CLAIM: "refuted"}, data="multi30k")
+    rows = [*csv.DictReader(io.StringIO(ask("--csv")[1]))]
+    assert len(rows) == ALL + 1 and {row["claim"] for row in rows} == {c.id for c in read_claims()}
+    second, first = [row for row in rows if row["claim"] == CLAIM]
+    assert first["reading"] == 'one, "two"\nthree' and float(first["low"]) == 4.0
+    assert (second["data"], second["folder"]) == ("multi30k", str(Path("experiments/b")))
+    assert 'supported: a (one, "two" three), toy' in ask("--all")[1]
+    assert {row["verdict"] for row in rows} == {"supported", "refuted", ""}
+    assert len(ask("--csv", "word=no such text")[1].splitlines()) == 1

@@ -13,7 +13,8 @@ from ablate.ledger.claims import read_claims
 from ablate.ledger.entries import OUTSIDE, count, join
 from ablate.ledger.standings import STANDINGS, read_standings
 from ablate.ledger.state import State
-from ablate.ledger.table import _where, summary
+from ablate.ledger.summary import summary
+from ablate.ledger.table import lines
 from ablate.ledger.verdicts import collect, latest
 
 CLAIM = "preln_solves_gradient_problem"
@@ -34,6 +35,16 @@ def said(entry):
     return [(finding.verdict, finding.data) for finding in entry.findings]
 
 
+def text(*entries):
+    """The lines of entries."""
+    return "\n".join(line.plain for line in lines(entries, None))
+
+
+def screen(entries):
+    """The summary as one line."""
+    return " ".join(" ".join(summary(entries)).split())
+
+
 def test_without_a_study_a_claim_is_not_tested(ledger):
     entries, warnings = ledger()
     assert len(entries) == len(read_claims()) and not warnings
@@ -47,9 +58,11 @@ def test_folders_that_are_not_there_hold_no_verdicts(tmp_path):
 def test_the_newest_verdict_of_an_experiment_counts(ledger, verdict):
     verdict("results/sweeps/study/1", {CLAIM: "refuted"}, time=300, experiment="study")
     verdict("results/sweeps/study/2", {CLAIM: "inconclusive"}, time=200, experiment="study")
+    verdict("experiments/study/old", {CLAIM: "inconclusive"}, time=50, experiment="study")
     verdict("experiments/study", {CLAIM: "supported"}, time=100)
     entries, _ = ledger()
-    assert said(entries[CLAIM]) == [("refuted", "toy")]
+    assert said(entries[CLAIM]) == [("supported", "toy"), ("refuted", "toy")]
+    assert [one.origin for one in entries[CLAIM].findings] == ["committed", "your sweep"]
 
 
 def test_a_verdict_that_was_replaced_is_shown_and_has_no_part_in_the_state(ledger, verdict):
@@ -61,20 +74,20 @@ def test_a_verdict_that_was_replaced_is_shown_and_has_no_part_in_the_state(ledge
     entry = ledger()[0][claim]
     assert len(entry.findings) == 2
     assert (entry.verdict, entry.differs) == ("supported", False)
-    assert "refuted: preln_vs_postln, toy (replaced by preln_vs_postln_2)" in _where(entry)
+    assert "refuted: preln_vs_postln, toy (replaced by preln_vs_postln_2)" in text(entry)
 
 
 def test_of_one_study_the_last_look_counts(ledger, verdict):
-    verdict("results/sweeps/study/1", {CLAIM: "refuted"}, experiment="study", looks=2)
-    verdict("experiments/study", {CLAIM: "inconclusive"}, looks=1)
+    verdict("results/sweeps/study/2", {CLAIM: "refuted"}, experiment="study", looks=2)
+    verdict("results/sweeps/study/3", {CLAIM: "inconclusive"}, experiment="study", looks=1)
     assert said(ledger()[0][CLAIM]) == [("refuted", "toy")]
 
 
-def test_at_equal_times_what_was_kept_counts(ledger, verdict):
-    verdict("experiments/study", {CLAIM: "supported"}, time=100)
-    verdict("results/sweeps/study/1", {CLAIM: "supported"}, time=100, experiment="study")
-    entries, _ = ledger()
-    assert entries[CLAIM].findings[0].report == Path.cwd() / "experiments" / "study" / "report.md"
+def test_at_equal_times_the_later_sweep_counts(ledger, verdict):
+    for name in ("2026-01-02", "2026-01-01"):
+        verdict(f"results/sweeps/study/{name}", {CLAIM: "supported"}, experiment="study")
+    (finding,) = ledger()[0][CLAIM].findings
+    assert finding.report == Path.cwd() / "results/sweeps/study/2026-01-02/report.md"
 
 
 def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, verdict):
@@ -87,8 +100,7 @@ def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, 
         ("refuted", "multi30k"),
         ("supported", "toy"),
     ]
-    told = summary([*entries.values()], [*entries.values()])
-    assert "; 1 with another verdict in another regime" in told
+    assert "1 claims have different verdicts in different settings" in screen([*entries.values()])
 
 
 @pytest.mark.parametrize("times", [(100, 300), (300, 100)])
@@ -157,7 +169,7 @@ def test_experiments_that_agree_are_not_counted_as_other_verdicts(ledger, verdic
     verdict("experiments/study", {CLAIM: "supported"})
     verdict("experiments/real", {CLAIM: "supported"}, experiment="study", data="multi30k")
     entries, _ = ledger()
-    assert "another verdict" not in summary([*entries.values()], [*entries.values()])
+    assert "different verdicts" not in screen([*entries.values()])
 
 
 def test_two_contrasts_of_one_claim_in_one_file_are_both_kept(ledger, verdict, folders):
@@ -169,7 +181,7 @@ def test_two_contrasts_of_one_claim_in_one_file_are_both_kept(ledger, verdict, f
 
 
 def test_smoke_loses_to_every_other_scale_and_is_marked_when_alone(ledger, verdict):
-    verdict("results/sweeps/a/1", {CLAIM: "refuted", "pe_unique": "supported"}, 900, scale="smoke")
+    verdict("experiments/b", {CLAIM: "refuted", "pe_unique": "supported"}, 900, scale="smoke")
     verdict("experiments/a", {CLAIM: "supported"}, time=100)
     entries, _ = ledger()
     assert said(entries[CLAIM]) == [("supported", "toy")] and not entries[CLAIM].smoke
@@ -252,11 +264,9 @@ def test_a_verdict_of_a_study_that_changed_is_exploratory(ledger, verdict):
 
 
 def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verdict, folders):
-    from ablate.ledger.table import _where
-
     verdict("experiments/study", {CLAIM: "supported"}, time=100)
     verdict("results/sweeps/study/1", {CLAIM: "inconclusive"}, time=200, experiment="study")
-    (finding,) = ledger()[0][CLAIM].findings
+    _, finding = ledger()[0][CLAIM].findings
     assert (finding.verdict, finding.again) == ("inconclusive", None)
     first = json.loads((folders / "experiments/study/verdict.json").read_text())["claims"][0]
     fresh = {**first, "verdict": "inconclusive"}
@@ -269,5 +279,5 @@ def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verd
     (finding,) = entry.findings
     assert not warnings and finding.verdict == "supported"
     assert finding.again["replication"] == "weaker"
-    assert "fresh seeds: weaker" in _where(entry)
-    assert "of 1 verdict that fresh seeds were asked for 1 weaker" in summary([entry], [entry])
+    assert "fresh seeds: weaker" in text(entry)
+    assert "Fresh seeds were asked for 1 verdicts: 1 weaker." in screen([entry])

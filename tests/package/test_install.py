@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -122,38 +123,62 @@ def test_a_variant_from_another_folder_trains_in_processes(theirs, tmp_path):
     check_that_theirs_trained(tmp_path)
 
 
-@pytest.mark.slow
-def test_a_wheel_carries_its_configs(tmp_path, small):
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Run the python of an environment into which the wheel alone was installed.
+
+    The dependencies are those of this environment; the package itself comes from the wheel.
+    """
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    home = tmp_path / "venv"
+    (wheel,) = folder.glob("*.whl")
+    home = folder / "venv"
     venv.create(home, with_pip=False)
-    # The dependencies are those installed already; the package itself must come from the wheel.
     (packages,) = home.glob("lib/python*/site-packages")
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--target",
-            packages,
-            wheel,
-        ],
-        check=True,
-        capture_output=True,
-    )
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", packages]
+    subprocess.run([*pip, wheel], check=True, capture_output=True)
     dependencies = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "dependencies.pth").write_text("\n".join(dependencies))
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+    def run(*arguments, cwd):
+        executable = str(home / "bin" / "python")
+        return python(*arguments, executable=executable, cwd=cwd, env=environment)
+
+    run.wheel, run.packages = wheel, packages
+    return run
+
+
+@pytest.mark.slow
+def test_a_wheel_carries_its_configs(installed, tmp_path, small):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    options = {"executable": str(home / "bin" / "python"), "cwd": elsewhere, "env": environment}
-    where = python("-c", "from ablate.config.schema import CONF; print(CONF)", **options)
-    assert where.stdout.strip() == str(packages / "ablate" / "conf"), where.stderr
-    done = python("-m", "ablate", *small, "seed=0,1", "-m", **options)
+    where = installed("-c", "from ablate.config.schema import CONF; print(CONF)", cwd=elsewhere)
+    assert where.stdout.strip() == str(installed.packages / "ablate" / "conf"), where.stderr
+    done = installed("-m", "ablate", *small, "seed=0,1", "-m", cwd=elsewhere)
     assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.glob("results/runs/*/result.json"))) == 2
+
+
+@pytest.mark.slow
+def test_a_wheel_carries_the_verdicts_of_the_committed_experiments(installed, tmp_path):
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        names = [name for name in wheel.namelist() if name.startswith("ablate/experiments/")]
+        size = sum(wheel.getinfo(name).compress_size for name in names)
+    kept = {
+        f"ablate/{path.relative_to(ROOT)}"
+        for name in ("verdict.json", "contest.json")
+        for path in (ROOT / "experiments").glob(f"*/{name}")
+    }
+    assert set(names) == kept and size < 1e6
+    claims = json.loads(installed("-m", "ablate", "ledger", "--json", cwd=tmp_path).stdout)
+    here = json.loads(python("-m", "ablate", "ledger", "--json", cwd=ROOT).stdout)
+    states = ("claim", "state", "depends_on")
+    assert [[claim[key] for key in states] for claim in claims] == [
+        [claim[key] for key in states] for claim in here if claim["state_origin"] != "your sweep"
+    ]
+    done = installed("-m", "ablate", "site", "to=pages", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(list(tmp_path.glob("pages/claims/*.html"))) == len(claims)
+    assert "12 pairs of models" in (tmp_path / "pages/what-is-a-claim.html").read_text()

@@ -71,8 +71,8 @@ def build():
     from ablate.ledger.entries import read_entries
     from ablate.site.write import write
 
-    def built(experiments, to, results=Path("none")):
-        entries, warnings = read_entries(experiments, results)
+    def built(experiments, to, results=Path("none"), only=""):
+        entries, warnings = read_entries(experiments, results, only)
         return warnings + write(entries, to, results)
 
     return built

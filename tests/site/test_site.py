@@ -303,7 +303,7 @@ def test_the_command_says_where_the_site_is(command, pages, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     for name in ("experiments", "results"):
         (tmp_path / name).mkdir()
-    status, out, _ = command("site", "to=pages")
+    status, out, _ = command("site", "to=pages", "experiments=experiments")
     assert status == 0 and "pages/index.html" in out
     page = pages(tmp_path / "pages")[(tmp_path / "pages/claims/pe_unique.html").resolve()]
     assert "No experiment has tested it yet" in page.text

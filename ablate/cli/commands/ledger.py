@@ -1,43 +1,71 @@
-"""Show every claim of the documents with its verdicts in every regime, as a table."""
+"""Show what experiments say of the documents' claims: a summary, or the claims that you ask for."""
 
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ablate.cli.parser import FOLDER, Parser
+from ablate.cli.parser import FOLDER, Parser, one_of
 
-PIPE_WIDTH = 160  # where there is no terminal to fit
+if TYPE_CHECKING:
+    from ablate.ledger.entries import Entry
+
+EVIDENCE = "verdicts to read in place of those in ./experiments and those that come with ablate"
+WHOSE = "own: your sweeps and experiments alone; committed: without them"
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the filters, and where verdicts are read."""
-    parser.add_key("document", "claims of documents with this in their title")
-    parser.add_key("factor", "claims about factors with this in their name")
+    parser.add_argument("--all", action="store_true", help="list every claim")
+    data = parser.add_mutually_exclusive_group()
+    data.add_argument("--json", action="store_true", help="print a list of claims, with verdicts")
+    data.add_argument("--csv", action="store_true", help="print a row for each verdict")
+    parser.add_key("word", "claims that contain this, anywhere")
     parser.add_key(
-        "verdict", "supported, refuted, inconclusive, depends, no run decides, not tested, tested"
+        "state", "supported, refuted, inconclusive, depends, no run decides, not tested, tested"
     )
+    parser.add_key("document", "claims of documents with this in their title")
+    parser.add_key("experiment", "claims of experiments with this in their name")
+    parser.add_key("factor", "claims about factors with this in their name")
     parser.add_key("group", "claims of groups with this in their name")
     parser.add_key("kind", "exact, empirical or cost")
-    parser.add_key("text", "claims that contain this, anywhere")
-    parser.add_key("experiments", "where verdicts are kept", FOLDER, Path("experiments"))
+    parser.add_key("only", WHOSE, one_of("own", "committed"), "")
+    parser.add_key("text", "the same as word=")
+    parser.add_key("verdict", "the same as state=")
+    parser.add_key("experiments", EVIDENCE, FOLDER)
     parser.add_key("results", "where sweeps write", FOLDER, Path("results"))
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the ledger."""
-    from rich.console import Console
-
+    """Print the summary, or what the filters pick."""
     from ablate.ledger.entries import FILTERS, pick, read_entries
-    from ablate.ledger.table import lines, summary
+    from ablate.ledger.summary import summary
 
-    entries, warnings = read_entries(arguments.experiments, arguments.results)
+    entries, warnings = read_entries(arguments.experiments, arguments.results, arguments.only)
     for warning in warnings:
         print(f"ablate ledger: {warning}", file=sys.stderr)
-    wanted = {key: value for key, value in vars(arguments).items() if key in FILTERS and value}
-    picked = pick(entries, wanted, arguments.text or "")
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
-    for line in lines(picked, console.width) if picked else ():
-        console.print(line)
-    console.print("\n" + summary(picked, entries), highlight=False)
+    given = {key: value for key, value in vars(arguments).items() if value}
+    wanted = {key: value for key, value in given.items() if key in FILTERS}
+    words = [given[key] for key in ("word", "text") if key in given]
+    picked = pick(entries, wanted, words)
+    if arguments.json or arguments.csv:
+        from ablate.ledger.export import as_csv, as_json  # numpy
+
+        print((as_json if arguments.json else as_csv)(picked), end="")
+    elif wanted or words or arguments.only or arguments.all:
+        _print_list(picked, entries)
+    else:
+        print("\n".join(summary(entries)))
+
+
+def _print_list(picked: "list[Entry]", entries: "list[Entry]") -> None:
+    """Print the claims that were picked; in a terminal, lines break between words."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from ablate.ledger.table import lines, totals
+
+    console = Console(highlight=False)
+    width = console.width if sys.stdout.isatty() else None
+    for line in (*lines(picked, width), Text("\n" + totals(picked, entries))):
+        console.print(line, soft_wrap=True)

@@ -4,7 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from ablate.cli.parser import FOLDER, PATH, Parser
+from ablate.cli.commands.ledger import EVIDENCE, WHOSE
+from ablate.cli.parser import FOLDER, PATH, Parser, one_of
 
 FIRST = "reading claims and verdicts"
 
@@ -12,7 +13,8 @@ FIRST = "reading claims and verdicts"
 def add_arguments(parser: Parser) -> None:
     """Declare where verdicts are read and the pages are written."""
     parser.add_key("to", "folder for the pages; the first is index.html", PATH, required=True)
-    parser.add_key("experiments", "where verdicts are kept", FOLDER, Path("experiments"))
+    parser.add_key("only", WHOSE, one_of("own", "committed"), "")
+    parser.add_key("experiments", EVIDENCE, FOLDER)
     parser.add_key("results", "where sweeps write", FOLDER, Path("results"))
 
 
@@ -25,7 +27,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.ledger.entries import read_entries
     from ablate.site.write import write
 
-    entries, warnings = read_entries(arguments.experiments, arguments.results)
+    entries, warnings = read_entries(arguments.experiments, arguments.results, arguments.only)
     warnings += write(entries, arguments.to, arguments.results)
     for warning in warnings:
         print(f"ablate site: {warning}", file=sys.stderr)

@@ -1,0 +1,76 @@
+"""The ledger as data: JSON with an object per claim, and CSV with a row per verdict."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from ablate.ledger.entries import Entry
+from ablate.ledger.verdicts import Finding
+from ablate.record.files import finite
+
+VERDICT = (
+    *("origin", "experiment", "reading", "verdict", "grade", "metric", "effect", "low", "high"),
+    *("kind", "data", "model", "scale", "steps", "exploratory", "ledger_wide", "discovery"),
+    *("replication", "replaced_by", "tested_as", "sentence", "folder"),
+)
+CLAIM = (
+    *("claim", "statement", "document", "section", "also_in", "claim_kind", "factors"),
+    *("measured", "group", "state", "depends_on", "state_origin", "why"),
+)
+
+
+def as_json(entries: Iterable[Entry]) -> str:
+    """Return a list of claims, each with its verdicts and with the states of the user's own."""
+    claims = [
+        {
+            **_claim(entry),
+            "beside": {origin: asdict(state) for origin, state in entry.beside.items()},
+            "verdicts": [_verdict(finding) for finding in entry.findings],
+        }
+        for entry in entries
+    ]
+    return json.dumps(finite(claims), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_csv(entries: Iterable[Entry]) -> str:
+    """Return a row for each verdict; a claim without any has one row, its last cells empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, (*CLAIM, *VERDICT), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row for entry in entries for row in _rows(entry))
+    return text.getvalue()
+
+
+def _rows(entry: Entry) -> Iterator[dict[str, Any]]:
+    claim = _claim(entry)
+    for finding in entry.findings:
+        yield claim | _verdict(finding)
+    if not entry.findings:
+        yield claim
+
+
+def _claim(entry: Entry) -> dict[str, str]:
+    claim = entry.claim
+    values = (
+        *(claim.id, claim.statement, claim.document, claim.section, claim.also_in, claim.kind),
+        *(claim.factors, claim.metric, claim.group, entry.state.word, entry.state.on),
+        *(entry.origin, entry.standing.why if entry.standing else ""),
+    )
+    return dict(zip(CLAIM, values, strict=True))
+
+
+def _verdict(finding: Finding) -> dict[str, Any]:
+    low, high = finding.interval or (None, None)
+    values = (
+        *(finding.origin, finding.experiment, finding.reading, finding.verdict, finding.grade),
+        *(finding.metric, finding.effect, low, high, finding.kind, finding.data, finding.model),
+        *(finding.scale, finding.steps, finding.exploratory, finding.ledger_wide),
+        finding.discovery if finding.ledger_wide else None,
+        finding.again["replication"] if finding.again else "",
+        finding.replaced.by if finding.replaced else "",
+        *(finding.statement, finding.sentence, str(finding.report.parent)),
+    )
+    return dict(zip(VERDICT, values, strict=True))

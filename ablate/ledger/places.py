@@ -1,0 +1,50 @@
+"""Where verdicts lie: the committed evidence, and what the user made.
+
+The evidence of the project is the folder `experiments` of a checkout; a wheel has its verdicts.
+A folder `experiments` elsewhere holds what the user keeps, and `results/sweeps` what the user ran.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ablate.verdict.replication_file import RESULT
+
+COMMITTED, KEPT, SWEEP = "committed", "your experiment", "your sweep"
+ORIGINS = (COMMITTED, KEPT, SWEEP)  # no verdict of a later one changes what an earlier one says
+VERDICT = "verdict.json"
+LOCAL = Path("experiments")
+_PACKAGE = Path(__file__).resolve().parents[1]
+# A wheel carries the verdicts inside the package; a checkout has all evidence beside it.
+PROJECT = (_PACKAGE if (_PACKAGE / LOCAL).is_dir() else _PACKAGE.parent) / LOCAL
+
+
+def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the origin and the path of every verdict.json, newer sweeps last.
+
+    A folder `experiments` that is given stands in place of all others but the sweeps. A contest is
+    no verdict of its own: it stands beside the first verdict, where that is kept.
+    """
+    if experiments is not None:
+        yield from ((COMMITTED, path) for path in _within(experiments))
+    else:
+        yield from _committed_and_kept()
+    for path in sorted(results.glob(f"sweeps/*/*/{VERDICT}")):
+        if not path.with_name(RESULT).exists():
+            yield SWEEP, path
+
+
+def _committed_and_kept() -> Iterator[tuple[str, Path]]:
+    """Yield the verdicts of the project, and those of the folder here that are not the project's.
+
+    Where the folder here has the same verdict it is read there, with its runs.
+    """
+    here = {path.relative_to(LOCAL): path for path in _within(LOCAL)}
+    for path in _within(PROJECT):
+        name = path.relative_to(PROJECT)
+        same = name in here and path.read_bytes() == here[name].read_bytes()
+        yield COMMITTED, here.pop(name) if same else path
+    yield from ((KEPT, path) for path in here.values())
+
+
+def _within(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"**/{VERDICT}"))

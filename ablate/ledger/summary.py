@@ -1,0 +1,74 @@
+"""The ledger on one screen: how many claims have which state, and how to ask for more."""
+
+import textwrap
+from collections.abc import Iterator
+
+from ablate.ledger.entries import ONLY, STATES, Entry, count
+from ablate.ledger.family import changes
+from ablate.ledger.places import COMMITTED
+from ablate.ledger.verdicts import Finding
+from ablate.phrases import listed
+from ablate.report.marks import AGAIN, MARKS
+
+WIDTH = 80
+QUESTIONS = {  # the options of one command, and what it prints
+    "--all": "every claim with its verdicts",
+    "word=warm-up": "claims that contain a word",
+    "state=refuted": "claims in one of the states above",
+    "document=notes": "claims of a document, by its title",
+    "experiment=head_count": "claims that an experiment tests",
+    "only=own": "what your own experiments say",
+    "--json": "all of it as data (or --csv)",
+    "--help": "more filters; they can be combined",
+}
+
+
+def summary(entries: list[Entry]) -> Iterator[str]:
+    """Yield at most 24 lines of at most 80 characters."""
+    counts = count(entries)
+    yield f"{sum(counts.values())} claims about the Transformer, by what experiments say of them:"
+    for state in STATES:
+        yield f"  {MARKS[state].letter} {state:16}{counts[state]:4}"
+    yield ""
+    notes = " ".join([*_notes(entries), *_own(entries)])
+    yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)
+    yield ""
+    for options, meaning in QUESTIONS.items():
+        yield f"{f'  ablate ledger {options}':38}{meaning}"
+
+
+def _notes(entries: list[Entry]) -> Iterator[str]:
+    """Yield sentences about the committed verdicts; about all where there are no committed ones."""
+    every = [finding for entry in entries for finding in entry.findings]
+    findings = [finding for finding in every if finding.origin == COMMITTED] or every
+    if outside := sum(entry.outside for entry in entries):
+        yield f"{outside} more claims are of no document."
+    if smoke := sum(entry.smoke for entry in entries):
+        yield f"{smoke} claims were only tested at smoke scale, which decides nothing."
+    if differ := sum(entry.differs for entry in entries):
+        yield f"{differ} claims have different verdicts in different settings."
+    family = changes(findings)
+    if family.decided:
+        yield (
+            f"{family.decided} verdicts rest on statistics. Corrected for testing all of them at "
+            f"once, {family.decided - family.by_holm} remain (Holm), or "
+            f"{family.decided - family.by_discovery} by their false-discovery rate."
+        )
+    yield from _replications(findings)
+
+
+def _replications(findings: list[Finding]) -> Iterator[str]:
+    words = [finding.again["replication"] for finding in findings if finding.again]
+    counts = [f"{words.count(word)} {word}" for word in AGAIN if word in words]
+    if counts:
+        yield f"Fresh seeds were asked for {len(words)} verdicts: {listed(counts)}."
+
+
+def _own(entries: list[Entry]) -> Iterator[str]:
+    own = [one for entry in entries for one in entry.findings if one.origin in ONLY["own"]]
+    if own:
+        claims = len({finding.claim for finding in own})
+        alone = sum(entry.by_user for entry in entries)
+        yield f"Your own experiments have {len(own)} verdicts on {claims} claims."
+        if alone:
+            yield f"{alone} of these claims have no committed verdict."

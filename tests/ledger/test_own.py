@@ -1,0 +1,135 @@
+"""Verdicts of the user beside committed ones: marked, and without any part in what these say."""
+
+import json
+import shutil
+
+import pytest
+
+from ablate.ledger.entries import read_entries
+from ablate.ledger.state import State
+
+CLAIM = "preln_solves_gradient_problem"
+STANDS = "heads_8_or_16_usual"  # a claim that no run decides
+
+
+@pytest.fixture
+def ledger(folders):
+    """The ledger by claim id, as `ablate ledger` reads it."""
+
+    def read(only=""):
+        entries, warnings = read_entries(None, folders / "results", only)
+        assert warnings == []
+        return {entry.claim.id: entry for entry in entries}
+
+    return read
+
+
+OWN = {
+    "newer": {"time": 900.0},
+    "older": {"time": 1.0},
+    "another regime": {"data": "multi30k"},
+    "larger": {"half": 0.01, "steps": 9000, "model": "base"},
+    "exact": {"kind": "exact"},
+    "another reading": {"reading": "as it is meant"},
+    "smoke": {"scale": "smoke"},
+}
+
+
+@pytest.mark.parametrize("own", OWN.values(), ids=OWN.keys())
+@pytest.mark.parametrize("word", ["supported", "inconclusive"])
+def test_no_sweep_changes_what_committed_verdicts_say(ledger, verdict, own, word):
+    verdict("experiments/study", {CLAIM: "refuted"})
+    before = ledger()[CLAIM]
+    verdict("results/sweeps/study/1", {CLAIM: word}, experiment="study", **own)
+    after = ledger()[CLAIM]
+    assert after.headline == before.headline == before.findings
+    assert (after.state, after.differs, after.smoke) == (before.state, False, False)
+    assert [one.verdict for one in after.findings] == ["refuted", word]
+    assert after.beside == {"your sweep": State(word)} and not after.by_user
+
+
+def test_sweeps_alone_decide_a_claim_and_are_marked(ledger, verdict, command):
+    verdict("results/sweeps/a/1", {CLAIM: "supported", "mine": "refuted"})
+    verdict("results/sweeps/b/1", {CLAIM: "refuted"}, data="multi30k")
+    entries = ledger()
+    assert (entries[CLAIM].state, entries[CLAIM].by_user) == (State("depends", "data"), True)
+    assert next(iter(entries)) == "mine" and entries["mine"].outside
+    output = command("ledger", "state=tested")[1]
+    assert output.lstrip().startswith("Your claims\n■ refuted (your sweep)  mine  ")
+    assert "◐ depends on data (your sweep)" in output
+
+
+def test_a_sweep_decides_nothing_that_no_run_decides(ledger, verdict):
+    verdict("results/sweeps/a/1", {STANDS: "supported"})
+    entry = ledger()[STANDS]
+    assert entry.state == State("no run decides", "convention")
+    assert entry.beside == {"your sweep": State("supported")}
+    assert ledger("own")[STANDS].state == State("supported")
+
+
+def test_only_the_own_or_only_the_committed_verdicts(ledger, verdict, command):
+    verdict("experiments/study", {CLAIM: "refuted", "pe_unique": "supported"})
+    verdict("results/sweeps/study/1", {CLAIM: "supported", "mine": "supported"})
+    own = ledger("own")
+    assert set(own) == {CLAIM, "mine"} and own[CLAIM].state == State("supported")
+    committed = ledger("committed")
+    assert "mine" not in committed and len(committed[CLAIM].findings) == 1
+    assert command("ledger", "only=own")[1].splitlines()[-1].startswith("1 claims: 1 supported, 0")
+    assert "your sweep" not in command("ledger", "only=committed")[1]
+
+
+def test_the_family_of_committed_verdicts_has_no_sweeps(ledger, verdict, folders):
+    def with_p(path, p):
+        whole = json.loads((folders / path / "verdict.json").read_text())
+        for claim in whole["claims"]:
+            claim |= {"alpha": 0.05, "p_look": {"supported": p, "refuted": 1.0}}
+        (folders / path / "verdict.json").write_text(json.dumps(whole))
+
+    verdict("experiments/study", {CLAIM: "supported"})
+    with_p("experiments/study", 0.02)
+    alone = ledger()[CLAIM].headline
+    assert alone[0].ledger_wide == "supported"
+    for number in range(5):
+        verdict(f"results/sweeps/{number}/1", {"pe_unique": "supported"}, experiment=f"e{number}")
+        with_p(f"results/sweeps/{number}/1", 0.02)
+    entries = ledger()
+    assert entries[CLAIM].headline == alone
+    assert {one.ledger_wide for one in entries["pe_unique"].findings} == {"inconclusive"}
+
+
+def test_outside_of_a_checkout_the_packaged_verdicts_are_read(packaged, ledger, verdict):
+    verdict("packaged/study", {CLAIM: "refuted", "theirs": "supported"})
+    entries = ledger()
+    assert (entries[CLAIM].verdict, entries[CLAIM].origin) == ("refuted", "committed")
+    assert list(entries)[-1] == "theirs"
+
+
+@pytest.mark.parametrize("name", ["study", "another", "deep/er"])
+def test_an_experiment_that_the_user_keeps_stands_beside_the_packaged(
+    packaged, ledger, verdict, name
+):
+    verdict("packaged/study", {CLAIM: "refuted"})
+    verdict(f"experiments/{name}", {CLAIM: "supported", "mine": "supported"}, experiment="study")
+    verdict("results/sweeps/study/1", {"mine": "refuted"}, time=900, experiment="study")
+    entries = ledger()
+    assert (entries[CLAIM].state, list(entries)[0]) == (State("refuted"), "mine")
+    assert entries[CLAIM].beside == {"your experiment": State("supported")}
+    assert entries["mine"].state == State("supported")
+    assert entries["mine"].beside == {"your sweep": State("refuted")}
+
+
+def test_a_checkout_is_known_by_its_verdicts(packaged, ledger, verdict, folders):
+    verdict("experiments/study", {CLAIM: "refuted"})
+    shutil.copytree(folders / "experiments", packaged)
+    (finding,) = ledger()[CLAIM].findings
+    assert finding.origin == "committed"
+    assert finding.report.resolve().is_relative_to(folders / "experiments")  # which has the runs
+
+
+def test_a_folder_that_is_given_stands_in_place_of_all_others(packaged, verdict, folders):
+    verdict("packaged/study", {CLAIM: "refuted"})
+    verdict("experiments/study", {CLAIM: "refuted"})
+    verdict("given/study", {CLAIM: "supported"})
+    entries, _ = read_entries(folders / "given", folders / "results")
+    (finding,) = next(entry for entry in entries if entry.claim.id == CLAIM).findings
+    assert (finding.verdict, finding.origin) == ("supported", "committed")

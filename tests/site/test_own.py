@@ -1,0 +1,98 @@
+"""The user's sweeps on the site: beside the committed experiments, marked, and on own pages."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+CLAIM = "preln_vs_postln_quality"
+COMMITTED = "python -m ablate +experiment=preln_vs_postln -m"
+OWN = "python -m ablate +experiment=preln_vs_postln budget.seeds=3 study.tune=null -m"
+
+
+@pytest.fixture
+def beside(experiment, build, pages, tmp_path):
+    """The pages of a committed experiment with a sweep of three seeds beside it."""
+
+    def swept(known):
+        known["registration"]["command"] = OWN
+        known["runs"][:] = [run for run in known["runs"] if run["seed"] < 3]
+        verdict = known["verdict"]
+        verdict["registered"] += 1e6
+        for number, claim in enumerate(verdict["claims"]):
+            claim |= {"verdict": "inconclusive", "pairs": 3, "sentence": f"Own sentence {number}."}
+            claim |= {"differences": claim["differences"][:3], "seeds": claim["seeds"][:3]}
+        verdict["claims"].append({**verdict["claims"][0], "id": "mine"})
+        known["study"]["claims"].append({**known["study"]["claims"][0], "id": "mine"})
+
+    experiment("preln_vs_postln", folder="experiments/preln_vs_postln")
+    experiment("preln_vs_postln", swept, "results/sweeps/preln_vs_postln/2026-11-25_07-49-28")
+
+    def built(only=""):
+        to = tmp_path / f"site{only}"
+        assert build(tmp_path / "experiments", to, tmp_path / "results", only) == []
+        return {str(path.relative_to(to)): page for path, page in pages(to).items()}
+
+    return built
+
+
+def articles(page):
+    """The verdicts of a claim's page, each as its HTML."""
+    return page.path.read_text().split('<article class="finding"')[1:]
+
+
+def test_a_sweep_has_its_own_page_and_the_committed_one_stays(beside):
+    found = beside()
+    committed = found["experiments/preln_vs_postln.html"]
+    own = found["experiments/preln_vs_postln-2026-11-25_07-49-28.html"]
+    assert "your sweep" in own.text and "your sweep" not in committed.text
+    assert "Own sentence 0." in own.text and "Own sentence" not in committed.text
+    cards = found["experiments.html"].links
+    assert {"experiments/" + page.path.name for page in (committed, own)} <= {*cards}
+
+
+def test_each_verdict_has_the_command_that_makes_it(beside):
+    committed, own = articles(beside()[f"claims/{CLAIM}.html"])
+    for article, its, other in ((committed, COMMITTED, OWN), (own, OWN, COMMITTED)):
+        assert f"<code>{its}</code>" in article and f"<code>{other}</code>" not in article
+    assert "your sweep" in own and "your sweep" not in committed
+
+
+def test_the_headline_and_the_example_are_made_of_committed_verdicts(beside):
+    found = beside()
+    before = found[f"claims/{CLAIM}.html"].path.read_text().split("<dl")[0]
+    assert before.index(">refuted<") < before.index("your sweep") < before.index(">inconclusive<")
+    example = found["what-is-a-claim.html"].text
+    assert "12 pairs of models" in example and "your sweep" not in example
+    rows = found["index.html"].path.read_text().split('<tr class="claim"')
+    (row,) = [row for row in rows if f"claims/{CLAIM}.html" in row]
+    assert 'data-verdict="refuted|tested"' in row and "your sweep" in row
+    (mine,) = [row for row in rows if "claims/mine.html" in row]
+    assert rows.index(mine) == 1  # the user's claims stand first
+
+
+@pytest.mark.parametrize(("only", "name"), [("own", OWN), ("committed", COMMITTED)])
+def test_one_kind_can_be_shown_alone(beside, only, name):
+    found = beside(only)
+    (article,) = articles(found[f"claims/{CLAIM}.html"])
+    assert f"<code>{name}</code>" in article
+    assert ("claims/mine.html" in found) == (only == "own")
+    assert len([page for page in found if page.startswith("experiments/")]) == 1
+
+
+@pytest.mark.parametrize("name", ["precision", "heads_param_count", "dot_products"])
+def test_packaged_verdicts_are_shown_without_their_runs(build, pages, tmp_path, name):
+    source = Path(__file__).parents[2] / "experiments" / name
+    folder = tmp_path / "experiments" / name
+    folder.mkdir(parents=True)
+    for file in source.glob("*.json"):
+        if file.name in ("verdict.json", "contest.json"):
+            (folder / file.name).write_bytes(file.read_bytes())
+    assert build(tmp_path / "experiments", tmp_path / "site") == []
+    found = {page.path.stem: page for page in pages(tmp_path / "site").values()}
+    for claim in json.loads((folder / "verdict.json").read_text())["claims"]:
+        for page in (found[name], found[claim["id"]]):
+            assert claim["sentence"] in page.text
+        numbers = claim["kind"] != "exact"
+        assert ('<figure class="forest"' in found[claim["id"]].path.read_text()) == numbers
+        assert "of one worker" not in found[claim["id"]].text
