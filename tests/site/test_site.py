@@ -253,7 +253,7 @@ def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_pa
         verdict |= {"experiment": HARM, "caveats": [HARM]}
         known["registration"]["command"] = HARM
         for run in known["runs"]:
-            run |= {"command": HARM, "arm": HARM}
+            run |= {"command": HARM, "arm": f"{HARM} {run['arm']}"}
 
     folder = experiment("preln_vs_postln", spoil, "experiments/javascript:alert(1)")
     told = json.loads((folder / "verdict.json").read_text())["claims"][1]
