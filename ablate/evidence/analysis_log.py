@@ -26,7 +26,7 @@ from typing import Any
 from filelock import FileLock
 
 from ablate.errors import UserError
-from ablate.evidence.registration import digest
+from ablate.evidence.registration import class_name, digest
 from ablate.evidence.types import Claim, Registration, Study
 from ablate.record.files import SEAL, append_line, check_seal, seal, write_text, writing
 
@@ -274,10 +274,13 @@ def differences(
             return True
         return apart is not None and not any(f"{key}.".startswith(f"{node}.") for node in apart)
 
+    def named(settings: dict[str, Any], key: str) -> Any:
+        return class_name(key, settings.get(key, NOT_GIVEN))
+
     return [
         f"{key} was {before.get(key, NOT_GIVEN)} and is {now.get(key, NOT_GIVEN)}"
         for key in before | now
-        if before.get(key, NOT_GIVEN) != now.get(key, NOT_GIVEN) and counts(key)
+        if named(before, key) != named(now, key) and counts(key)
     ]
 
 

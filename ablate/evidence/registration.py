@@ -1,44 +1,118 @@
-"""Whether a study is still the one that was written down before its runs.
+"""Whether a study is still the one that was registered before its runs.
 
-A study that is changed after its runs, or runs that were there before it, make a verdict
-exploratory. When each form of it was first begun is in the book (ablate.evidence.analysis_log).
+A registration covers what decides a verdict: the arms by what they set, the metrics, kinds,
+margins and alpha of the claims, and the planned seeds. It leaves out wording (statements, sources,
+reasons), names of claims and levels, and the modules of classes, so that a better sentence or
+another folder makes no verdict exploratory. A study that decides otherwise than the registered one
+does, and so do runs that were there before it. When each form was first begun is in the book
+(ablate.evidence.analysis_log).
+
+`registered.json` keeps the form. Evidence of before has the whole study there, under another hash.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypedDict
 
 from ablate.evidence.types import Registration, Study
 from ablate.phrases import listed, name_of
 
-# What a reader is told, and what no verdict depends on: of a study, and of a claim.
-TOLD = ("literature", "published", "fixed", "figures")
-# Alpha is spent rightly however often a study is looked at.
-FREE = ("looks",)
-TOLD_OF_CLAIM = ("measures", "control_measures")
+# Of a study, of its parts and of a claim: what decides, and what it is where it is not given.
+OF_CLAIM: dict[str, Any] = {
+    **{"kind": "", "metric": "", "better": "higher", "margin": 0.0, "alpha": 0.05},
+    **{"treatment": {}, "baseline": {}, "where": {}, "minus": {}, "loses": {}},
+    **{"over": "", "scale": "log", "tolerance": 0.0, "control": ""},
+}
+ARMS = ("treatment", "baseline", "where", "minus", "loses")
+OF_TUNE = {"key": "", "values": [], "seeds": [], "metric": "val/nll", "better": "lower"}
+OF_MATCH = {"by": "", "to": {}, "key": "model.d_ff"}
 WITHHOLDS = "cannot"  # of a claim: it can come after the runs, as it only takes a verdict away
+TARGET = "_target_"
+OURS = "ablate."
+Sets = Mapping[str, Any]  # what a level sets, by dotted key
+NO_LEVELS: Mapping[str, str] = {}
+
+
+class Form(TypedDict):
+    """What is registered of a study before its runs.
+
+    `levels` has a digest of what each `factor=level` sets, and `arms` one of each arm with all of
+    its settings.
+    """
+
+    study: dict[str, Any]
+    levels: Mapping[str, str]
+    arms: list[str]
+
+
+def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) -> dict[str, Any]:
+    """Return what decides the verdicts of a study, with all defaults.
+
+    A level that `levels` has (by `factor=level`) is replaced by the digest of what it sets.
+    """
+
+    def claim(given: Mapping[str, Any]) -> dict[str, Any]:
+        parts = _given(given, OF_CLAIM)
+        return parts | {arm: _resolved(parts[arm], levels) for arm in ARMS}
+
+    def matched(given: Mapping[str, Any]) -> dict[str, Any]:
+        parts = _given(given, OF_MATCH)
+        return parts | {"to": _resolved(parts["to"], levels)}
+
+    tune, match = study.get("tune"), study.get("match")
+    return {
+        "factors": sorted(study.get("factors", [])),
+        "seeds": study.get("seeds"),
+        "tune": tune and _given(tune, OF_TUNE),
+        "match": match and matched(match),
+        "claims": [claim(one) for one in study.get("claims", [])],
+    }
 
 
 def study_hash(study: Mapping[str, Any]) -> str:
-    """16 hexadecimal digits over everything that a verdict depends on."""
-    known = decisive(study)
-    return digest({**known, "claims": [_lenient(claim) for claim in known["claims"]]})
+    """Return 16 hexadecimal digits over what decides a study, its levels by their names."""
+    return digest(deciding(study))
 
 
-def decisive(study: Mapping[str, Any]) -> dict[str, Any]:
-    """The study without what only a reader is told."""
-    kept = {key: value for key, value in study.items() if key not in (*TOLD, *FREE)}
-    return {**kept, "claims": [_asked(claim) for claim in study.get("claims", [])]}
+def form(study: Study, levels: Mapping[str, Sets], arms: Iterable[Sets]) -> Form:
+    """Return what is to be registered; `levels` and `arms` are what these set."""
+    strict = [bool(claim.get(WITHHOLDS)) for claim in study["claims"]]
+    decides = deciding(study)
+    for claim, withholds in zip(decides["claims"], strict, strict=True):
+        claim |= {WITHHOLDS: True} if withholds else {}
+    return {
+        "study": decides,
+        "levels": {name: digest(portable(sets)) for name, sets in levels.items()},
+        "arms": sorted(digest(portable(sets)) for sets in arms),
+    }
 
 
-def _asked(claim: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in claim.items() if key not in TOLD_OF_CLAIM}
-    return kept if kept.get(WITHHOLDS) else _lenient(kept)
+def registration_hash(registered: Mapping[str, Any]) -> str:
+    """Return 16 hexadecimal digits over a registered form, whatever its levels are called."""
+    if "arms" not in registered:
+        return _former_hash(registered)
+    return digest([deciding(registered["study"], registered["levels"]), registered["arms"]])
 
 
-def _lenient(claim: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in claim.items() if key != WITHHOLDS}
+def _former_hash(study: Mapping[str, Any]) -> str:
+    """Return the hash of a form that was registered as the whole study, wording and all.
+
+    Committed evidence names it. It says that registered.json is as it was before the runs.
+    """
+    claims = [{k: v for k, v in claim.items() if k != WITHHOLDS} for claim in study["claims"]]
+    return digest({**study, "claims": claims})
+
+
+def portable(sets: Sets) -> dict[str, Any]:
+    """Return what a level sets, with classes of this package by their name alone."""
+    return {key: class_name(key, value) for key, value in sets.items()}
+
+
+def class_name(key: str, value: Any) -> Any:
+    """Return the value of a key; of a class of this package its name without its module."""
+    ours = key.rpartition(".")[2] == TARGET and str(value).startswith(OURS)
+    return value.rpartition(".")[2] if ours else value
 
 
 def departures(
@@ -46,20 +120,24 @@ def departures(
 ) -> list[str]:
     """Sentences on how a study is not the registered one; each makes its verdicts exploratory.
 
-    `registered` is the form that was registered, empty where only its hash is known. A run says
-    below `study` the hash of the form that it was started under, unless it is older than that.
+    `registered` is the registered form, empty where it is not kept: then nothing says whether the
+    study is still that one. A run says below `study` the hash of the form that it was started
+    under, unless it is older than that.
     """
-    own, known = study_hash(study), registration.get("hash")
-    found = [f"{WITHHOLDS} was taken from {name}" for name in _taken(registered, study)]
+    known = registration.get("hash")
+    before = _checked(registered, known)
     if not known:
-        found.append("The study was not registered before its runs")
-    elif own != known:
-        what = listed(_differences(registered, study)) if study_hash(registered) == known else ""
-        found.append(
-            f"The study is not the one that was registered (hash {known}, now {own})"
-            + (f": {what}" if what else "")
-        )
-    others = [run["cell"] for run in runs if known and run.get("study", known) != known]
+        found = ["The study was not registered before its runs"]
+    elif not before:
+        what = "is not the one that was registered" if registered else "is not kept"
+        found = [f"The form in registered.json {what} (hash {known})"]
+    else:
+        found = [f"{WITHHOLDS} was taken from {name}" for name in _taken(before, study)]
+        if changed := _differences(before, study):
+            said = f"The study is not the one that was registered (hash {known})"
+            found.append(f"{said}: {listed(changed)}")
+    begun = {known, study_hash(before)}
+    others = [run["cell"] for run in runs if known and run.get("study", known) not in begun]
     if others:
         many = "s" * (len(others) > 1)
         found.append(
@@ -69,32 +147,64 @@ def departures(
     return [f"{sentence}; that makes its verdicts exploratory." for sentence in found]
 
 
-def _taken(registered: Mapping[str, Any], study: Study) -> list[str]:
+def _checked(registered: Mapping[str, Any], known: str | None) -> Mapping[str, Any]:
+    """Return the study of a registered form; {} where that is not the one with this hash."""
+    study: Mapping[str, Any] = registered.get("study", registered)
+    try:
+        same = registration_hash(registered) == known and bool(deciding(study))
+    except (KeyError, TypeError, AttributeError):  # a form of another shape
+        return {}
+    return study if same else {}
+
+
+def _taken(before: Mapping[str, Any], study: Study) -> list[str]:
     """Claims that were registered with what withholds their verdict, and have it no more."""
-    strict = [name_of(claim) for claim in registered.get("claims", []) if claim.get(WITHHOLDS)]
-    now = [name_of(claim) for claim in study["claims"] if claim.get(WITHHOLDS)]
-    return [name for name in strict if name not in now]
+    pairs = zip(before.get("claims", []), study["claims"], strict=False)
+    return [name_of(now) for then, now in pairs if then.get(WITHHOLDS) and not now.get(WITHHOLDS)]
 
 
-def _differences(registered: Mapping[str, Any], study: Mapping[str, Any]) -> list[str]:
-    before, now = (dict(_leaves(decisive(form))) for form in (registered, study))
+def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
+    """What decides now and did not before, or otherwise; claims have their names of now."""
+    names = [name_of(claim) for claim in study["claims"]]
+    forms = [deciding(one) for one in (before, study)]
+    if len(forms[0]["claims"]) != len(names):
+        return [f"it had {len(forms[0]['claims'])} claims and has {len(names)}"]
+    old, new = (
+        dict(_leaves({**one, "claims": dict(zip(names, one["claims"], strict=True))}, "study"))
+        for one in forms
+    )
     return [
-        f"{key} was {before.get(key, 'not there')} and is {now.get(key, 'not there')}"
-        for key in dict.fromkeys([*before, *now])
-        if key not in before or key not in now or before[key] != now[key]
+        f"{key} was {old.get(key, 'not there')} and is {new.get(key, 'not there')}"
+        for key in dict.fromkeys([*old, *new])
+        if key not in old or key not in new or old[key] != new[key]
     ]
 
 
-def _leaves(node: Any, path: str = "study") -> Iterator[tuple[str, Any]]:
-    """Values by dotted keys; claims by their ids, whose order is a value as well."""
-    if isinstance(node, list) and node and all(isinstance(x, dict) and "id" in x for x in node):
-        yield path, [item["id"] for item in node]
-        node = {item["id"]: item for item in node}
+def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Values by dotted keys."""
     if not isinstance(node, dict) or not node:
         yield path, node
         return
     for key, value in node.items():
         yield from _leaves(value, f"{path}.{key}")
+
+
+def _given(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of some keys, numbers as floats, for 2 and 2.0 are one margin."""
+    return {key: _number(node.get(key, usual)) for key, usual in defaults.items()}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _number(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_number(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _resolved(arm: Mapping[str, Any], levels: Mapping[str, str]) -> dict[str, Any]:
+    """An arm by what its levels set; a level that sets nothing of its own stands for itself."""
+    return {factor: levels.get(f"{factor}={level}", level) for factor, level in arm.items()}
 
 
 def digest(value: Any) -> str:

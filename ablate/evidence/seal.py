@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ablate.errors import UserError
-from ablate.evidence.registration import decisive, digest, study_hash
+from ablate.evidence.registration import digest
 from ablate.evidence.types import About, Run, Seal
 from ablate.record.files import finite, write_json, write_text
 
@@ -32,13 +32,11 @@ Runs = list[Run]
 def write_about(folder: Path, about: About, registered: Mapping[str, Any], seal: Seal) -> None:
     """Write study.json with its seal, and the form of the study that was registered.
 
-    `about` has the `PARTS`, `registered` is empty where no form is known, and `seal` holds the
+    `about` has the `PARTS`, `registered` is empty where no form is kept, and `seal` holds the
     digests of the other files.
     """
-    if about["study"] and study_hash(about["study"]) == about["registration"].get("hash"):
-        registered = about["study"]
     if registered:
-        text = json.dumps(finite(decisive(registered)), allow_nan=False)
+        text = json.dumps(finite(dict(registered)), allow_nan=False)
         write_text(folder / REGISTERED, f"{text}\n")
     sealed = {**about, "seal": {ABOUT: _of_about(about), **seal}}
     write_json(folder / ABOUT, sealed)

@@ -1,8 +1,9 @@
 """What a sweep asks and with which settings and seeds, as the book keeps it."""
 
+import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import hydra
@@ -10,7 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.evidence.analysis_log import Sweep, questions
-from ablate.evidence.registration import study_hash
+from ablate.evidence.registration import Form, form, registration_hash
 from ablate.evidence.types import Regime, Study
 from ablate.record.label import place
 from ablate.sweep.cell import SEEDS
@@ -21,24 +22,29 @@ PLACES = ("root", "download_to", "url", "folder", "file")  # where a machine kee
 MACHINE = ("threads",)  # of a regime: what changes a number by its rounding alone
 
 
-def asked(config: DictConfig, study: Study, regime: Regime) -> Sweep:
-    """The line of a sweep that begins."""
+def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form]:
+    """Return the line of a sweep that begins, and the form of its study that it registers."""
     swept = _swept(config)
-    return Sweep(
+    settings = _settings(config, study)
+    settings |= {key: swept[key] for key in study["nuisance"] if key in swept}
+    levels = _levels(config, study, swept)
+    registered = form(study, levels, _arms(config, study, swept, settings, levels))
+    sweep = Sweep(
         name=config.name,
         time=time.time(),
         folder=os.path.relpath(config.hydra.sweep.dir, config.paths.results),
-        study=study_hash(study),
+        study=registration_hash(registered),
         regime={key: value for key, value in regime.items() if key not in MACHINE},
-        settings=_settings(config, study) | {k: swept[k] for k in study["nuisance"] if k in swept},
+        settings=settings,
         replicate=int(config.replicate),
         seeds=_seeds(swept.get("seed", str(config.seed))),
         questions=questions(study),
         contest=config.contest,
-        levels=_levels(config, study, swept),
+        levels=levels,
         free=_varied(study),
         code=digest_of_code(),
     )
+    return sweep, registered
 
 
 def _swept(config: DictConfig) -> dict[str, str]:
@@ -66,6 +72,31 @@ def _levels(config: DictConfig, study: Study, swept: dict[str, str]) -> dict[str
     chosen = {key: swept.get(key) or choices[key] for key in study["factors"] if key in choices}
     given = {key: _each(f"{key}={words}") for key, words in chosen.items() if words}
     return {f"{key}={name}": _inside(config, key, name) for key in given for name in given[key]}
+
+
+def _arms(
+    config: DictConfig,
+    study: Study,
+    swept: Mapping[str, str],
+    settings: Mapping[str, Any],
+    levels: Mapping[str, Mapping[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """Yield the settings of every arm, its factors among them, but for arms that do not run."""
+    choices = config.hydra.runtime.choices
+    values = {
+        factor: _each(f"{factor}={swept[factor]}")
+        if factor in swept
+        else [str(choices.get(factor) or OmegaConf.select(config, place(factor)))]
+        for factor in study["factors"]
+    }
+    without: Any = OmegaConf.to_container(config.without, resolve=True)
+    left_out = [{key: str(level) for key, level in arm.items()} for arm in without]
+    for combination in itertools.product(*values.values()):
+        arm = dict(zip(values, combination, strict=True))
+        if any(one.items() <= arm.items() for one in left_out):
+            continue
+        sets = [levels.get(f"{key}={value}", {place(key): value}) for key, value in arm.items()]
+        yield {**settings, **{key: value for one in sets for key, value in one.items()}}
 
 
 def _inside(config: DictConfig, group: str, name: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The beginning of a sweep: its study is checked and written down before any run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -59,8 +60,10 @@ def checked(config: DictConfig) -> Study | None:
 
 def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
     registration: Any = {}
+    registered: Mapping[str, Any] = {}
     if study is not None:
-        registration = register(Path(config.paths.results), asked(config, study, about))
+        sweep, registered = asked(config, study, about)
+        registration = register(Path(config.paths.results), sweep)
     said: Any = {
         "name": config.name,
         "study": study,
@@ -70,7 +73,7 @@ def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
             "command": command(config.hydra.overrides.task, "-m"),
         },
     }
-    write_about(Path(config.hydra.sweep.dir), said, {}, {})
+    write_about(Path(config.hydra.sweep.dir), said, registered, {})
 
 
 def regime(config: DictConfig) -> Regime:

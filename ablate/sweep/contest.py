@@ -11,7 +11,7 @@ from ablate.config.schema import CONF
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import Book, questions
 from ablate.evidence.folder import Evidence
-from ablate.evidence.registration import study_hash
+from ablate.evidence.registration import deciding
 from ablate.record.files import write_json
 from ablate.sweep.cell import plain_study
 from ablate.sweep.evidence import from_folder
@@ -50,7 +50,7 @@ class Contest:
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             config = hydra.compose("config", said)
             study = plain_study(config)
-        if study_hash(study) != first.registration["hash"]:
+        if deciding(study) != deciding(first.study):
             raise UserError(
                 f"{experiments / name} is of another form of its study than "
                 f"{shlex.join(said)} is now: run that first"

@@ -11,8 +11,16 @@ UNASKED = Asked(looks=[], tried=[], regimes=0)
 
 
 def asked_of(claim: Question, evidence: Evidence) -> Asked:
-    """What the book says of a claim (evidence.earlier_sweeps); nothing for evidence without one."""
-    return evidence.registration.get("asked", {}).get(name_of(claim), UNASKED)
+    """Return what the analysis log says of a claim; nothing for evidence without one.
+
+    The log has the claims that leave something to chance, in their order: a claim that has another
+    name since is the same question.
+    """
+    asked = evidence.registration.get("asked", {})
+    names = [name_of(one) for one in evidence.study["claims"] if one["kind"] != "exact"]
+    if len(asked) != len(names):
+        return asked.get(name_of(claim), UNASKED)
+    return dict(zip(names, asked.values(), strict=True)).get(name_of(claim), UNASKED)
 
 
 def looks_of(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:

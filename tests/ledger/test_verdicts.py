@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.evidence.registration import study_hash
+from ablate.evidence.registration import form, registration_hash
 from ablate.evidence.seal import write_about
 from ablate.ledger.claims import read_claims
 from ablate.ledger.entries import OUTSIDE, count, join
@@ -244,10 +244,11 @@ def test_the_best_report_is_linked(ledger, verdict, folders, there, shown):
 def test_a_study_is_compared_with_its_registration(ledger, verdict, folders, margin):
     folder = folders / "experiments" / "a"
     study = {"claims": [{"id": CLAIM, "margin": 2.0}]}
-    own = study_hash(study)
+    registered = form(study, {}, [])
+    own = registration_hash(registered)
     verdict("experiments/a", {CLAIM: "supported"}, study_hash=own)
     about = {"name": "a", "regime": {}, "registration": {"hash": own}}
-    write_about(folder, {**about, "study": study}, {}, {})
+    write_about(folder, {**about, "study": study}, registered, {})
     path = folder / "study.json"
     path.write_text(path.read_text().replace("2.0", str(margin)))
     entries, warnings = ledger()

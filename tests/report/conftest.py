@@ -172,19 +172,21 @@ BUILT = ("equivalence", "trend", "exact", "stability", "one seed", "tuned", "lon
 def make_evidence(kind="superiority", regime=(), **study):
     """Evidence of a kind, with a regime or parts of the study changed."""
     from ablate.evidence.folder import Evidence
-    from ablate.evidence.registration import study_hash
+    from ablate.evidence.registration import form, registration_hash
 
     parts = copy.deepcopy(KINDS[kind]) | study
     claims = parts.pop("claims", [{}])
     runs, screening = parts.pop("runs", _two_arms()), parts.pop("screening", [])
     study = {**STUDY, "claims": [{**CLAIM, **claim} for claim in claims], **parts}
+    registered = form(study, {}, [])
     return Evidence(
         name="made_up",
+        registered=registered,
         runs=[run | {"cell": cell} for cell, run in enumerate(runs)],
         screening=[run | {"cell": cell} for cell, run in enumerate(screening)],
         study=study,
         regime={**REGIME, **dict(regime)},
-        registration={**REGISTRATION, "hash": study_hash(study)},
+        registration={**REGISTRATION, "hash": registration_hash(registered)},
     )
 
 

@@ -71,15 +71,16 @@ def run():
 def evidence():
     """Evidence of runs and claims, registered at time 50, before the runs ended."""
     from ablate.evidence.folder import Evidence
-    from ablate.evidence.registration import study_hash
+    from ablate.evidence.registration import form, registration_hash
 
     def make(runs, *claims, statistics=None, registration=None, **study):
         known = {"factors": ["model/residual"], "seeds": 3, "fixed": [], "nuisance": []}
         known |= {"tune": None, "expect": "different", "literature": "", "published": []}
         known |= {"claims": list(claims)} | study
         registered = {"time": 50.0, "earlier": [], "looks": 0, "command": ""}
-        registered |= {"hash": study_hash(known)} | (registration or {})
-        return Evidence("made_up", known, {}, registered, runs, [], statistics or {})
+        kept = form(known, {}, [])
+        registered |= {"hash": registration_hash(kept)} | (registration or {})
+        return Evidence("made_up", known, {}, registered, runs, [], statistics or {}, kept)
 
     return make
 

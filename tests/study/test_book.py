@@ -8,7 +8,6 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import BOOK, Book, Sweep, concerns, question, register, rule
 from ablate.evidence.earlier_sweeps import looked
-from ablate.evidence.registration import departures, study_hash
 from ablate.verdict.interim import UNASKED, asked_of, looks_of
 from lab.calibration.fishing import CLAIM, ROUTES, Bench, Try
 
@@ -111,27 +110,6 @@ def test_evidence_that_is_gone_is_told(bench):
     bench.kept["0"] = None
     found = bench.judged(Try(seeds=(2, 3), planned=4))
     assert asked_of(CLAIM, found)["tried"] == ["2 seeds begun or seen before are not in"]
-
-
-def test_words_for_a_metric_do_not_make_another_study():
-    asked = {"id": "a", "metric": "probe/gap", "tolerance": 1e-9}
-    said = {**asked, "measures": "the largest gap", "control_measures": "a shuffled copy"}
-    assert study_hash({"claims": [said], "literature": "b"}) == study_hash({"claims": [asked]})
-    assert study_hash({"claims": [{**said, "tolerance": 1e-6}]}) != study_hash({"claims": [asked]})
-
-
-def test_what_withholds_a_verdict_can_come_after_the_runs_and_not_go():
-    plain = {"factors": [], "seeds": 1, "claims": [{"id": "a", "metric": "m"}]}
-    strict = {**plain, "claims": [{**plain["claims"][0], "cannot": True}]}
-    off = {**plain, "claims": [{**plain["claims"][0], "cannot": False}]}
-    assert study_hash(plain) == study_hash(off) == study_hash(strict)
-
-    def left(now, registered):
-        return departures(now, {"hash": study_hash(registered)}, registered, [])
-
-    assert left(strict, plain) == left(strict, strict) == left(off, plain) == []
-    (said,) = left(plain, strict)
-    assert said == "cannot was taken from a; that makes its verdicts exploratory."
 
 
 def test_a_question_is_its_arms_and_its_metric():

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.registration import study_hash
+from ablate.evidence.registration import deciding, departures
+from ablate.evidence.seal import read_about
 from lab.calibration.noise import noise
 from lab.calibration.simulate import MEASURED
 
@@ -30,7 +31,21 @@ def test_claims_are_those_of_the_runs(folder, compose):
 
     evidence = Evidence.load(folder)
     study = plain_study(compose(f"+experiment={folder.name}"))
-    assert study_hash(study) == study_hash(evidence.study) == evidence.registration["hash"]
+    assert deciding(study) == deciding(evidence.study)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_judged_study_is_the_registered_one_and_wording_may_get_better(folder):
+    about = read_about(folder)
+    study, rest = about["study"], (about["registration"], about["registered"], [])
+    assert departures(study, *rest) == []
+    for claim in study["claims"]:
+        claim |= {"statement": "Better.", "source": "Elsewhere.", "margin_reason": "For a reason."}
+    study |= {"literature": "More.", "fixed": [], "figures": []}
+    assert departures(study, *rest) == []
+    study["claims"][-1]["alpha"] /= 2
+    (said,) = departures(study, *rest)
+    assert "alpha was" in said
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

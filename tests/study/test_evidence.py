@@ -218,25 +218,41 @@ def test_a_changed_margin_makes_the_verdicts_exploratory_and_is_told(edit):
     assert "study.claims.c.margin was 1.0 and is 8.0" in found["caveats"][0]
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_where_the_registered_form_is_gone_or_changed_as_well_the_hash_tells(edit, kept):
+@pytest.mark.parametrize("how", ["changed", "gone", "[1]", '{"study": 1, "arms": []}', "{}"])
+def test_where_the_registered_form_is_gone_or_changed_as_well_the_hash_tells(edit, how):
     def widened(about):
         about["study"]["claims"][0]["margin"] = 8.0
 
     folder = edit("study.json", widened)
     form = folder / "registered.json"
-    form.write_text(form.read_text().replace('"margin": 1.0', '"margin": 8.0'))
-    if not kept:
+    if how == "gone":
         form.unlink()
+    else:
+        changed = form.read_text().replace('"margin": 1.0', '"margin": 8.0')
+        form.write_text(changed if how == "changed" else how)
+    if how == "[1]":
+        with pytest.raises(UserError, match=r"registered\.json does not hold"):
+            Evidence.load(folder)
+        return
     found = conclude(Evidence.load(folder))
     assert found["exploratory"]
-    assert "The study is not the one that was registered (hash " in found["caveats"][0]
-    assert " was " in found["caveats"][0] and "margin" not in found["caveats"][0]
+    assert found["caveats"][0].startswith("The form in registered.json is not")
 
 
-def test_what_only_a_reader_is_told_may_be_corrected(edit):
-    folder = edit("study.json", lambda about: about["study"].update(literature="others say"))
-    assert not conclude(Evidence.load(folder))["exploratory"]
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("study", {"literature": "others say", "fixed": ["the corpus"], "expect": "identical"}),
+        ("claim", {"statement": "A better sentence.", "source": "section 2"}),
+        ("claim", {"margin_reason": "a better reason", "measures": "the largest change"}),
+        ("claim", {"id": "renamed", "reading": "as it is meant"}),
+    ],
+)
+def test_wording_reasons_and_names_may_be_corrected(edit, part, words):
+    def corrected(about):
+        (about["study"] if part == "study" else about["study"]["claims"][0]).update(words)
+
+    assert not conclude(Evidence.load(edit("study.json", corrected)))["exploratory"]
 
 
 @pytest.mark.parametrize(

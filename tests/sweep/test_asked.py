@@ -19,7 +19,7 @@ def begun(compose, tmp_path):
         for key, value in given.items():
             config[key] = value
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            return asked(config, plain_study(config), {"data": "toy", "threads": 2})
+            return asked(config, plain_study(config), {"data": "toy", "threads": 2})[0]
 
     return begin
 

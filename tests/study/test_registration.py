@@ -1,0 +1,181 @@
+"""What a registration covers: all that decides a verdict, and neither wording nor names."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from ablate.evidence.analysis_log import differences
+from ablate.evidence.registration import departures, form, registration_hash, study_hash
+
+STUDY = {
+    "factors": ["model/position", "model.d_ff"],
+    "seeds": 5,
+    "tune": {"key": "optimizer.lr", "values": [0.001, 0.01], "seeds": [9]},
+    "match": {"by": "parameters", "to": {"model/position": "fixed"}},
+    "claims": [
+        {
+            "id": "a",
+            "statement": "Tables are better.",
+            "kind": "superiority",
+            "metric": "test/bleu",
+            "margin": 2.0,
+            "treatment": {"model/position": "table"},
+            "baseline": {"model/position": "fixed"},
+            "where": {"model.d_ff": 64},
+        },
+        {"id": "b", "kind": "exact", "metric": "probe/gap", "tolerance": 1e-9},
+    ],
+}
+LEVELS = {
+    "model/position=table": {"model.position._target_": "ablate.model.position.learned.Learned"},
+    "model/position=fixed": {"model.position._target_": "ablate.model.position.waves.Waves"},
+}
+ARMS = [{"budget.steps": 10, "model.d_ff": "64", **sets} for sets in LEVELS.values()]
+
+
+def changed(path, value):
+    """The study with another value at a path."""
+    study = copy.deepcopy(STUDY)
+    *way, last = path.split(".")
+    node = study
+    for key in way:
+        node = node[int(key)] if isinstance(node, list) else node.setdefault(key, {})
+    node[int(last) if isinstance(node, list) else last] = value
+    return study
+
+
+def left(now, before=STUDY, runs=()):
+    """The departures of a study from what was registered, which a file has held."""
+    registered = json.loads(json.dumps(form(before, LEVELS, ARMS)))
+    return departures(now, {"hash": registration_hash(registered)}, registered, [*runs])
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("literature", "others say"),
+        ("expect", "identical"),
+        ("nuisance", ["budget.steps"]),
+        ("looks", 3),
+        ("claims.0.statement", "Tables of positions are better."),
+        ("claims.0.margin_reason", "less matters to nobody"),
+        ("claims.0.id", "c"),
+        ("claims.0.reading", "at this length"),
+        ("claims.0.plan_for", 3.0),
+        ("claims.1.measures", "the largest gap"),
+        # what is the default anyway, and the same number
+        ("claims.0.better", "higher"),
+        ("claims.0.alpha", 0.05),
+        ("claims.0.margin", 2),
+        ("claims.0.where", {"model.d_ff": 64.0}),
+        ("tune.metric", "val/nll"),
+        ("match.key", "model.d_ff"),
+        ("factors", ["model.d_ff", "model/position"]),
+    ],
+)
+def test_what_decides_nothing_is_no_departure(path, value):
+    now = changed(path, value)
+    assert left(now) == []
+    assert study_hash(now) == study_hash(STUDY)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("seeds", 6, "study.seeds was 5 and is 6"),
+        ("factors", ["model/position"], "study.factors was"),
+        ("tune.values", [0.001], "study.tune.values was [0.001, 0.01] and is [0.001]"),
+        ("tune.better", "higher", "study.tune.better was lower and is higher"),
+        ("tune", None, "study.tune was not there and is None"),
+        ("match.by", "flops", "study.match.by was parameters and is flops"),
+        ("claims.0.kind", "equivalence", "study.claims.a.kind was superiority and is equivalence"),
+        ("claims.0.metric", "test/nll", "metric was test/bleu and is test/nll"),
+        ("claims.0.margin", 1.0, "margin was 2.0 and is 1.0"),
+        ("claims.0.alpha", 0.1, "alpha was 0.05 and is 0.1"),
+        ("claims.0.better", "lower", "better was higher and is lower"),
+        ("claims.0.where", {"model.d_ff": 32}, "where.model.d_ff was 64.0 and is 32.0"),
+        ("claims.0.treatment", {"model/position": "none"}, "model/position was table and is none"),
+        ("claims.0.loses", {"model/position": "none"}, "loses.model/position was not there"),
+        ("claims.1.tolerance", 1e-6, "tolerance was 1e-09 and is 1e-06"),
+        ("claims.1.control", "probe/moved", "control was  and is probe/moved"),
+        ("claims", STUDY["claims"][:1], "it had 2 claims and has 1"),
+        ("claims", STUDY["claims"][::-1], "study.claims."),
+    ],
+)
+def test_what_decides_is_a_departure_and_is_named(path, value, words):
+    now = changed(path, value)
+    assert study_hash(now) != study_hash(STUDY)
+    (said,) = left(now)
+    assert words in said
+    assert said.endswith("that makes its verdicts exploratory.")
+
+
+def hashed(study=STUDY, levels=LEVELS, arms=ARMS):
+    return registration_hash(form(study, levels, arms))
+
+
+def test_levels_are_registered_by_what_they_set_and_classes_by_their_name():
+    named = json.loads(json.dumps(STUDY).replace('"fixed"', '"waves"'))
+    levels = {key.replace("=fixed", "=waves"): sets for key, sets in LEVELS.items()}
+    assert hashed(named, levels) == hashed()
+    moved = json.loads(json.dumps(LEVELS).replace("ablate.model.position", "ablate.parts"))
+    arms = json.loads(json.dumps(ARMS).replace("ablate.model.position", "ablate.parts"))
+    assert hashed(levels=moved, arms=arms) == hashed()
+    assert differences(LEVELS["model/position=table"], moved["model/position=table"]) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("learned.Learned", "learned.Other"),
+        ("ablate.model.position.learned.Learned", "theirs.Learned"),
+        ('"budget.steps": 10', '"budget.steps": 20'),
+        ('"model.d_ff": "64"', '"model.d_ff": "32"'),
+    ],
+)
+def test_another_arm_under_the_same_name_is_another_registration(before, now):
+    levels, arms = (json.loads(json.dumps(x).replace(before, now)) for x in (LEVELS, ARMS))
+    assert hashed(levels=levels, arms=arms) != hashed()
+
+
+def test_an_arm_more_or_less_is_another_registration_and_their_order_is_none():
+    assert hashed(arms=ARMS[:1]) != hashed()
+    assert hashed(arms=ARMS[::-1]) == hashed()
+
+
+def test_what_withholds_a_verdict_can_come_after_the_runs_and_not_go():
+    strict, off = (changed("claims.0.cannot", value) for value in (True, False))
+    assert study_hash(STUDY) == study_hash(off) == study_hash(strict)
+    assert left(strict) == left(strict, strict) == left(off) == []
+    (said,) = left(STUDY, strict)
+    assert said == "cannot was taken from a; that makes its verdicts exploratory."
+
+
+def test_runs_that_began_under_another_form_are_named():
+    own, other = study_hash(STUDY), study_hash(changed("seeds", 6))
+    runs = [{"cell": number, "study": of} for number, of in enumerate((own, other, own, other))]
+    (said,) = left(STUDY, runs=[*runs, {"cell": 9}])
+    assert "when 2 runs began (cells 1 and 3)" in said
+
+
+def test_the_whole_study_that_was_registered_before_is_compared_in_what_decides():
+    text = Path(__file__).parents[2] / "experiments" / "relu_vs_linear" / "registered.json"
+    registered = json.loads(text.read_text())
+    known = {"hash": registration_hash(registered)}
+    now = copy.deepcopy(registered)
+    now["claims"][0] |= {"statement": "Another sentence.", "source": "another", "id": "other"}
+    assert departures(now, known, registered, [{"cell": 0, "study": known["hash"]}]) == []
+    now["claims"][0]["margin"] = 0.5
+    assert "margin was 2.0 and is 0.5" in departures(now, known, registered, [])[0]
+    forged = copy.deepcopy(now)  # and the registered form with it
+    assert "is not the one that was registered" in departures(now, known, forged, [])[0]
+
+
+@pytest.mark.parametrize("registered", [{}, {"arms": []}, {"study": {"claims": 1}, "arms": []}])
+def test_without_the_registered_form_nothing_says_that_it_is_this_study(registered):
+    (said,) = departures(STUDY, {"hash": hashed()}, registered, [])
+    assert said.startswith("The form in registered.json is not")
+    (said,) = departures(STUDY, {}, {}, [])
+    assert said.startswith("The study was not registered before its runs")
