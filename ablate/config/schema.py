@@ -70,14 +70,14 @@ class Claim:
     id: str = MISSING  # of the ledger, where it has the claim
     statement: str = MISSING  # in our words
     source: str = MISSING  # document and section, paper
-    # exact | superiority | equivalence | non_inferiority | within_best | stability | trend
+    # exact | superiority | equivalence | non_inferiority | stability | trend
     kind: str = MISSING
     metric: str = MISSING  # a key of the run's metrics
     where: dict[str, Any] = field(default_factory=dict)  # levels that all its runs have
     treatment: dict[str, Any] = field(default_factory=dict)  # levels of the one arm ...
     baseline: dict[str, Any] = field(default_factory=dict)  # ... and of the other
     minus: dict[str, Any] = field(default_factory=dict)  # levels in place of those of `where`
-    # of a trend: the factor whose levels are numbers; of within_best: the one that treatment names
+    # of a trend: the factor whose levels are numbers
     over: str = ""
     scale: str = "log"  # of a trend: linear | log (of the level) | log_log (of the metric too)
     better: str = "higher"  # higher | lower

@@ -202,13 +202,6 @@ class Held(TypedDict):
     loses: bool
 
 
-class Rung(TypedDict):
-    """A difference from one level of a ladder."""
-
-    effect: float
-    interval: list[float]
-
-
 class Planned(TypedDict):
     """Seeds that decide with power .8 if this is the true effect; null: no number does."""
 
@@ -261,7 +254,6 @@ class Found(TypedDict):
     information: NotRequired[list[float]]  # of several looks: the share of the seeds at each
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[Held | None]
-    ladder: NotRequired[dict[str, Rung]]
 
 
 class Answer(Found):

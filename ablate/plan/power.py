@@ -21,7 +21,6 @@ from ablate.verdict.contrast import contrast
 from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Plan
-from ablate.verdict.kind.ladder import Ladder
 from ablate.verdict.sides import sides
 
 
@@ -86,15 +85,7 @@ def _found(
     if claim["metric"] in UNSTABLE:
         first, second = (sum(map(len, side.runs.values())) for side in sides(claim, planned)[:2])
         return Rates(0, first, 0, second), "counted"
-    rungs: dict[str, Estimate] = {}
-    for number, one in enumerate(kind_of(claim).contrasts(claim, planned)):
-        estimate, noise = _estimate(one, planned, earlier, regime)
-        if estimate is None:
-            return None, noise
-        rungs[str(number)] = estimate
-    if claim["kind"] == "within_best":
-        return Ladder(rungs, claim["alpha"]), noise
-    return rungs["0"], noise
+    return _estimate(claim, planned, earlier, regime)
 
 
 def _estimate(

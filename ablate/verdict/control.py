@@ -33,12 +33,12 @@ class Control:
 def control(claim: Claim, evidence: Evidence) -> Control | None:
     """The control that a claim names, None where it names none or its runs are too few.
 
-    It stands in the treatment's place; of a ladder it is compared with the level that is named.
+    It stands in the treatment's place.
     """
     named = claim.get("loses")
     if not named:
         return None
-    measure = claim["treatment"] if claim["over"] else claim["baseline"]
+    measure = claim["baseline"]
     paired = contrast({**claim, "treatment": measure | named, "baseline": measure}, evidence)
     found = paired.estimate
     if found.pairs < 2:

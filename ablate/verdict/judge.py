@@ -16,7 +16,6 @@ from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, THERE, Turn
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.kind.ladder import Ladder
 from ablate.verdict.sides import names
 from ablate.verdict.wording import sentence as wording
 
@@ -134,8 +133,6 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
         entry["interval_equivalence"] = _bounded(found.interval(1 - 2 * claim["alpha"]))
     if kind.controlled:
         entry["control"] = held.entry() if held else None
-    if isinstance(found, Ladder):
-        entry["ladder"] = found.entry()
     return entry
 
 

@@ -6,7 +6,6 @@ measured on the way; the nll tells it, as a share of its own way from chance to 
 went wrong learn nothing and do not enter. What an arm *cannot* is shown by none that still learns.
 """
 
-import itertools
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,7 +20,6 @@ from ablate.phrases import listed
 from ablate.record.arm import say
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
-from ablate.verdict.kind import kind_of
 from ablate.verdict.sides import ContrastError, sides
 from ablate.verdict.wording.sentence import without_sensitivity
 
@@ -88,13 +86,11 @@ def said(claim: Question, found: Learning) -> str:
 def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
     """The finished runs of every arm of a claim."""
     try:
-        asked = kind_of(claim).contrasts(claim, evidence)
-        asked = [one for one in asked if not nothing_learned(one, evidence)]
-        found = list(itertools.chain.from_iterable(sides(one, evidence) for one in asked))
+        contrasted = [] if nothing_learned(claim, evidence) else sides(claim, evidence)
     except ContrastError:
         return {}
     runs: dict[str, list[Run]] = {}
-    for side in found:
+    for side in contrasted:
         ended = [run for of_seed in side.runs.values() for run in of_seed]
         runs[say(side.levels)] = [run for run in ended if run["status"] == "finished"]
     return runs

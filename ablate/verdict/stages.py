@@ -96,10 +96,10 @@ def _futile(finding: Finding) -> bool:
 
 def _arms(claim: Claim, evidence: Evidence) -> Iterable[Levels]:
     """Levels of every arm that a claim uses, its control's as well."""
-    used = [s for one in kind_of(claim).contrasts(claim, evidence) for s in sides(one, evidence)]
-    runs: list[Run] = [run for side in used for own in side.runs.values() for run in own]
+    runs: list[Run] = [
+        run for side in sides(claim, evidence) for of_seed in side.runs.values() for run in of_seed
+    ]
     if loses := claim.get("loses"):
-        measure = claim["treatment"] if claim["over"] else claim["baseline"]
-        arm = claim["where"] | measure | loses
+        arm = claim["where"] | claim["baseline"] | loses
         runs += [run for run in evidence.runs if has(run, arm)]
     return [run["levels"] for run in runs]

@@ -14,7 +14,7 @@ from lab.calibration.planned import PROMISES, of_translations, promised
 from lab.calibration.rivals import Weights
 from lab.calibration.sequential import CASES, sequential
 from lab.calibration.simulate import KINDS, Design
-from lab.calibration.tables import Promises, Results, Tried, best_known, noise_of
+from lab.calibration.tables import Promises, Results, Tried, noise_of
 from lab.calibration.trial import Marks, Trial
 
 SENTENCES = 3000
@@ -66,10 +66,9 @@ def keep(results: Results, sweeps: int) -> Promises:
     """Power of the seeds that are said to be needed, for every kind of noise."""
     rows = [(kind, name) for kind in reversed(KINDS) for name in PROMISES]  # the longest first
     noises = [noise_of(results, kind, SENTENCES) for kind, _ in rows]
-    shared = [best_known(results, kind)["noise: shared"] for kind, _ in rows]
     found: Promises = {kind: {} for kind in KINDS}
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        marks = pool.map(_keep, rows, noises, shared, [sweeps] * len(rows))
+        marks = pool.map(_keep, rows, noises, [sweeps] * len(rows))
         for (kind, _), one in zip(rows, track(marks, "promised power", len(rows)), strict=True):
             found[kind] |= one
     return found
@@ -86,8 +85,8 @@ def tried(sweeps: int) -> Tried:
     return Tried(dict(zip(CASES, shares, strict=True)), dict(zip(ROUTES, false, strict=True)))
 
 
-def _keep(row: tuple[str, str], noise: Estimate, shared: float, sweeps: int) -> Marks:
+def _keep(row: tuple[str, str], noise: Estimate, sweeps: int) -> Marks:
     kind, name = row
     numbers = list(KINDS).index(kind), list(PROMISES).index(name)
     draw = of_translations(kind, SENTENCES, np.random.default_rng([SEED, len(KINDS), *numbers]))
-    return promised(name, noise, shared, MARGIN, draw, sweeps)
+    return promised(name, noise, MARGIN, draw, sweeps)

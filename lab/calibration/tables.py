@@ -35,8 +35,6 @@ FALSE = {
     "refuted at -margin": "equivalence at -margin: refuted",
     "non-inferiority supported at -margin": "non-inferiority at -margin: supported",
     "non-inferiority refuted at -margin": "non-inferiority at -margin: refuted",
-    "within_best supported at -margin": "within_best at -margin: supported",
-    "within_best refuted at -margin": "within_best at -margin: refuted",
     "trend supported at slope 0": "trend at slope 0: supported",
     "refuted at slope 0": "trend at slope 0: refuted",
     "any of three claims": "family",
@@ -124,7 +122,7 @@ PROMISED = (
     "The seeds that `seeds_needed` names, planned with the noise of the widest rows above, and the "
     "share of sweeps with that many in which the verdict was reached, in %; 80 is promised, within "
     "3. Margin {margin:g} BLEU; *there* is planned at a true effect of the margin, *at least the "
-    "margin* at twice that, the others at 0; within_best has three other levels. Where the "
+    "margin* at twice that, the others at 0. Where the "
     "smallest number that is enough is small, the share lies above 80."
 )
 STABILITY = (

@@ -14,7 +14,6 @@ from ablate.stats.estimate import Estimate, components, estimate
 from ablate.stats.holm import adjust
 from ablate.verdict.decision import AT_LEAST, REFUTED, SUPPORTED
 from ablate.verdict.kind import KINDS
-from ablate.verdict.kind.ladder import Ladder, correlation
 from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
 from lab.calibration.simulate import Design
 
@@ -46,10 +45,10 @@ class Trial:
             **self._coverage(same, arms[1] - arms[0]),
             **self._superiority(same, better),
             **self._equivalence(same, better, worse),
-            **self._non_inferiority(same, _of(arms[1], arms[2]), worse),
+            **self._non_inferiority(same, worse),
             **_verdicts("trend at slope 0", "trend", 0.0, trend),
             **_family([same, _of(arms[2], arms[0]), better]),
-            **_noise(arms[1] - arms[0], arms[2] - arms[0], same),
+            **_noise(arms[1] - arms[0], same),
         }
 
     def _coverage(self, same: Estimate, parts: Parts) -> Marks:
@@ -75,13 +74,10 @@ class Trial:
             **_verdicts("equivalence planted", "equivalence", self.margin, same),
         }
 
-    def _non_inferiority(self, same: Estimate, other: Estimate, worse: Estimate) -> Marks:
-        """Arm 1, and a ladder in which it equals two levels and is worse than the third by m."""
-        ladder = Ladder({"0": same, "2": other, "3": worse}, ALPHA)
+    def _non_inferiority(self, same: Estimate, worse: Estimate) -> Marks:
         return {
             **_verdicts("non-inferiority at -margin", "non_inferiority", self.margin, worse),
             **_verdicts("non-inferiority planted", "non_inferiority", self.margin, same),
-            **_verdicts("within_best at -margin", "within_best", self.margin, ladder),
         }
 
 
@@ -90,7 +86,7 @@ def _of(plus: Parts, minus: Parts) -> Estimate:
     return estimate(parts.mean(1), parts, plus.mean(1))
 
 
-def _verdicts(name: str, kind: str, margin: float, found: Estimate | Ladder) -> Marks:
+def _verdicts(name: str, kind: str, margin: float, found: Estimate) -> Marks:
     decision = KINDS[kind].alone(found, margin, ALPHA)
     marks = {f"{name}: {side}": float(decision.status == side) for side in (SUPPORTED, REFUTED)}
     return marks | {f"{name}: {AT_LEAST}": float(decision.grade == AT_LEAST)}
@@ -105,9 +101,8 @@ def _family(found: list[Estimate]) -> Marks:
     return {"family": float(any(false))}
 
 
-def _noise(parts: Parts, other: Parts, found: Estimate) -> Marks:
-    """Of equal arms: variances of a difference, its skewness where that counts, what two share."""
+def _noise(parts: Parts, found: Estimate) -> Marks:
+    """Of equal arms: variances of a difference, and its skewness where that counts."""
     sizes = dict(zip(("seed", "sentence", "rest"), components(parts), strict=True))
     skew = {"uneven": float(found.skewness is not None), "skewness": found.skewness or 0.0}
-    shared = {"shared": correlation(np.array([parts.mean(1), other.mean(1)]))}
-    return {f"noise: {name}": size for name, size in (sizes | skew | shared).items()}
+    return {f"noise: {name}": size for name, size in (sizes | skew).items()}

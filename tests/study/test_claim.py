@@ -30,7 +30,6 @@ TUNE = {
     "metric": "val/nll",
     "better": "lower",
 }
-LADDER = {"kind": "within_best", "over": "n", "treatment": {"n": 1}, "baseline": {}}
 
 
 def study(tune=None, expect="different", **changes):
@@ -50,7 +49,6 @@ def study(tune=None, expect="different", **changes):
         {"kind": "trend", "over": "n", "treatment": {}, "baseline": {}},
         {"where": {"n": 1}, "minus": {"n": 2}},
         {"kind": "non_inferiority", "margin": 1.0, "margin_reason": "x", "loses": {"n": 1}},
-        {**LADDER, "margin": 1.0, "margin_reason": "x"},
         {"margin": 1.0, "margin_reason": "x", "plan_for": 1.5},
         {"tune": TUNE},
     ],
@@ -104,9 +102,6 @@ def test_a_sound_study_is_accepted(changes):
         ),
         ({"kind": "exact", "treatment": {}}, "both a treatment and a baseline, or neither"),
         ({"kind": "non_inferiority"}, "margin=0; non_inferiority needs one above 0"),
-        ({**LADDER, "over": ""}, "over=nothing; within_best compares the level"),
-        ({**LADDER, "treatment": {"schedule": "noam"}}, "over=n; within_best compares the level"),
-        ({**LADDER, "baseline": {"n": 2}}, "within_best takes no baseline"),
         ({"loses": {"n": 1}}, "loses has no meaning for kind=superiority; it is for equivalence"),
         ({"kind": "equivalence", "loses": {"m": 1}}, "loses names m, which is not a factor"),
         (

@@ -90,24 +90,6 @@ def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
     assert (found["control"] or {}).get("loses", False) == (low == 20.0)
 
 
-def test_a_level_is_set_against_every_other_of_its_ladder(claim, run, evidence):
-    levels = {1: 20.0, 4: 29.9, 8: 30.0, 16: 30.2}
-    runs = [
-        run({"n": n}, s, **{"test/nll": x + s + 0.1 * ((s * n) % 3)})
-        for n, x in levels.items()
-        for s in range(6)
-    ]
-    asked = claim(kind="within_best", over="n", treatment={"n": 8}, baseline={}, loses={"n": 1})
-    found = only(evidence(runs, asked, factors=["n"]))
-    assert found["verdict"] == "supported"
-    assert found["ladder"].keys() == {"n=1", "n=4", "n=16"} and found["baseline"] == {"n": 16}
-    assert found["effect"] == pytest.approx(found["ladder"]["n=16"]["effect"])
-    assert "n=8 - n=16: -0." in found["sentence"] and "(the least of 3 levels)" in found["sentence"]
-    assert "(control n=1: -" in found["sentence"]
-    worst = only(evidence(runs, {**asked, "treatment": {"n": 1}, "loses": {}}, factors=["n"]))
-    assert (worst["verdict"], worst["control"]) == ("refuted", None)
-
-
 def test_one_pair_decides_nothing(claim, arms, evidence):
     found = only(evidence(arms([90.0], [1.0]), claim()))
     assert (found["verdict"], found["interval"], found["effect"]) == ("inconclusive", None, 89.0)

@@ -81,16 +81,3 @@ def test_all_levels_of_a_trend_must_be_at_the_floor(claim, run, evidence):
 
     assert at(0.0).startswith("nothing was learned: ")
     assert not at(5.0).startswith("nothing was learned: ")
-
-
-def test_all_levels_of_a_ladder_must_be_at_the_floor(claim, run, evidence):
-    def verdict(best):
-        runs = [
-            run({"n": n}, s, **{"test/bleu": best * (n == 4) + 0.01 * s * n})
-            for n in (1, 2, 4)
-            for s in range(4)
-        ]
-        asked = claim(kind="within_best", over="n", treatment={"n": 4}, baseline={})
-        return only(evidence(runs, {**asked, "metric": "test/bleu"}, factors=["n"]))["verdict"]
-
-    assert (verdict(0.0), verdict(5.0)) == ("inconclusive", "supported")

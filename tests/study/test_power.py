@@ -7,9 +7,8 @@ from statsmodels.stats.power import TTestPower
 
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.rates import Rates
-from ablate.verdict.decision import AT_LEAST, SUPPORTED
+from ablate.verdict.decision import AT_LEAST
 from ablate.verdict.kind import KINDS
-from ablate.verdict.kind.ladder import Ladder, correlation
 from lab.calibration.planned import PROMISES, promised
 
 PLAIN = Estimate(effect=1.0, pairs=5, sentences=0, seed_variance=1.0, sentence_variance=0.0)
@@ -74,59 +73,17 @@ def test_the_seeds_that_are_promised_have_the_power_that_is_promised(named):
     """Sweeps of exactly as many seeds, at the named effect, drawn from the normal model."""
     rng = np.random.default_rng(5)
     noise = Estimate(0.0, 10, 0, named**2 + 2.0, 0.0)
-    shared = named**2 / (named**2 + 2.0)
 
-    def draw(effect, seeds, others):
-        arms = rng.normal(0.0, 2**0.5, (others + 1, seeds))
-        own = arms[0] * named / 2**0.5
-        return [estimate(own - other + effect) for other in arms[1:]]
+    def draw(effect, seeds):
+        treatment = rng.normal(0.0, named, seeds)
+        return estimate(treatment - rng.normal(0.0, 2**0.5, seeds) + effect)
 
     found = {}
     for name in PROMISES:
-        found |= promised(name, noise, shared, 1.5, draw, 1500)
+        found |= promised(name, noise, 1.5, draw, 1500)
     for name in PROMISES:
         assert found[name] == pytest.approx(found[f"{name}: planned"], abs=0.03)
         assert 0.8 <= found[f"{name}: planned"] < 0.87, name  # a seed is a step
-
-
-@pytest.mark.parametrize(("named", "shared"), [(0.1, 0.01), (1.0, 0.5), (3.0, 0.9)])
-def test_what_differences_share_is_the_share_of_the_named_arm(claim, run, evidence, named, shared):
-    rng = np.random.default_rng(2)
-    scores = rng.normal(50.0, [[named], [1.0], [1.0], [1.0]], (4, 400))
-    runs = [
-        run({"n": n}, seed, **{"test/nll": score})
-        for n, row in enumerate(scores.tolist(), start=1)
-        for seed, score in enumerate(row)
-    ]
-    asked = claim(kind="within_best", over="n", treatment={"n": 1}, baseline={})
-    found = KINDS["within_best"].find(asked, evidence(runs, asked, factors=["n"])).found
-    assert found.shared == pytest.approx(shared, abs=0.05)
-
-
-@pytest.mark.parametrize("shared", [0.05, 0.5, 0.9])
-def test_the_power_of_a_ladder_is_that_of_simulation(shared):
-    rng = np.random.default_rng(1)
-    own, others = rng.normal(size=(20000, 1, 8)), rng.normal(size=(20000, 3, 8))
-    drawn = shared**0.5 * own + (1 - shared) ** 0.5 * others
-    lows = drawn.mean(2) - stats.t.ppf(0.975, 7) * drawn.std(2, ddof=1) / 8**0.5
-    ladder = Ladder(dict.fromkeys("abc", PLAIN), 0.05, shared)
-    power = KINDS["within_best"].power(SUPPORTED, ladder, 1.1, 0.0, 8, 0.05)
-    assert power == pytest.approx((lows > -1.1).all(1).mean(), abs=0.02)
-
-
-def test_the_less_differences_share_the_more_seeds_a_ladder_needs(claim):
-    asked = claim(kind="within_best", over="n", treatment={"n": 1}, baseline={}, margin=0.4)
-    rungs = dict.fromkeys("abc", PLAIN)
-    seeds = [
-        KINDS["within_best"].seeds_needed(asked, Ladder(rungs, 0.05, shared), 0.05)[SUPPORTED].seeds
-        for shared in (0.0, 0.5, 0.9)
-    ]
-    assert seeds == sorted(seeds, reverse=True) and seeds[0] > seeds[1] > seeds[2]
-
-
-@pytest.mark.parametrize("rungs", [np.ones((1, 5)), np.ones((3, 2)), np.ones((3, 9))])
-def test_without_a_spread_differences_share_what_equal_arms_do(rungs):
-    assert correlation(rungs) == 0.5
 
 
 def test_no_number_of_seeds_overcomes_too_few_sentences(claim):

@@ -9,14 +9,12 @@ from ablate.verdict.kind.non_inferiority import NonInferiority
 from ablate.verdict.kind.stability import Stability
 from ablate.verdict.kind.superiority import Superiority
 from ablate.verdict.kind.trend import Trend
-from ablate.verdict.kind.within_best import WithinBest
 
 KINDS: dict[str, Kind] = {
     "exact": ExactKind(),
     "superiority": Superiority(),
     "equivalence": Equivalence(),
     "non_inferiority": NonInferiority(),
-    "within_best": WithinBest(),
     "stability": Stability(),
     "trend": Trend(),
 }

@@ -24,10 +24,9 @@ from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decision import SUPPORTED, Decision, Turn
 from ablate.verdict.exact import Exact
 from ablate.verdict.floor import nothing_learned
-from ablate.verdict.kind.ladder import Ladder
 from ablate.verdict.sides import ContrastError
 
-Tested = Estimate | Rates | Ladder
+Tested = Estimate | Rates
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
 POWER = 0.8
 
@@ -58,10 +57,6 @@ class Kind(ABC):
         check_arms(name, claim)
         if self.needs_margin and claim["margin"] == 0:
             raise UserError(f"{name}: margin=0; {claim['kind']} needs one above 0")
-
-    def contrasts(self, claim: Claim, evidence: Evidence) -> list[Claim]:
-        """The claims about two arms, or one slope, that this claim is made of."""
-        return [claim]
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
         """Estimate what a claim is about.

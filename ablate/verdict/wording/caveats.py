@@ -14,7 +14,6 @@ from ablate.stats.estimate import SEEDS
 from ablate.stats.skew import ENOUGH
 from ablate.verdict import match
 from ablate.verdict.interim import asked_of
-from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed, planned_looks
@@ -78,12 +77,7 @@ def _at_end(
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
     """Arms that a claim compares although their numbers of trained parameters are apart."""
-    claims = [
-        claim
-        for finding in findings
-        if not finding.problem
-        for claim in kind_of(finding.claim).contrasts(finding.claim, evidence)
-    ]
+    claims = [finding.claim for finding in findings if not finding.problem]
     pairs = (sorted(pair, key=_size) for claim in claims for pair in _compared(claim, evidence))
     apart = dict.fromkeys(said for pair in pairs if (said := _apart(*pair)))
     if apart:

@@ -12,7 +12,6 @@ from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, Decision, Turn
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Plan, Tested
-from ablate.verdict.kind.ladder import Ladder
 from ablate.verdict.sides import names
 
 OTHER, NO_OTHER = " With another margin it would be ", " No other margin would change that."
@@ -173,6 +172,5 @@ def _what(claim: Claim) -> str:
 def _over(found: Tested) -> str:
     if isinstance(found, Rates):
         return f"({found.first} of {found.of_first} against {found.second} of {found.of_second})"
-    rungs = f"(the least of {len(found.rungs)} levels) " if isinstance(found, Ladder) else ""
-    seeds = f"{rungs}over {found.pairs} seed{'s' * (found.pairs != 1)}"
+    seeds = f"over {found.pairs} seed{'s' * (found.pairs != 1)}"
     return f"{seeds} and {found.sentences} {found.units}" if found.sentences else seeds
