@@ -65,7 +65,11 @@ def test_every_target_of_make_is_there():
 
 
 def test_every_command_of_the_laboratory_is_there():
-    said = {n for page in PAGES for n in re.findall(r"python -m lab\.([a-z_.]*[a-z])\b", page.read_text())}
+    said = {
+        n
+        for page in PAGES
+        for n in re.findall(r"python -m lab\.([a-z_.]*[a-z])\b", page.read_text())
+    }
     assert len(said) > 5
     assert all((ROOT / "lab" / f"{name.replace('.', '/')}.py").exists() for name in said)
 
