@@ -42,17 +42,17 @@ def _notes(entries: list[Entry]) -> Iterator[str]:
     every = [finding for entry in entries for finding in entry.findings]
     findings = [finding for finding in every if finding.origin == COMMITTED] or every
     if outside := sum(entry.outside for entry in entries):
-        yield f"{outside} more claims are of no document."
+        yield f"No document makes another {_many(outside, 'claim')}."
     if smoke := sum(entry.smoke for entry in entries):
-        yield f"{smoke} claims were only tested at smoke scale, which decides nothing."
+        yield f"Tested only at smoke scale, which decides nothing: {_many(smoke, 'claim')}."
     if differ := sum(entry.differs for entry in entries):
-        yield f"{differ} claims have different verdicts in different settings."
+        yield f"Verdicts of different settings differ on {_many(differ, 'claim')}."
     family = changes(findings)
     if family.decided:
         yield (
-            f"{family.decided} verdicts rest on statistics. Corrected for testing all of them at "
-            f"once, {family.decided - family.by_holm} remain (Holm), or "
-            f"{family.decided - family.by_discovery} by their false-discovery rate."
+            f"{_many(family.tested, 'verdict')} are statistical, and {family.decided} of them are "
+            f"decisive. Corrected for testing all at once, {family.decided - family.by_holm} "
+            f"remain (Holm), or {family.decided - family.by_discovery} (false-discovery rate)."
         )
     yield from _replications(findings)
 
@@ -61,7 +61,7 @@ def _replications(findings: list[Finding]) -> Iterator[str]:
     words = [finding.again["replication"] for finding in findings if finding.again]
     counts = [f"{words.count(word)} {word}" for word in AGAIN if word in words]
     if counts:
-        yield f"Fresh seeds were asked for {len(words)} verdicts: {listed(counts)}."
+        yield f"Fresh seeds were asked for {_many(len(words), 'verdict')}: {listed(counts)}."
 
 
 def _own(entries: list[Entry]) -> Iterator[str]:
@@ -69,6 +69,10 @@ def _own(entries: list[Entry]) -> Iterator[str]:
     if own:
         claims = len({finding.claim for finding in own})
         alone = sum(entry.by_user for entry in entries)
-        yield f"Your own experiments have {len(own)} verdicts on {claims} claims."
+        yield f"Your own: {_many(len(own), 'verdict')} on {_many(claims, 'claim')}."
         if alone:
-            yield f"{alone} of these claims have no committed verdict."
+            yield f"Without a committed verdict: {alone} of these."
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -33,11 +33,13 @@ def lines(entries: Iterable[Entry], width: int | None) -> Iterator[Text]:
 
 
 def totals(entries: list[Entry], every: list[Entry]) -> str:
-    """Say how many claims are shown, and how many of them have which state."""
+    """Say how many claims of documents are shown, how many of them have which state, and others."""
     counts = count(entries)
     shown, all_claims = sum(counts.values()), sum(count(every).values())
     amount = f"{shown} claims" if shown == all_claims else f"{shown} of {all_claims} claims"
     outside = len(entries) - shown
+    if outside and not shown:
+        return f"claims that no document makes: {outside}"
     states = ", ".join(f"{counts[state]} {state}" for state in STATES)
     return f"{amount}: {states}" + (f"; {outside} outside the ledger" if outside else "")
 

@@ -15,7 +15,7 @@ from ablate.evidence.seal import write_about
 from ablate.evidence.types import Regime, Study
 from ablate.record.files import check_name
 from ablate.sweep.asked import asked
-from ablate.sweep.cell import plain_study
+from ablate.sweep.cell import config_dirs, plain_study
 from ablate.sweep.share import entering
 from ablate.verdict.stages import check_looks
 from ablate.verdict.study_checks import check_study
@@ -70,10 +70,17 @@ def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
         "regime": about,
         "registration": {
             **registration,
-            "command": command(config.hydra.overrides.task, "-m"),
+            "command": command_of(config),
         },
     }
     write_about(Path(config.hydra.sweep.dir), said, registered, {})
+
+
+def command_of(config: DictConfig) -> str:
+    """Return the command that makes this sweep: its words, and the grid where they change that."""
+    words = config.hydra.overrides
+    grid = [word for word in words.hydra if word.lstrip("+").startswith("hydra.sweeper.params")]
+    return command([*words.task, *grid], "-m", config_dirs=config_dirs(config))
 
 
 def regime(config: DictConfig) -> Regime:

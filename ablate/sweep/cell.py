@@ -14,6 +14,7 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config.precision import settle
+from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.registration import study_hash
 from ablate.evidence.types import Study
 from ablate.record.arm import levels
@@ -78,9 +79,8 @@ class Cell:
 
         The precision is said again, for they must not settle `auto` anew.
         """
-        sources = self.arm.hydra.runtime.config_sources
-        folders = [s.path for s in sources if s.provider == "command-line" and s.schema == "file"]
-        flags = [argument for folder in folders for argument in ("--config-dir", folder)]
+        folders = config_dirs(self.arm)
+        flags = [argument for folder in folders for argument in (CONFIG_DIR, folder)]
         precision = json.dumps(self.arm.trainer.precision)
         return [*flags, *self.overrides, f"trainer.precision={precision}"]
 
@@ -90,6 +90,12 @@ class Cell:
         from ablate.record.identity import digest, parts  # torch, which --help does without
 
         return digest(parts(self.task_config(), ""))
+
+
+def config_dirs(config: DictConfig) -> list[str]:
+    """Return the folders that --config-dir named; `config` has Hydra's node."""
+    sources = config.hydra.runtime.config_sources
+    return [one.path for one in sources if one.provider == "command-line" and one.schema == "file"]
 
 
 def compose(

@@ -10,6 +10,7 @@ import hydra
 from ablate.config.schema import CONF
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import Book, questions
+from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import deciding
 from ablate.record.files import write_json
@@ -48,7 +49,7 @@ class Contest:
         given = shlex.split(first.registration["command"])[3:]
         said = [word for word in given if word not in LEFT_OUT]
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            config = hydra.compose("config", said)
+            config = hydra.compose("config", _searching(said))
             study = plain_study(config)
         if deciding(study) != deciding(first.study):
             raise UserError(
@@ -89,6 +90,15 @@ def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
     used = {number, *(run["replicate"] for run in first.runs if "replicate" in run)}
     contested = used_replicate(folder, max(used) + 1)
     return used if contested is None else {*used, contested}
+
+
+def _searching(words: list[str]) -> list[str]:
+    """Return the words of a command as overrides alone: hydra.compose takes no --config-dir."""
+    if CONFIG_DIR not in words:
+        return words
+    place = words.index(CONFIG_DIR)
+    folder = Path(words[place + 1]).absolute()
+    return [f"hydra.searchpath=[file://{folder}]", *words[:place], *words[place + 2 :]]
 
 
 def _fresh(book: Book, first: Evidence, results: Path, used: set[int]) -> int:

@@ -43,8 +43,8 @@ def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folde
     assert flat.count("ledger-wide supported") == 1
     assert flat.count("ledger-wide inconclusive") == 2
     shown = " ".join(command("ledger")[1].split())
-    assert "3 verdicts rest on statistics." in shown
-    assert "1 remain (Holm), or 1 by their false-discovery rate." in shown
+    assert "3 verdicts are statistical, and 3 of them are decisive." in shown
+    assert "1 remain (Holm), or 1 (false-discovery rate)." in shown
     assert command("site", "to=site")[0] == 0
     said = "as one family: inconclusive, false-discovery rate 0.073"
     assert said in (folders / "site" / "claims" / f"{IDS[1]}.html").read_text()

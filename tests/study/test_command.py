@@ -3,8 +3,10 @@
 import shlex
 
 import pytest
+from omegaconf import OmegaConf
 
 from ablate.evidence.command import command
+from ablate.sweep.begin import command_of
 
 
 @pytest.mark.parametrize(
@@ -23,3 +25,38 @@ from ablate.evidence.command import command
 def test_places_of_one_machine_are_not_told(override, told):
     found = command([override, "seed=1"], "-m")
     assert shlex.split(found) == ["python", "-m", "ablate", *told.split(), "seed=1", "-m"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [("conf", "conf"), ("a b/conf", "a b/conf"), (".", "."), ("/elsewhere/conf", "FOLDER")],
+)
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_folder_of_the_users_configs_is_part_of_the_command(
+    folder, told, absolute, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    found = command(["seed=1"], "-m", config_dirs=[str(tmp_path / folder) if absolute else folder])
+    expected = ["python", "-m", "ablate", "--config-dir", told, "seed=1", "-m"]
+    assert shlex.split(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("grid", "kept"),
+    [
+        (["hydra.mode=MULTIRUN"], []),
+        (["hydra.mode=MULTIRUN", "hydra.sweep.dir=/tmp/x"], []),
+        (["hydra.sweeper.params.seed=range(7)"], ["hydra.sweeper.params.seed=range(7)"]),
+        (["+hydra.sweeper.params.a/b=c"], ["+hydra.sweeper.params.a/b=c"]),
+    ],
+)
+def test_a_sweep_records_the_words_that_make_it_again(grid, kept, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    places = [("main", "pkg", "ablate.conf"), ("command-line", "file", str(tmp_path / "mine"))]
+    places += [("schema", "structured", "")]
+    sources = [dict(zip(("provider", "schema", "path"), one, strict=True)) for one in places]
+    words = {"task": ["+experiment=x", "paths.results=/r"], "hydra": grid}
+    config = {"hydra": {"overrides": words, "runtime": {"config_sources": sources}}}
+    found = shlex.split(command_of(OmegaConf.create(config)))
+    expected = ["--config-dir", "mine", "+experiment=x", *kept, "-m"]
+    assert found == ["python", "-m", "ablate", *expected]
