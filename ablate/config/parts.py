@@ -78,6 +78,11 @@ def check_task(config: DictConfig) -> None:
             f"task gives {inputs.__name__} inputs, and model {model.__name__} takes {takes}: "
             "choose another model or another task"
         )
+    if config.batch.context is not None and not task.packs:
+        raise UserError(
+            f"batch.context is {config.batch.context}, but task {type(task).__name__} reads whole "
+            "texts: say batch.context=null, or choose task=language_model"
+        )
     if construct(config.loss).counts_padding and not task.scores_all:
         raise UserError(
             f"loss counts padding, and the targets of task {type(task).__name__} are PAD wherever "

@@ -32,6 +32,8 @@ class Batching:
     test_padding: int = 0  # columns of padding added to every source batch, in testing alone
     max_length: int = 256  # longest sentence in tokens, EOS counted
     too_long: Annotated[str, OneOf(("skip", "truncate"))] = "skip"
+    # tokens of a context: texts one behind the other are cut into contexts; null: a text is a row
+    context: Annotated[int | None, Range(1)] = None
 
 
 @dataclass

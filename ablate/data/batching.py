@@ -50,17 +50,31 @@ class PackedBatches(NamedTuple):
 
 
 class Batches(Sampler[Rows]):
-    """The batches of this rank, as line numbers."""
+    """The batches of this rank, as numbers that name their examples."""
 
     def __init__(self, rank: Rank):
         self.rank = rank
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Rows]:
+        return self._from(0)
+
+    @abstractmethod
+    def _from(self, first: int) -> Iterator[Rows]:
+        """Yield the batches from number `first` on."""
+
+
+class FormedBatches(Batches):
+    """Batches of lines, which are formed for all ranks together."""
+
+    def __init__(self, rank: Rank):
+        super().__init__(rank)
         self._mine: PackedBatches | None = None
 
     def __len__(self) -> int:
         return len(self._batches().spans)
-
-    def __iter__(self) -> Iterator[Rows]:
-        return self._from(0)
 
     @abstractmethod
     def form(self) -> PackedBatches:
@@ -77,7 +91,7 @@ class Batches(Sampler[Rows]):
         return self._mine
 
 
-class TrainingBatches(Batches):
+class TrainingBatches(FormedBatches):
     """Batches in an order that follows from seed and epoch alone.
 
     `bucket` puts sentences of like lengths together; otherwise batches are random, with more
@@ -114,7 +128,7 @@ class TrainingBatches(Batches):
         return PackedBatches(picked(self._sizes.rows, order), spans[turns])
 
 
-class EvaluationBatches(Batches):
+class EvaluationBatches(FormedBatches):
     """Every sentence exactly once, in the same company on any number of devices.
 
     `bucket` puts sentences of like lengths together, from short to long; otherwise their company

@@ -1,11 +1,13 @@
 """Token ids on disk, under a key that is a hash of everything they depend on.
 
-A cache is a folder: the vocabularies, for each split and side a flat file of ids and one of
-offsets, and a sealed manifest with the size and the SHA-256 of every file. It is built in a private
-folder and then renamed, so several processes may build at once: the first wins, the others use its
-folder. A folder that does not agree with its manifest is built anew; a process reads all bytes of
-it for that once. Text is encoded by as many threads as
-this process may use cores, which is what they do, since the library lets go of Python's lock.
+A cache is a folder. It has the vocabularies. For each split and side it has three flat files: the
+ids, where each text ends, and how often each id occurs. An EOS stands behind the ids of every text,
+so that the ids are also one stream of all texts. A sealed manifest has the size and the SHA-256 of
+every file, and the length of every split. The folder is built under a private name and then
+renamed, so several processes may build at once: the first wins, the others use its folder. A folder
+that does not agree with its manifest is built anew; a process reads all bytes of it for that once.
+Text is encoded by as many threads as this process may use cores, which is what they do, since the
+library lets go of Python's lock.
 """
 
 import errno
@@ -16,53 +18,82 @@ import os
 import shutil
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import tokenizers
 
+from ablate.data.documents import Documents, Segment, SegmentTexts, TextLength
 from ablate.data.on_disk import Integers, OnDisk
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.progress import progress
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import SIDES, Tokenizer, Tokenizers
+from ablate.data.vocabulary import EOS, UNK
 from ablate.errors import UserError
 from ablate.record.files import clear_unfinished, digest_of, seal, unfinished
 from ablate.record.sealed import read_sealed
 
-FORMAT = 2
-CHUNK = 2_000  # lines encoded at a time, so that memory does not grow with the corpus
+FORMAT = 3
+CHUNK = 2_000  # segments encoded at a time, so that memory does not grow with the corpus
+CHARACTERS = 1 << 20  # of a chunk, and one segment more
 PART = 1 << 17  # lengths counted at a time
 OFFSET = np.dtype(np.int64)
 NARROW = 1 << 16  # vocabularies up to this size fit 16 bits
 MANIFEST = "manifest.json"
 
-Encoded = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # ids one after the other, and lengths
+
+class Encoded(NamedTuple):
+    """The ids of a chunk of segments, one after the other, and the size of its text."""
+
+    ids: npt.NDArray[Any]
+    ends: npt.NDArray[np.int64]  # where texts end, EOS counted
+    segments: int
+    characters: int  # what stands between texts counted
+    n_bytes: int  # of the texts alone
+    n_ends: int  # bytes of what stands between texts
 
 
 class TokenIds:
-    """The ids of all sentences of one side of a split, without BOS and EOS."""
+    """The ids of all texts of one side of a split, an EOS behind each text and no BOS."""
 
     def __init__(self, path: Path, dtype: str):
         self._offsets = OnDisk(_offsets(path), OFFSET)
         self._flat = OnDisk(_flat(path), dtype)
+        self._counts = OnDisk(_counts(path), OFFSET)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of all texts, EOS counted."""
+        return len(self._flat)
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Return how often each id occurs, EOS counted."""
+        return np.asarray(self._counts.take(np.zeros(1, int), np.array([len(self._counts)])))
+
+    def stream(self, starts: Integers, length: int) -> Integers:
+        """Return a row of `length` ids from each of `starts` on, in one stream of all texts.
+
+        The stream is a ring: the first text stands behind the last one.
+        """
+        return self._flat.at((starts[:, None] + np.arange(length)) % len(self._flat))
+
     def read(self, rows: Integers, at_most: int) -> tuple[Integers, Integers]:
-        """Return the ids of some sentences, one after the other, and how many each has.
+        """Return the ids of some sentences without EOS, one after the other, and how many each has.
 
         Of a sentence of more than `at_most` ids these are the first ones.
         """
         spans = self._offsets.take(rows, np.full(len(rows), 2)).reshape(-1, 2)
-        lengths = np.minimum(spans[:, 1] - spans[:, 0], at_most)
+        lengths = np.minimum(spans[:, 1] - spans[:, 0] - 1, at_most)
         return self._flat.take(spans[:, 0], lengths), lengths
 
     def lengths(self, at_most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
@@ -72,7 +103,7 @@ class TokenIds:
         for start in range(0, total, PART):
             count = min(PART, total - start)
             bounds = self._offsets.take(np.array([start]), np.array([count + 1]))
-            lengths[start : start + count] = np.minimum(np.diff(bounds) + 1, at_most)
+            lengths[start : start + count] = np.minimum(np.diff(bounds), at_most)
         return lengths
 
 
@@ -82,6 +113,11 @@ class TokenCache:
     def __init__(self, folder: Path):
         self._folder = folder
         self.tokenizers = Tokenizers.load(folder)
+        self._lengths = read_sealed(folder / MANIFEST)["lengths"]
+
+    def length(self, split: str) -> TextLength:
+        """Return how long the target text of a split is."""
+        return TextLength(**self._lengths[split])
 
     def split(self, name: str) -> tuple[TokenIds, TokenIds]:
         """Return the ids of the source and the target side of a split."""
@@ -113,7 +149,8 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme) -> TokenCache:
 
 def key(corpus: Corpus, scheme: Scheme) -> str:
     """Return a hash of everything that can change a token id."""
-    parts = [str(FORMAT), tokenizers.__version__, corpus.fingerprint(), scheme.signature()]
+    parts = [str(FORMAT), tokenizers.__version__, corpus.fingerprint()]
+    parts.append(scheme.signature(documents=corpus.documents))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
@@ -152,52 +189,99 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
-    vocabularies = _write_train(folder, corpus.read("train"), scheme)
+    vocabularies, train = _write_train(folder, corpus, scheme)
+    lengths = {"train": train}
     for split in corpus.splits:
         if split != "train":
-            _write_split(folder / split, vocabularies, corpus.read(split))
+            lengths[split] = _write_split(folder, corpus, split, vocabularies)
     files = {
         path.name: {"size": path.stat().st_size, "sha256": digest_of(path)}
         for path in sorted(folder.iterdir())
     }
-    (folder / MANIFEST).write_text(json.dumps(seal({"files": files}), indent=1), encoding="utf-8")
+    numbers = {split: length._asdict() for split, length in lengths.items()}
+    manifest = seal({"files": files, "lengths": numbers})
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
-def _write_train(folder: Path, train: Pairs, scheme: Scheme) -> Tokenizers:
+def _write_train(folder: Path, corpus: Corpus, scheme: Scheme) -> tuple[Tokenizers, TextLength]:
     """Write the vocabularies and train, which is out of memory before other splits are read."""
+    if isinstance(corpus, Documents):
+        if not scheme.joint:
+            raise UserError(
+                "tokenizer.joint is false, but documents have no sources that could have a "
+                "vocabulary of their own; choose tokenizer.joint=true."
+            )
+        texts = SegmentTexts(corpus, "train")
+        vocabularies = Tokenizers.train(scheme, ([], texts), documents=True)
+        vocabularies.save(folder)
+        return vocabularies, _write_split(folder, corpus, "train", vocabularies)
+    train = corpus.read("train")
     vocabularies = Tokenizers.train(scheme, train)
     vocabularies.save(folder)
-    _write_split(folder / "train", vocabularies, train)
-    return vocabularies
+    return vocabularies, _write_pairs(folder / "train", vocabularies, train)
 
 
-def _write_split(prefix: Path, vocabularies: Tokenizers, pairs: Pairs) -> None:
-    _encode(prefix.with_name(f"{prefix.name}.src"), vocabularies.src, pairs.src)
-    _encode(prefix.with_name(f"{prefix.name}.tgt"), vocabularies.tgt, pairs.tgt)
+def _write_split(folder: Path, corpus: Corpus, split: str, vocabularies: Tokenizers) -> TextLength:
+    prefix = folder / split
+    if not isinstance(corpus, Documents):
+        return _write_pairs(prefix, vocabularies, corpus.read(split))
+    length = _encode(_side(prefix, "tgt"), vocabularies.tgt, corpus.segments(split))
+    sources = repeat(Segment("", ""), length.texts)
+    _encode(_side(prefix, "src"), vocabularies.src, sources, length.texts)
+    return length
 
 
-def _encode(path: Path, tokenizer: Tokenizer, lines: Sequence[str]) -> None:
-    end = np.zeros(1, OFFSET)
+def _write_pairs(prefix: Path, vocabularies: Tokenizers, pairs: Pairs) -> TextLength:
+    """Write both sides of a split and return the length of the target side."""
+    both = zip(SIDES, (vocabularies.src, vocabularies.tgt), pairs, strict=True)
+    _, length = [
+        _encode(
+            _side(prefix, side), vocabulary, (Segment(line, "\n") for line in lines), len(lines)
+        )
+        for side, vocabulary, lines in both
+    ]
+    return length
+
+
+def _side(prefix: Path, side: str) -> Path:
+    return prefix.with_name(f"{prefix.name}.{side}")
+
+
+def _encode(
+    path: Path, tokenizer: Tokenizer, segments: Iterable[Segment], total: int | None = None
+) -> TextLength:
+    """Write the ids of texts; `total` is their number of segments where it is known before."""
+    counts = np.zeros(tokenizer.size, OFFSET)
+    offset = texts = characters = n_bytes = n_ends = 0
     with (
         _flat(path).open("wb") as flat,
         _offsets(path).open("wb") as offsets,
-        progress(f"encoding {path.name}", len(lines), " lines") as bar,
+        progress(f"encoding {path.name}", total, " lines") as bar,
     ):
-        end.tofile(offsets)
-        for ids, lengths in _encoded(tokenizer, lines):
-            ids.tofile(flat)
-            end = end[-1] + lengths.cumsum()
-            end.tofile(offsets)
-            bar.update(len(lengths))
+        np.zeros(1, OFFSET).tofile(offsets)
+        for chunk in _encoded(tokenizer, segments):
+            chunk.ids.tofile(flat)
+            (offset + chunk.ends).tofile(offsets)
+            counts += np.bincount(chunk.ids, minlength=tokenizer.size)
+            offset += len(chunk.ids)
+            texts += len(chunk.ends)
+            characters += chunk.characters
+            n_bytes += chunk.n_bytes
+            n_ends += chunk.n_ends
+            bar.update(chunk.segments)
+    counts.tofile(_counts(path))
+    # in front of a line the vocabulary has a space that the text lacks
+    spelled = int(counts @ tokenizer.widths) - (0 if tokenizer.verbatim else texts)
+    unknown = max(0, n_bytes - spelled) if counts[UNK] else 0
+    return TextLength(texts, offset, characters, n_bytes + n_ends, unknown)
 
 
-def _encoded(tokenizer: Tokenizer, lines: Sequence[str]) -> Iterator[Encoded]:
-    """Yield the ids of chunks of lines in order, with only a few chunks in memory."""
+def _encoded(tokenizer: Tokenizer, segments: Iterable[Segment]) -> Iterator[Encoded]:
+    """Yield the ids of chunks of segments in order, with only a few chunks in memory."""
     cores = _cores()
     waiting: deque[Future[Encoded]] = deque()
     with ThreadPoolExecutor(cores) as threads:
-        for start in range(0, len(lines), CHUNK):
-            chunk = lines[start : start + CHUNK]
+        for chunk in _chunks(segments):
             waiting.append(threads.submit(_encode_chunk, tokenizer, chunk))
             if len(waiting) > cores:
                 yield waiting.popleft().result()
@@ -205,15 +289,42 @@ def _encoded(tokenizer: Tokenizer, lines: Sequence[str]) -> Iterator[Encoded]:
             yield waiting.popleft().result()
 
 
+def _chunks(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+    """Yield neighbouring segments, few enough to be encoded together."""
+    chunk: list[Segment] = []
+    characters = 0
+    for segment in segments:
+        chunk.append(segment)
+        characters += len(segment.text)
+        if len(chunk) == CHUNK or characters >= CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
+
+
+def _encode_chunk(tokenizer: Tokenizer, chunk: list[Segment]) -> Encoded:
+    rows = tokenizer.encode_batch([text for text, _ in chunk])
+    ended = np.array([end is not None for _, end in chunk])
+    for row, end in zip(rows, ended, strict=True):
+        if end:
+            row.append(EOS)
+    positions = np.cumsum([len(row) for row in rows], dtype=OFFSET)
+    ids = np.fromiter(chain.from_iterable(rows), _dtype(tokenizer), positions[-1])
+    ends = [end or "" for _, end in chunk]
+    return Encoded(
+        ids,
+        positions[ended],
+        segments=len(chunk),
+        characters=sum(len(text) for text, _ in chunk) + sum(map(len, ends)),
+        n_bytes=sum(len(text.encode()) for text, _ in chunk),
+        n_ends=sum(len(end.encode()) for end in ends),
+    )
+
+
 def _cores() -> int:
     """Return how many cores this process may use; only Linux tells."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _encode_chunk(tokenizer: Tokenizer, lines: Sequence[str]) -> Encoded:
-    encoded = tokenizer.encode_batch(lines)
-    lengths = np.array([len(ids) for ids in encoded], OFFSET)
-    return np.fromiter(chain.from_iterable(encoded), _dtype(tokenizer), lengths.sum()), lengths
 
 
 def _publish(private: Path, folder: Path) -> None:
@@ -247,6 +358,10 @@ def _dtype(tokenizer: Tokenizer) -> str:
 
 def _flat(path: Path) -> Path:
     return path.with_name(f"{path.name}.ids")
+
+
+def _counts(path: Path) -> Path:
+    return path.with_name(f"{path.name}.counts")
 
 
 def _offsets(path: Path) -> Path:

@@ -1,6 +1,7 @@
 """From line numbers to padded batches, and a loader that can stop and go on."""
 
 from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from ablate.data.batch import Batch, Collate
-from ablate.data.batching import Batches, Rows, TrainingBatches
+from ablate.data.batching import Rows
 from ablate.data.cache import TokenIds
 from ablate.data.vocabulary import EOS, PAD
 
@@ -64,10 +65,34 @@ def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int6
     return ids
 
 
+@runtime_checkable
+class ByEpoch(Protocol):
+    """Examples that may draw anew in every epoch."""
+
+    epoch: int
+
+    def __getitem__(self, rows: Rows) -> Batch: ...
+
+
+@runtime_checkable
+class InEpochs(Protocol):
+    """Batches whose order follows from the epoch; an iteration leaves out the first `skip`."""
+
+    epoch: int
+    skip: int
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to another epoch."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Rows]: ...
+
+
 class EvaluationLoader(DataLoader[Batch]):
     """Batches of a split in their fixed order."""
 
-    def __init__(self, examples: Examples, batches: Batches, seed: int):
+    def __init__(self, examples: Any, batches: Any, seed: int):
         super().__init__(
             examples,
             sampler=batches,
@@ -84,7 +109,7 @@ class TrainingLoader(EvaluationLoader):
     at the first batch.
     """
 
-    def __init__(self, examples: Examples, batches: TrainingBatches, seed: int):
+    def __init__(self, examples: ByEpoch, batches: InEpochs, seed: int):
         super().__init__(examples, batches, seed)
         self._examples = examples
         self._training_batches = batches

@@ -13,6 +13,7 @@ from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Collate
 from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingBatches, numbered
 from ablate.data.cache import TokenCache, TokenIds, open_cache
+from ablate.data.documents import TextLength
 from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader, padded
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.scheme.base import Scheme
@@ -121,6 +122,13 @@ class TextData(pl.LightningDataModule):
         """Pairs, skipped pairs and truncated pairs of each split."""
         return {split: self._count(split) for split in self._corpus.splits}
 
+    def describe(self, split: str) -> str:
+        """Say how much text a split has, and how much of it is used."""
+        counts = self.counts[split]
+        skipped = f", {counts.skipped:,} skipped as too long" if counts.skipped else ""
+        cut = f", {counts.truncated:,} truncated" if counts.truncated else ""
+        return f"{counts.pairs:,} pairs{skipped}{cut}"
+
     @cached_property
     def unigram_nll(self) -> float:
         """Nats per target token of validation (EOS counted) under train's unigram distribution.
@@ -131,6 +139,19 @@ class TextData(pl.LightningDataModule):
         seen = self._target_counts("train") + 1.0
         met = self._target_counts("validation")
         return float(-(met @ np.log(seen / seen.sum())) / met.sum())
+
+    def unigram(self, *metrics: str) -> dict[str, float]:
+        """Return what the unigram distribution has for `nll`, and for `bpb` if it is measured."""
+        values = {"unigram_nll": self.unigram_nll}
+        length = self.length("validation")
+        if "bpb" in metrics and length is not None:
+            values["unigram_bpb"] = length.bits_per_byte(self.unigram_nll)
+        return values
+
+    def length(self, split: str) -> TextLength | None:
+        """Return how long the target text of a split is; None where a part of it is not scored."""
+        counts = self.counts[split]
+        return None if counts.skipped or counts.truncated else self._cache.length(split)
 
     @property
     def levels(self) -> dict[str, float]:
@@ -160,10 +181,7 @@ class TextData(pl.LightningDataModule):
             self._sizes("train"), batch.tokens, batch.bucket, self._seed, rank
         )
         if not len(batches):
-            raise UserError(
-                f"batch.tokens={batch.tokens} gives fewer training batches than the "
-                f"{rank.world_size} devices; make it smaller, or use fewer devices."
-            )
+            raise self._too_few(rank)
         return TrainingLoader(self._examples("train"), batches, self._seed)
 
     def val_dataloader(self) -> EvaluationLoader:
@@ -203,6 +221,12 @@ class TextData(pl.LightningDataModule):
         if self.trainer is None:
             return Rank(0, 1)
         return Rank(self.trainer.global_rank, self.trainer.world_size)
+
+    def _too_few(self, rank: Rank) -> UserError:
+        return UserError(
+            f"batch.tokens={self._batch.tokens} gives fewer training batches than the "
+            f"{rank.world_size} devices; make it smaller, or use fewer devices."
+        )
 
     def _ids(self, split: str) -> tuple[TokenIds, TokenIds]:
         if split not in self._corpus.splits:

@@ -30,6 +30,10 @@ class OnDisk:
         before = counts.cumsum() - counts
         return self._all[np.arange(counts.sum()) + np.repeat(starts - before, counts)]
 
+    def at(self, places: Integers) -> Integers:
+        """Return the numbers at some places, in the shape of `places`."""
+        return self._all[places]
+
     @cached_property
     def _all(self) -> Integers:
         if not len(self):  # nothing can be mapped

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 
 class Pairs(NamedTuple):
@@ -16,7 +16,9 @@ class Pairs(NamedTuple):
 
 
 class Corpus(ABC):
-    """A parallel corpus with named splits."""
+    """A corpus with named splits, parallel unless it has `documents`."""
+
+    documents: ClassVar[bool] = False  # whether it is one of `ablate.data.documents`
 
     @property
     @abstractmethod

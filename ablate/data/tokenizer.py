@@ -1,14 +1,17 @@
 """Between text and token ids."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import tokenizers
+from tokenizers import decoders
 
-from ablate.data.pairs import Pairs
-from ablate.data.scheme.base import MARK, RESERVED, Scheme
+from ablate.data.scheme.base import LINE_FEED, MARK, RESERVED, Scheme
 from ablate.data.vocabulary import SPECIALS, UNK
 
 # The library's own threads hang in forked children, and a run is given its number of threads.
@@ -18,15 +21,18 @@ UNKNOWN = "\u2047"  # what UNK looks like in translations: one character, so BLE
 SIDES = ("src", "tgt")
 JOINT = "joint"
 
+Sides = tuple[Iterable[str], Iterable[str]]  # each can be read more than once
+
 
 class Tokenizer:
     """The vocabulary of one language, or of both.
 
     Ids 0 to 3 are PAD, BOS, EOS and UNK; text never becomes one of the first three. Decoding
-    the ids of a line gives the line back, but for unknown pieces, which become UNKNOWN.
+    the ids of a line or a document gives it back, but for unknown pieces, which become UNKNOWN.
     """
 
     def __init__(self, library: tokenizers.Tokenizer):
+        library.encode_special_tokens = True  # a document may spell the name of one
         self._library = library
         self.size: int = library.get_vocab_size()
         self._pieces = [library.id_to_token(token) or "" for token in range(self.size)]
@@ -45,11 +51,12 @@ class Tokenizer:
         return [self._decode(line) for line in lines]
 
     def pieces(self, ids: list[int]) -> list[str]:
-        """Return a label for each id, for tables and axes; a low bar stands for the space."""
-        return [
-            (SPECIALS[i] if i < len(SPECIALS) else self._pieces[i]).replace(MARK, "\u2581")
-            for i in ids
-        ]
+        """Return a label for each id, for tables and axes.
+
+        A low bar stands for the space, and a bent arrow for a line feed.
+        """
+        labels = [SPECIALS[i] if i < len(SPECIALS) else self._pieces[i] for i in ids]
+        return [text.replace(MARK, "\u2581").replace(LINE_FEED, "\u23ce") for text in labels]
 
     def save(self, path: Path) -> None:
         """Write the vocabulary to a file."""
@@ -60,9 +67,30 @@ class Tokenizer:
         """Return the vocabulary that `save` wrote."""
         return cls(tokenizers.Tokenizer.from_file(str(path)))
 
+    @property
+    def verbatim(self) -> bool:
+        """Whether ids give the text as it is; those of a line begin with a space more."""
+        return self._library.decoder is not None
+
+    @cached_property
+    def widths(self) -> npt.NDArray[np.int64]:
+        """Bytes of UTF-8 that each id stands for; 0 for the special ones."""
+        if isinstance(self._library.decoder, decoders.ByteLevel):
+            return (np.arange(self.size) >= len(SPECIALS)).astype(np.int64)
+        text = [self._unmarked([token]) for token in range(self.size)]
+        text[: len(SPECIALS)] = [""] * len(SPECIALS)
+        return np.array([len(piece.encode()) for piece in text], np.int64)
+
     def _decode(self, ids: list[int]) -> str:
-        text = "".join([self._text[token] for token in ids])
-        return text.removeprefix(MARK).replace(MARK, " ")
+        text = self._unmarked(ids)
+        return text if self.verbatim else text.removeprefix(" ")
+
+    def _unmarked(self, ids: list[int]) -> str:
+        """Return the text of ids; in front of a line stands one space more."""
+        pieces = [self._text[token] for token in ids]
+        if self._library.decoder:  # of documents, and of bytes
+            return self._library.decoder.decode(pieces)
+        return "".join(pieces).replace(MARK, " ")
 
 
 @dataclass(frozen=True)
@@ -78,16 +106,20 @@ class Tokenizers:
         return self.src is self.tgt
 
     @classmethod
-    def train(cls, scheme: Scheme, pairs: Pairs) -> "Tokenizers":
-        """Return vocabularies learned from the training pairs.
+    def train(cls, scheme: Scheme, pairs: Sides, *, documents: bool = False) -> "Tokenizers":
+        """Return vocabularies learned from the training text, sources and targets.
+
+        `documents` says whether the text is that of documents, which may hold line feeds.
 
         Raises:
             UserError: the text does not allow a vocabulary of the wanted size.
         """
+        src, tgt = pairs
         if scheme.joint:
-            both = Tokenizer(scheme.train([pairs.src, pairs.tgt]))
+            both = Tokenizer(scheme.train([src, tgt], documents=documents))
             return cls(both, both)
-        return cls(Tokenizer(scheme.train([pairs.src])), Tokenizer(scheme.train([pairs.tgt])))
+        sides = (scheme.train([side], documents=documents) for side in (src, tgt))
+        return cls(*(Tokenizer(side) for side in sides))
 
     def save(self, folder: Path) -> None:
         """Write the vocabularies into a folder."""

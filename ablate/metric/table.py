@@ -6,6 +6,7 @@ from typing import Any
 
 NOTHING = "-"
 STEPS_TO = "steps_to"  # the place of what is read off the curve of validation: steps_to/nll_1.0
+UNIGRAM_BPB = "unigram_bpb"
 UNIGRAM = "unigram_nll"  # the metric of a run that says what a model without context would have
 
 
@@ -63,6 +64,10 @@ def _score(name: str, split: str) -> Metric:
 METRICS = {
     "nll": Metric("nll", "nats per token", 3, "lower", "val", UNIGRAM, "nll"),
     "perplexity": Metric("perplexity", "per token", 2, "lower", "val", told_by="nll"),
+    "bpb": Metric("bits per byte", "of the text", 4, "lower", "val", UNIGRAM_BPB, "nll"),
+    "nll_per_character": Metric(
+        "nll per character", "nats per character of the text", 4, "lower", "val", told_by="nll"
+    ),
     "bleu": _score("BLEU", "val"),
     "bleu_tokenised": _score("BLEU, lower-cased tokens", "test"),
     "chrf": _score("chrF", "test"),
@@ -96,6 +101,7 @@ METRICS = {
     ),
     "objective": Metric("objective", "nats per token", 3, "lower"),
     UNIGRAM: Metric("nll of the unigram model", "nats per token", 3),
+    UNIGRAM_BPB: Metric("bits per byte of the unigram model", "of the text", 4),
     "parameters": Metric("parameters", "count", 0),
     "steps": Metric("optimiser steps", "count", 0),
     "diverged": Metric("diverged runs", "share"),

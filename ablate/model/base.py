@@ -24,9 +24,23 @@ class Seq2Seq(NamedTuple):
 
 
 class Causal(NamedTuple):
-    """Inputs of a model that continues one text: it starts with BOS, PAD is on the right."""
+    """Inputs of a model that continues a text.
+
+    A row starts with BOS, or with the token before it where it is cut out of a text. PAD is on the
+    right.
+    """
 
     tokens: Int[Tensor, "B L"]
+
+
+class CausalDocuments(NamedTuple):
+    """Inputs of a model that continues texts of which several may stand in a row.
+
+    `documents` numbers them from 0 in each row; a token sees those of its own document alone.
+    """
+
+    tokens: Int[Tensor, "B L"]
+    documents: Int[Tensor, "B L"]
 
 
 class Bidirectional(NamedTuple):
@@ -67,6 +81,13 @@ class Model(nn.Module, ABC):
 
     def check_decoding(self) -> None:  # noqa: B027
         """Look for components that cannot go on from a source, before a task that has sources.
+
+        Raises:
+            UserError: there is one.
+        """
+
+    def check_documents(self) -> None:  # noqa: B027
+        """Look for components that cannot keep documents apart, before a task that has several.
 
         Raises:
             UserError: there is one.

@@ -18,7 +18,7 @@ from torch import Tensor
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
-from ablate.model.base import Causal, Seq2Seq
+from ablate.model.base import Causal, CausalDocuments, Seq2Seq
 from ablate.model.one_stack import OneStack
 from ablate.model.position.base import Position
 from ablate.model.stack import StackCache
@@ -27,17 +27,19 @@ from ablate.model.stack import StackCache
 class DecoderOnly(OneStack):
     """A decoder without an encoder."""
 
-    takes = frozenset({Causal, Seq2Seq})
+    takes = frozenset({Causal, CausalDocuments, Seq2Seq})
     reads = {"decoder": slice(None)}
     name = "decoder"
     decodes = True
     source_reads = "past"  # of the source in front of a target: past | source
 
-    def forward(self, inputs: Causal | Seq2Seq) -> Float[Tensor, "B T D"]:
+    def forward(self, inputs: Causal | CausalDocuments | Seq2Seq) -> Float[Tensor, "B T D"]:
         """Return the states that predict what follows each token, of a pair each target token."""
         if isinstance(inputs, Seq2Seq):
             return self.translate(inputs.src, inputs.tgt_in)
-        return self.stack(self.embedding.embed_tgt(inputs.tokens), inputs.tokens != PAD)
+        documents = inputs.documents if isinstance(inputs, CausalDocuments) else None
+        embedded = self.embedding.embed_tgt(inputs.tokens)
+        return self.stack(embedded, inputs.tokens != PAD, documents=documents)
 
     def translate(
         self, src: Int[Tensor, "B S"], tgt_in: Int[Tensor, "B T"]
@@ -78,6 +80,25 @@ class DecoderOnly(OneStack):
                     f"model/attention is {type(kernel).__name__}, which decodes from a state of "
                     "its own: model=decoder_only can begin with a source only where that is keys "
                     "and values, so choose another attention or model, or task=language_model"
+                )
+
+    def check_documents(self) -> None:
+        """Refuse parts through which a token would learn of other documents.
+
+        Raises:
+            UserError: there is one.
+        """
+        if type(self.stack.position).cache is not Position.cache:
+            raise UserError(
+                "model/position is recurrent, which reads across the ends of documents: with "
+                "task.attention=document choose other positions"
+            )
+        for _, kernel in self.attentions():
+            if not kernel.keeps_pairs:
+                raise UserError(
+                    f"model/attention is {type(kernel).__name__}, which has no weight for each "
+                    "pair of tokens and cannot be limited to a document: choose another "
+                    "attention, or task.attention=context"
                 )
 
     def limits(self) -> dict[str, int | None]:

@@ -65,15 +65,17 @@ class Stack(nn.Module):
         memory: Memory | None = None,
         positions: Int[Tensor, "#B L"] | None = None,
         prefix: int = 0,
+        documents: Int[Tensor, "B L"] | None = None,
     ) -> Float[Tensor, "B L D"]:
         """Return the tokens after all layers; `real` is False at padding.
 
         Tokens stand side by side unless `positions` says otherwise. The first `prefix` of them are
-        read by all, whatever the causal mask says.
+        read by all, whatever the causal mask says. Tokens read those with the same number in
+        `documents` alone.
         """
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
-        at = Place(positions, self.position, real, memory, prefix)
+        at = Place(positions, self.position, real, memory, prefix, documents)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
         return self._run(self.position.embed(x, positions), at, calls)
 

@@ -32,6 +32,7 @@ class Place(NamedTuple):
     real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
     memory: Memory | None  # what a decoder reads; in decoding, caches have what they need of it
     prefix: int = 0  # the first tokens, that all may read; in decoding, slots know
+    documents: Int[Tensor, "B L"] | None = None  # of each token; a token reads its own alone
 
 
 class Slots:

@@ -3,23 +3,25 @@
 results/runs/<training identity>/tests/<identity>/
     config.yaml         the keys that act only in testing     identity.json
     test.hyp            translations, one line per sentence   test.stats.npz  of each of them
+    samples.json        texts that a language model has written
     result.json         status and scores; exists only when the evaluation has ended
 """
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 from omegaconf import DictConfig
 
 from ablate.record import identity
-from ablate.record.files import write_arrays, write_text
+from ablate.record.files import write_arrays, write_json, write_text
 from ablate.record.part import Part
 
 
 class EvaluationRecord(Part):
     """The folder of one evaluation, inside that of its training."""
 
-    kept = (*Part.kept, "*.hyp", "*.stats.npz")
+    kept = (*Part.kept, "*.hyp", "*.stats.npz", "samples.json")
 
     def __init__(self, config: DictConfig, training: Part) -> None:
         parts = identity.evaluation_parts(config, training.identity)
@@ -51,3 +53,14 @@ class EvaluationRecord(Part):
         if lines:
             write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
         write_arrays(self.folder / f"{split}.stats.npz", arrays)
+
+    def keep_samples(self, texts: list[str]) -> None:
+        """Keep texts that the model has written."""
+        if self.writes:
+            write_json(self.folder / "samples.json", texts)
+
+    def samples(self) -> list[str]:
+        """Return the texts that the model has written; none where it was not asked to."""
+        path = self.folder / "samples.json"
+        texts: list[str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        return texts

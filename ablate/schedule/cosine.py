@@ -1,6 +1,6 @@
-"""Half a cosine from the peak to zero, after a linear warm-up.
+"""Half a cosine from the peak to its end, after a linear warm-up.
 
-Equation: factor(s) = s / warmup up to warmup, then (1 + cos(pi t)) / 2 with
+Equation: factor(s) = s / warmup up to warmup, then final + (1 - final) (1 + cos(pi t)) / 2 with
     t = (s - warmup) / (steps - warmup).
 Source: arXiv:1608.03983, section 3, equation 5, one period, no restarts.
 What differs: a warm-up comes before it.
@@ -8,15 +8,25 @@ What to expect: close to inverse square root at equal peaks; the last steps brin
 """
 
 import math
+from typing import Annotated
 
+from ablate.config.limits import Range
 from ablate.errors import UserError
 from ablate.schedule.base import Schedule
 
 
 class Cosine(Schedule):
-    """Warm-up, then half a cosine over the remaining steps."""
+    """Warm-up, then half a cosine over the remaining steps.
 
-    def __init__(self, *, warmup: int, steps: int) -> None:
+    Args:
+        warmup: steps to the peak.
+        steps: steps of the whole training.
+        final: learning rate at the end, as a share of the peak.
+    """
+
+    def __init__(
+        self, *, warmup: int, steps: int, final: Annotated[float, Range(0, 1)] = 0.0
+    ) -> None:
         if not 0 <= warmup < steps:
             raise UserError(
                 f"schedule.warmup={warmup} with schedule.steps={steps}: "
@@ -24,10 +34,11 @@ class Cosine(Schedule):
             )
         self.warmup = warmup
         self.steps = steps
+        self.final = final
 
     def __call__(self, step: int) -> float:
-        """Return the factor of `step`; 0 past the last step."""
+        """Return the factor of `step`; past the last step the final one."""
         if step < self.warmup:
             return step / self.warmup
         done = min(1.0, (step - self.warmup) / (self.steps - self.warmup))
-        return 0.5 * (1.0 + math.cos(math.pi * done))
+        return self.final + (1.0 - self.final) * 0.5 * (1.0 + math.cos(math.pi * done))

@@ -10,6 +10,7 @@ from jaxtyping import Int, Num
 from torch import Tensor, nn
 
 from ablate.data.batch import Batch, Draw, Ids
+from ablate.data.documents import TextLength
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric.table import Metric
 from ablate.model.base import Model
@@ -22,6 +23,7 @@ class Text(NamedTuple):
     tokenizers: Tokenizers
     languages: tuple[str, str]
     references: Sequence[str]  # raw target lines
+    length: TextLength | None  # of the targets; None where a part of them is not scored
 
 
 class Evaluation(nn.Module, ABC):
@@ -38,6 +40,9 @@ class Evaluation(nn.Module, ABC):
     @abstractmethod
     def reset(self) -> None:
         """Forget everything."""
+
+    def begin(self, text: Text) -> None:  # noqa: B027
+        """Take note of the text of the split, before its first batch."""
 
     def doubt(self, references: Sequence[str]) -> str:
         """Say why a score on these references would mean nothing; "" where it may."""
@@ -60,12 +65,16 @@ class Task(ABC):
     """What is learned from a corpus; a level of `task`.
 
     `inputs` is the type that `Batch.inputs` has, which the model must be able to take; `generates`
-    says whether evaluations search, `scores_all` whether all targets but padding are scored, and
-    `metrics` what evaluations measure by name, in validation only those whose split is "val".
+    says whether evaluations search, `packs` whether the task can read contexts of a fixed length,
+    `writes` whether a model can continue a text, `scores_all` whether all targets but padding are
+    scored, and `metrics` what evaluations measure by name, in validation only those whose split is
+    "val".
     """
 
-    inputs: ClassVar[type]
+    inputs: type
     generates: ClassVar[bool] = False
+    packs: ClassVar[bool] = False
+    writes: ClassVar[bool] = False
     scores_all: ClassVar[bool] = True
     metrics: ClassVar[Mapping[str, Metric]]
 
@@ -87,6 +96,22 @@ class Task(ABC):
             draw: gives random numbers for a line, the same on any device and after a resumption;
                 in evaluation those of epoch 0.
         """
+
+    def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
+        """Return the batch of some contexts; only a task that `packs` is asked for it.
+
+        Args:
+            contexts: ids, in front of each context the token before it; PAD behind the text.
+            stretches: numbers of the parts of the split that they are scored with.
+        """
+        raise NotImplementedError
+
+    def inputs_of(self, tokens: Int[Tensor, "B L"]) -> Any:
+        """Return the inputs by which a model continues texts; only a task that `writes` has them.
+
+        Each row is one text, or a context of several with an EOS between them.
+        """
+        raise NotImplementedError
 
     def read(self, model: Model, inputs: Any) -> Any:
         """Return what the model reads of a training batch instead of its inputs."""

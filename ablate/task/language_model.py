@@ -1,39 +1,98 @@
 """Language modelling: predict every token of a text from those before it.
 
-Equation: nll = -(1 / N) sum over texts and t of log p(x_t | BOS, x_1 .. x_{t-1}), EOS among the N
-    tokens; perplexity = exp(nll).
-Source: Bengio et al. 2003; perplexity of a held-out text as in arXiv:1602.02410.
-What differs: texts are lines, each read on its own; tokens are those of the run's vocabulary, so
-    perplexities compare within one vocabulary. Of a parallel corpus, the targets are the text.
-What to expect: between the perplexity of the unigram model, exp(unigram_nll), and the text's own.
+Equation: nll = -(1 / N) sum over t of log p(x_t | x_1 .. x_{t-1}), EOS among the N tokens;
+    perplexity = exp(nll); bits per byte = N nll / (ln 2 * bytes of the text).
+Source: Bengio et al. 2003; perplexity of a held-out text as in arXiv:1602.02410; bits per byte as
+    in arXiv:2101.00027, section 3.1; attention limited to the document as in arXiv:2402.13991.
+What differs: without `batch.context` texts are lines, each read on its own, and with it stretches
+    of the whole text (`ablate.data.packed`), where a token sees those of its context alone.
+    Positions count on through a context, whatever documents it has. Of a parallel corpus, the
+    targets are the text. The bytes are those of the text as it was before documents were cut: EOS
+    stands for what was between them. An unknown character costs 8 bits more for each of its bytes.
+What to expect: an nll between that of the unigram model, unigram_nll, and the text's own. It
+    compares models of one vocabulary; bits per byte compare vocabularies too.
 """
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Int
+from torch import Tensor
 
+from ablate.config.limits import OneOf
 from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.vocabulary import BOS, EOS, PAD
-from ablate.model.base import Causal
-from ablate.task.base import Task, shifted, tensors
+from ablate.metric.table import METRICS, Metric
+from ablate.model.base import Causal, CausalDocuments
+from ablate.task.base import Task, Text, shifted, tensors
 from ablate.task.likelihood import LIKELIHOOD, Likelihood
 
 
 class LanguageModel(Task):
-    """A text in, the same text one token later out."""
+    """A text in, the same text one token later out.
 
-    inputs = Causal
-    metrics = LIKELIHOOD
+    Args:
+        attention: context, or document: what a token of a context may read of those before it, all
+            or those of its own document.
+    """
+
+    packs = True
+    writes = True
+    metrics: ClassVar[Mapping[str, Metric]] = {
+        **LIKELIHOOD,
+        **{name: METRICS[name] for name in ("bpb", "nll_per_character")},
+    }
+
+    def __init__(self, *, attention: Annotated[str, OneOf(("context", "document"))]) -> None:
+        self.inputs = CausalDocuments if attention == "document" else Causal
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
         """Return the texts, which are the targets of the corpus."""
-        tokens = shifted(tgt, start=BOS, end=EOS, pad=PAD)
-        inputs, targets, index = tensors(tokens, tgt, lines.copy())
-        return Batch(Causal(inputs), targets, index)
+        return self._batch(shifted(tgt, start=BOS, end=EOS, pad=PAD), tgt, lines)
+
+    def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
+        """Return contexts: every token is predicted from the one before it."""
+        return self._batch(contexts[:, :-1], contexts[:, 1:], stretches)
+
+    def _batch(self, tokens: Ids, targets: Ids, lines: Int[np.ndarray, " B"]) -> Batch:
+        read, wanted, index = tensors(tokens, targets, lines.copy())
+        return Batch(self.inputs_of(read), wanted, index)
+
+    def inputs_of(self, tokens: Int[Tensor, "B L"]) -> Causal | CausalDocuments:
+        """Return what a model reads; an EOS begins the next document."""
+        if self.inputs is Causal:
+            return Causal(tokens)
+        return CausalDocuments(tokens, (tokens == EOS).cumsum(1))
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
         """Return the longest text alone: sources are not read."""
         return 0, tgt
 
-    def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
+    def evaluation(self, language: str, *, thorough: bool) -> "TextLikelihood":
         """Return what scores the texts of a split."""
-        return Likelihood(thorough=thorough)
+        return TextLikelihood(thorough=thorough)
+
+
+class TextLikelihood(Likelihood):
+    """The nll of a text, also as bits per byte and nats per character of it."""
+
+    def __init__(self, *, thorough: bool) -> None:
+        super().__init__(thorough=thorough)
+        self.text: Text | None = None
+
+    def begin(self, text: Text) -> None:
+        """Take note of how long the text is."""
+        self.text = text
+
+    def compute(self) -> dict[str, float]:
+        """Reduce over all processes and return every score by name."""
+        scores = super().compute()
+        length = self.text and self.text.length
+        if length is None:
+            return scores
+        nll = scores["nll"]
+        return scores | {
+            "bpb": length.bits_per_byte(nll),
+            "nll_per_character": length.nats_per_character(nll),
+        }

@@ -49,9 +49,12 @@ class Likelihood(Evaluation):
             self.add(batch.lines, sums.sum(1), real.sum(1))
 
     def add(self, lines: Tensor, sums: Tensor, counts: Tensor) -> None:
-        """Add the nll of some lines, in nats, and how many targets they have."""
-        rows = zip(sums.tolist(), counts.tolist(), strict=True)
-        self.rows.update(zip(lines.tolist(), rows, strict=True))
+        """Add the nll of some lines, in nats, and how many targets they have.
+
+        Several contexts of a long text may have the number of one line.
+        """
+        for row in zip(*(x.tolist() for x in (lines, sums, counts)), strict=True):
+            _add(self.rows, *row)
 
     def compute(self) -> dict[str, float]:
         """Reduce over all processes and return every score by name."""
@@ -68,7 +71,10 @@ class Likelihood(Evaluation):
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             parts = [None] * torch.distributed.get_world_size()
             torch.distributed.all_gather_object(parts, self.rows)
-        merged = {line: row for part in parts if part for line, row in part.items()}
+        merged: dict[int, tuple[float, int]] = {}
+        for part in parts:
+            for line, (total, count) in (part or {}).items():
+                _add(merged, line, total, count)
         rows = [merged[line] for line in sorted(merged)]
         return {"nll": np.array(rows, dtype=np.float64).reshape(-1, 2)}
 
@@ -77,3 +83,8 @@ class Likelihood(Evaluation):
         self.nll.reset()
         self.calibration.reset()
         self.rows = {}
+
+
+def _add(rows: dict[int, tuple[float, int]], line: int, total: float, count: int) -> None:
+    before, earlier = rows.get(line, (0.0, 0))
+    rows[line] = before + total, earlier + count

@@ -11,9 +11,14 @@ from ablate.metric.derived import derived
 from ablate.model.build import build
 from ablate.record.training import Record
 from ablate.record.types import Result
+from ablate.search.sampling import Sampling
 from ablate.seeding import seed_of
 from ablate.train.module import Training
 from ablate.train.own import metrics as own_metrics
+from ablate.train.writer import make_writer
+
+SAMPLES, TOKENS = 3, 200
+SAMPLING = Sampling(temperature=0.8, top=None)
 
 
 def evaluate(config: DictConfig, trainer: pl.Trainer, task: Training, record: Record) -> Result:
@@ -36,8 +41,17 @@ def evaluate(config: DictConfig, trainer: pl.Trainer, task: Training, record: Re
     if config.measure is not None:
         with tests.phase("measure"):
             task.measured |= measurements(construct(config.measure), task)
+    if task.task.writes:
+        tests.keep_samples(samples(config, task))
     about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
     return tests.finish("finished", task.measured, **about)
+
+
+def samples(config: DictConfig, task: Training) -> list[str]:
+    """Return texts that the tested model writes from nothing."""
+    vocabulary = task.data.tokenizers.tgt
+    writer = make_writer(config, task.model, vocabulary, task.task)
+    return writer("", count=SAMPLES, tokens=TOKENS, sampling=SAMPLING, seed=seed_of(config))
 
 
 def put_back(config: DictConfig, task: Training) -> None:

@@ -7,7 +7,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.model.base import Model, Seq2Seq
+from ablate.model.base import CausalDocuments, Model, Seq2Seq
 from ablate.search.base import Search
 
 Need = tuple[int, str]  # tokens, and of what
@@ -26,6 +26,8 @@ def check_lengths(
     """
     if parts["task"].inputs is Seq2Seq:
         model.check_decoding()
+    if parts["task"].inputs is CausalDocuments:
+        model.check_documents()
     sources, targets = zip(*_needs(config, data, parts), strict=True)
     pairs = zip(sources, targets, strict=True)
     both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}") for src, tgt in pairs]

@@ -124,8 +124,9 @@ class Training(pl.LightningModule):
             self.trainer.should_stop = True
 
     def on_validation_epoch_start(self) -> None:
-        """Move the sums to the device of the model."""
+        """Move the sums to the device of the model, and name the text that they are of."""
         self.validation.to(self.device)
+        self.validation.begin(self._text("validation"))
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references and searched translations of a batch."""
@@ -142,6 +143,7 @@ class Training(pl.LightningModule):
     def on_test_epoch_start(self) -> None:
         """Forget the split that was tested before."""
         self.evaluation.to(self.device).reset()
+        self.evaluation.begin(self._text(self.split))
 
     def on_test_epoch_end(self) -> None:
         """Log the scores of the split."""
@@ -158,8 +160,11 @@ class Training(pl.LightningModule):
 
     def _evaluate(self, batch: Batch, into: Evaluation, split: str, search: Search) -> None:
         if len(batch.lines):
-            text = Text(self.data.tokenizers, self.data.languages, self.data.references(split))
-            into.update(self.model, batch, search, text)
+            into.update(self.model, batch, search, self._text(split))
+
+    def _text(self, split: str) -> Text:
+        data = self.data
+        return Text(data.tokenizers, data.languages, data.references(split), data.length(split))
 
     def _conclude(self, evaluation: Evaluation, prefix: str) -> None:
         if self.trainer.sanity_checking:

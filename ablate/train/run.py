@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytorch_lightning as pl
@@ -15,6 +16,7 @@ from ablate.config.construct import building, construct
 from ablate.config.parts import check_parts
 from ablate.config.precision import settle
 from ablate.data.module import TextData
+from ablate.data.packed import PackedData
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.build import build
@@ -160,7 +162,8 @@ def prepare_data(config: DictConfig) -> TextData:
     """Read the corpus and build its vocabulary and token ids, or find them in the cache."""
     batch: Any = OmegaConf.to_object(config.batch)
     task: Task = construct(config.task)
-    data = TextData(
+    kind = TextData if batch.context is None else partial(PackedData, pack=task.pack)
+    data: TextData = kind(
         corpus=construct(config.data),
         scheme=construct(config.tokenizer),
         collate=task.batch,
@@ -261,7 +264,7 @@ def train(
     with record.phase("training"):
         trainer.fit(task, datamodule=data, ckpt_path=saved.path if saved else None)
     known = {
-        "unigram_nll": data.unigram_nll,
+        **data.unigram(*task.task.metrics),
         "parameters": parameters(model),
         "steps": trainer.global_step,
         **data.levels,

@@ -7,7 +7,9 @@ import torch
 from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
 from rich.console import Console
+from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 from ablate.data.module import TextData
 from ablate.model.base import Model
@@ -33,10 +35,8 @@ def announce(
     table.add_section()
     languages = " to ".join(filter(None, data.languages))
     table.add_row("data", f"{languages}, vocabulary {data.src_vocab:,} / {data.tgt_vocab:,}")
-    for split, counts in data.counts.items():
-        skipped = f", {counts.skipped:,} skipped as too long" if counts.skipped else ""
-        cut = f", {counts.truncated:,} truncated" if counts.truncated else ""
-        table.add_row(f"  {split}", f"{counts.pairs:,} pairs{skipped}{cut}")
+    for split in data.counts:
+        table.add_row(f"  {split}", data.describe(split))
     table.add_section()
     budget = config.budget
     resumed = f", resumed after {step:,}" if step else ""
@@ -62,6 +62,8 @@ def _print_result(record: Record, found: Whole, *, reused: bool) -> None:
     table.add_row("record", str(record.folder))
     console = Console()
     console.print(table)
+    for number, text in enumerate(record.evaluation.samples(), 1):
+        console.print(Panel(Text(text), title=f"sample {number}", title_align="left"))
     for name, signature in found.get("signatures", {}).items():
         console.print(f"{name}: {signature}", highlight=False, soft_wrap=True)
 

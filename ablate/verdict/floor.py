@@ -15,7 +15,17 @@ from ablate.verdict.sides import Side, sides
 
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
 # they have no floor
-UNLEARNED = ("probe", "gap", "gradient", "parameters", "steps", "unigram_nll", "chance", "bound")
+UNLEARNED = (
+    "probe",
+    "gap",
+    "gradient",
+    "parameters",
+    "steps",
+    "unigram_nll",
+    "unigram_bpb",
+    "chance",
+    "bound",
+)
 
 
 def nothing_learned(claim: Claim, evidence: Evidence) -> str:

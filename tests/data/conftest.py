@@ -67,3 +67,28 @@ def corpus(tmp_path, sentences, write, parallel):
         return parallel(prefix, validation_size=20, test_size=30)
 
     return make
+
+
+@pytest.fixture
+def given():
+    """Build a corpus of documents: a text for train and one for the other splits, cut by a rule."""
+    from ablate.data.documents import SEPARATORS, Documents, split_documents
+
+    class Given(Documents):
+        languages = "", "en"
+        splits = "train", "validation", "test"
+
+        def __init__(self, texts, rule):
+            self.texts, self.rule = texts, rule
+
+        def segments(self, split):
+            return split_documents([self.texts[split]], SEPARATORS[self.rule])
+
+        def fingerprint(self):
+            return repr((self.texts, self.rule))
+
+    def make(train, validation=None, rule="paragraph"):
+        other = train if validation is None else validation
+        return Given({"train": train, "validation": other, "test": other}, rule)
+
+    return make

@@ -16,8 +16,9 @@ TGT = [[20], [21, 22, 23], [24, 25]]
 @pytest.fixture
 def store(tmp_path):
     def make(name: str, lines: list[list[int]]) -> TokenIds:
-        np.array(sum(lines, []), np.uint16).tofile(tmp_path / f"{name}.ids")
-        offsets = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+        ended = [[*line, EOS] for line in lines]
+        np.array(sum(ended, []), np.uint16).tofile(tmp_path / f"{name}.ids")
+        offsets = np.cumsum([0, *map(len, ended)], dtype=np.int64)
         offsets.tofile(tmp_path / f"{name}.offsets")
         return TokenIds(tmp_path / name, "uint16")
 

@@ -15,7 +15,7 @@ from ablate.errors import UserError
 CONFIGS = {
     path.stem: node
     for path in sorted(CONF.glob("data/*.yaml"))
-    if "ablate.claims.corpus." in (node := OmegaConf.load(path))._target_
+    if "ablate.claims.corpus." in (node := OmegaConf.load(path)).get("_target_", "")
 }
 SIZES = {"n_train": 300, "n_validation": 60, "n_test": 60}
 # instances that can be drawn in few ways

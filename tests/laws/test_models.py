@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from ablate.config.schema import CONF
 from ablate.initial.seeded import initialise
-from ablate.model.base import Seq2Seq
+from ablate.model.base import Causal, CausalDocuments, Seq2Seq
 from ablate.model.build import build
 from ablate.model.laws import Law
 
@@ -37,7 +37,9 @@ def built(config, seed=1):
 def kinds():
     for level in MODELS:
         model = get_class(OmegaConf.load(CONF / f"model/{level}.yaml")._target_)
-        yield from ((level, kind) for kind in sorted(model.takes, key=lambda kind: kind.__name__))
+        # documents have numbers that are no tokens: they have laws of their own below
+        takes = model.takes - {CausalDocuments}
+        yield from ((level, kind) for kind in sorted(takes, key=lambda kind: kind.__name__))
 
 
 KINDS = list(kinds())
@@ -124,6 +126,24 @@ def test_an_empty_batch_gives_an_empty_output(taken):
     model, kind = taken
     none = torch.empty(0, 5, dtype=torch.long)
     assert states(model, kind(*(none for _ in kind._fields))).shape == (0, 5, VOCAB)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "attention", ["fused", "explicit", "linear", "additive", "cosine", "uniform", "general"]
+)
+def test_documents_in_a_row_are_read_as_if_alone(attention):
+    """Without positions, which count on from one document to the next."""
+    chosen = [f"model/attention={attention}", "model/position=none"]
+    model = built(model_config("decoder_only", *chosen))
+    tokens = inputs_of(Causal, rows=1, width=12).tokens
+    documents = torch.tensor([[0] * 5 + [1] * 4 + [2] * 3])
+    together = states(model, CausalDocuments(tokens, documents))
+    for part in (slice(0, 5), slice(5, 9), slice(9, 12)):
+        assert close(together[:, part], states(model, Causal(tokens[:, part])))
+    one = states(model, CausalDocuments(tokens, torch.zeros_like(documents)))
+    assert close(one, states(model, Causal(tokens)))
+    assert not close(one, together)
 
 
 TRANSLATES = [level for level, kind in KINDS if kind is Seq2Seq]

@@ -4,15 +4,20 @@ A line is marked before it is cut: every space becomes MARK and one more MARK go
 `a man.` is cut into `MARK a`, `MARK man`, `.`. Joining the pieces and turning MARK back into a
 space gives the line back exactly, double spaces included. MARK is a line feed because no line
 holds one: nothing in a text can be mistaken for it, or for a special token.
+
+A document may hold line feeds. In its vocabulary LINE_FEED, a code point that Unicode keeps free
+for such internal use, stands for them (and a document that has it gets a line feed back); it is
+always a piece of its own. No MARK goes in front of a document, so that a document may be cut before
+any space or line feed and encoded part by part.
 """
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import chain, islice
+from typing import Annotated, cast
 
-from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import Model
 from tokenizers.trainers import Trainer
 
@@ -22,10 +27,13 @@ from ablate.data.vocabulary import SPECIALS
 from ablate.errors import UserError
 
 MARK = "\n"
+LINE_FEED = "\ufdd0"
 RESERVED = [f"{name}{MARK}" for name in SPECIALS]  # MARK only begins a piece, so none is like these
 UNLIMITED = 1 << 20  # the library reserves memory for the size it is asked for
 CHUNK = 10_000  # lines handed to the library at a time
 MANY_LINES = 200_000  # from here on the library shows its own bars as well
+
+Texts = Sequence[Iterable[str]]  # each can be read more than once
 
 
 class Scheme(ABC):
@@ -53,7 +61,7 @@ class Scheme(ABC):
         before_spaces = pre_tokenizers.Split(MARK, "merged_with_next")
         return pre_tokenizers.Sequence([before_spaces, pre_tokenizers.Punctuation("isolated")])
 
-    def smallest(self, texts: Sequence[Sequence[str]]) -> int:
+    def smallest(self, texts: Texts) -> int:
         """Return the smallest possible vocabulary; one that needs all characters says so here."""
         return len(SPECIALS) + 1
 
@@ -61,26 +69,27 @@ class Scheme(ABC):
         """Remove what chance has left in a trained tokenizer; by default there is nothing."""
         return tokenizer
 
-    def signature(self) -> str:
+    def signature(self, *, documents: bool) -> str:
         """Return all settings as text, for the key of the cache."""
         name = f"{type(self).__module__}.{type(self).__qualname__}"
         trainer = self.trainer(self.vocab_size or UNLIMITED)
-        return f"{name} joint={self.joint} {self._untrained().to_str()} {trainer.__getstate__()!r}"
+        untrained = self.untrained(documents=documents).to_str()
+        return f"{name} joint={self.joint} {untrained} {trainer.__getstate__()!r}"
 
-    def train(self, texts: Sequence[Sequence[str]]) -> Tokenizer:
-        """Return a tokenizer trained on all lines of all `texts`.
+    def train(self, texts: Texts, *, documents: bool = False) -> Tokenizer:
+        """Return a tokenizer trained on all lines, or parts of documents, of all `texts`.
 
         Raises:
             UserError: `vocab_size` is not possible with this text.
         """
         if self.vocab_size is None:
-            return self._fit(texts, UNLIMITED)
+            return self._fit(texts, UNLIMITED, documents=documents)
         smallest = self.smallest(texts)
         if self.vocab_size < smallest:
             raise self._refusal(f"needs at least {smallest}")
-        tokenizer = self._fit(texts, self.vocab_size)
+        tokenizer = self._fit(texts, self.vocab_size, documents=documents)
         if tokenizer.get_vocab_size() < self.vocab_size:
-            largest = self._fit(texts, UNLIMITED).get_vocab_size()
+            largest = self._fit(texts, UNLIMITED, documents=documents).get_vocab_size()
             if largest < self.vocab_size:
                 raise self._refusal(f"gives at most {largest}")
         return tokenizer
@@ -88,34 +97,44 @@ class Scheme(ABC):
     def _refusal(self, why: str) -> UserError:
         return UserError(f"tokenizer.vocab_size is {self.vocab_size}, but the training text {why}.")
 
-    def _fit(self, texts: Sequence[Sequence[str]], size: int) -> Tokenizer:
-        tokenizer, trainer = self._untrained(), self.trainer(size)
-        lines = sum(map(len, texts))
-        bars = lines >= MANY_LINES and sys.stderr.isatty()
+    def _fit(self, texts: Texts, size: int, *, documents: bool) -> Tokenizer:
+        tokenizer, trainer = self.untrained(documents=documents), self.trainer(size)
+        sized = all(isinstance(text, Sized) for text in texts)
+        lines = sum(len(cast(Sized, text)) for text in texts) if sized else None
+        bars = (lines is None or lines >= MANY_LINES) and sys.stderr.isatty()
         trainer.show_progress = bars  # type: ignore[attr-defined]
         tokenizer.train_from_iterator(_chunks(texts, lines), trainer, lines)
         return self.settle(tokenizer)
 
-    def _untrained(self) -> Tokenizer:
+    def untrained(self, *, documents: bool) -> Tokenizer:
+        """Return the library's tokenizer of lines, or of documents, before training."""
         tokenizer = Tokenizer(self.model())
-        marks = [normalizers.Replace(" ", MARK), normalizers.Prepend(MARK)]
+        marks: list[normalizers.Normalizer] = [normalizers.Replace(" ", MARK)]
+        if documents:
+            marks = [normalizers.Replace("\n", LINE_FEED), *marks]
+            cuts = [pre_tokenizers.Split(LINE_FEED, "isolated"), self.cut()]
+            tokenizer.pre_tokenizer = pre_tokenizers.Sequence(cuts)
+            back = [decoders.Replace(MARK, " "), decoders.Replace(LINE_FEED, "\n")]
+            tokenizer.decoder = decoders.Sequence([decoders.Fuse(), *back])
+        else:
+            marks = [*marks, normalizers.Prepend(MARK)]
+            tokenizer.pre_tokenizer = self.cut()
         tokenizer.normalizer = normalizers.Sequence(marks)
-        tokenizer.pre_tokenizer = self.cut()
         return tokenizer
 
 
-def _chunks(texts: Sequence[Sequence[str]], lines: int) -> Iterator[Sequence[str]]:
+def _chunks(texts: Texts, lines: int | None) -> Iterator[Sequence[str]]:
     with progress("reading for the vocabulary", lines, " lines") as bar:
         for text in texts:
-            for start in range(0, len(text), CHUNK):
-                chunk = text[start : start + CHUNK]
+            rest = iter(text)
+            while chunk := list(islice(rest, CHUNK)):
                 yield chunk
                 bar.update(len(chunk))
 
 
-def characters_and_specials(texts: Sequence[Sequence[str]]) -> int:
+def characters_and_specials(texts: Texts) -> int:
     """Return the size of a vocabulary of single characters."""
-    found: set[str] = {MARK}
-    for line in chain.from_iterable(texts):
-        found.update(line)
-    return len(found - {" "}) + len(SPECIALS)
+    characters = {MARK}  # which stands for the space
+    for text in chain.from_iterable(texts):
+        characters.update(text.replace("\n", LINE_FEED))
+    return len(characters - {" "}) + len(SPECIALS)

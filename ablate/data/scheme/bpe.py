@@ -10,12 +10,10 @@ What to expect: text made of known characters comes back exactly. On a small cor
     vocabulary cannot grow beyond its different words, and asking for more is an error.
 """
 
-from collections.abc import Sequence
-
 from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
-from ablate.data.scheme.base import RESERVED, Scheme, characters_and_specials
+from ablate.data.scheme.base import RESERVED, Scheme, Texts, characters_and_specials
 from ablate.data.vocabulary import UNK
 
 
@@ -30,6 +28,6 @@ class Bpe(Scheme):
         """Return the library's trainer for `size` pieces."""
         return BpeTrainer(vocab_size=size, special_tokens=RESERVED)
 
-    def smallest(self, texts: Sequence[Sequence[str]]) -> int:
+    def smallest(self, texts: Texts) -> int:
         """Return the number of different characters, which are always pieces."""
         return characters_and_specials(texts)

@@ -14,13 +14,12 @@ What to expect: text made of known characters comes back exactly; a run of unkno
 """
 
 import json
-from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 from tokenizers.models import Unigram as UnigramModel
 from tokenizers.trainers import UnigramTrainer
 
-from ablate.data.scheme.base import RESERVED, Scheme, characters_and_specials
+from ablate.data.scheme.base import RESERVED, Scheme, Texts, characters_and_specials
 from ablate.data.vocabulary import UNK
 
 
@@ -35,7 +34,7 @@ class Unigram(Scheme):
         """Return the library's trainer for at most `size` pieces."""
         return UnigramTrainer(vocab_size=size, special_tokens=RESERVED, unk_token=RESERVED[UNK])
 
-    def smallest(self, texts: Sequence[Sequence[str]]) -> int:
+    def smallest(self, texts: Texts) -> int:
         """Return the number of different characters and one: the library adds no fewer."""
         return characters_and_specials(texts) + 1
 

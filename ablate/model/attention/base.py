@@ -24,6 +24,7 @@ class Kernel(nn.Module, ABC):
     breaks: ClassVar[frozenset[Law]] = frozenset()
     # whether its weights are shares of the keys, at least 0 and 1 together, for who looks at them
     has_shares = True
+    keeps_pairs = True  # whether it can forbid any pair of a query and a key
     longest: int | None = None  # keys that it can read; None: there is no limit
 
     @abstractmethod

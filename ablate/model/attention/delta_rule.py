@@ -31,6 +31,7 @@ class DeltaRule(Kernel):
     """
 
     has_shares = False
+    keeps_pairs = False
 
     def __init__(self, *, d_head: int, dropout: float) -> None:
         super().__init__()

@@ -36,6 +36,7 @@ class Linformer(Kernel):
     """
 
     has_shares = False
+    keeps_pairs = False
 
     def __init__(
         self, *, d_head: int, dropout: float, scale: str, rank: Count, max_length: Count

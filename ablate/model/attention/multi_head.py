@@ -115,6 +115,8 @@ class SelfAttention(MultiHeadAttention):
         mask = self.padding.mask(at.real, at.real)
         if self.causal and not self.look_ahead:
             mask = mask.after(at.prefix, at.real)
+        if at.documents is not None:
+            mask = mask.within(at.documents)
         return self.merge(self.kernel(q, k, v, mask, bias))
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:

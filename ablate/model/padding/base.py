@@ -31,6 +31,11 @@ class Mask(NamedTuple):
         pairs[:, :prefix] = True
         return self._replace(pairs=pairs[None, None])
 
+    def within(self, documents: Int[Tensor, "B L"]) -> "Mask":
+        """Return this mask limited to the keys of the query's own document."""
+        same = (documents[:, :, None] == documents[:, None])[:, None]
+        return self._replace(pairs=same if self.pairs is None else same & self.pairs)
+
     def dense(
         self, n_queries: int, n_keys: int, device: torch.device
     ) -> Bool[Tensor, "#B 1 #Q #K"] | None:

@@ -1,0 +1,209 @@
+"""Text files of the user's own, cut into documents; read as a stream, so of any size.
+
+Files are UTF-8; one that ends in .gz is unpacked. A byte-order mark at the beginning and carriage
+returns at line ends are dropped. The end of a file ends a document.
+"""
+
+import codecs
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from ablate.config.limits import OneOf, Range
+from ablate.data.documents import SEPARATORS, Documents, Segment, split_documents
+from ablate.data.text import opened
+from ablate.errors import UserError
+
+BLOCK = 1 << 20  # bytes read at a time
+MARK = codecs.BOM_UTF8
+SPLITS = ("train", "validation", "test")
+
+
+class Stretch(NamedTuple):
+    """A part of a file, in bytes of its unpacked text."""
+
+    path: Path
+    start: int
+    stop: int
+
+
+class TextFiles(Documents):
+    """Documents of files, and of all files in folders.
+
+    Args:
+        files: what train is made of, and the splits that have no files of their own.
+        validation: files and folders; None: a part of `files`.
+        test: the same.
+        held_out: share of `files` that is not trained on, where they are split. Train is the
+            beginning, validation follows, and test is the end; cuts are at line ends.
+        documents: line, paragraph (what blank lines separate), or file.
+
+    Raises:
+        UserError: there is no such file or folder, or a folder is empty.
+    """
+
+    def __init__(
+        self,
+        *,
+        files: list[str],
+        validation: list[str] | None,
+        test: list[str] | None,
+        held_out: Annotated[float, Range(0, 1)],
+        documents: Annotated[str, OneOf(tuple(SEPARATORS))],
+    ) -> None:
+        self._rule = documents
+        self._held_out = held_out
+        self._paths = _listed("files", files)
+        given = {"validation": validation, "test": test}
+        self._own = {k: _listed(k, names) for k, names in given.items() if names is not None}
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """No source language, and the code of ISO 639 for text in an unknown one."""
+        return "", "und"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return SPLITS
+
+    def segments(self, split: str) -> Iterator[Segment]:
+        """Yield the documents of a split.
+
+        Raises:
+            UserError: there is no such split, it is empty, or a file is not text.
+        """
+        if split not in SPLITS:
+            raise UserError(
+                f"There is no split {split!r} in this corpus; it has {', '.join(SPLITS)}."
+            )
+        for stretch in self._stretches[split]:
+            with opened(stretch.path) as file:
+                yield from split_documents(_blocks(file, stretch), SEPARATORS[self._rule])
+
+    def fingerprint(self) -> str:
+        """Return a hash of the text, and of how it is split and cut.
+
+        Raises:
+            UserError: a file cannot be read or is empty, or a split would be.
+        """
+        digest = hashlib.sha256(f"files\n{self._rule}\n".encode())
+        paths = dict.fromkeys(s.path for parts in self._stretches.values() for s in parts)
+        contents = {path: _content(path) for path in paths}
+        for split, stretches in self._stretches.items():
+            for path, start, stop in stretches:
+                digest.update(f"{split} {contents[path]} {start} {stop}\n".encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def _stretches(self) -> dict[str, list[Stretch]]:
+        whole = [Stretch(path, 0, _size(path)) for path in self._paths]
+        own = {k: [Stretch(path, 0, _size(path)) for path in v] for k, v in self._own.items()}
+        missing = [split for split in SPLITS[1:] if split not in own]
+        parts = _split(whole, self._held_out, len(missing))
+        stretches = own | dict(zip(("train", *missing), parts, strict=True))
+        for split in SPLITS:
+            if not stretches[split]:
+                raise UserError(
+                    f"data.held_out={self._held_out} leaves no line of data.files for {split}; "
+                    f"give more text or another share, or files of its own for validation and test."
+                )
+        return {split: stretches[split] for split in SPLITS}
+
+
+def _listed(key: str, names: Sequence[str]) -> list[Path]:
+    """Return the files that names stand for, those of a folder in the order of their names."""
+    paths: list[Path] = []
+    for name in names:
+        path = Path(name).expanduser()
+        if not path.exists():
+            raise UserError(f"data.{key}: there is no file or folder {name}.")
+        inside = _inside(path) if path.is_dir() else [path]
+        if not inside:
+            raise UserError(f"data.{key}: the folder {name} has no files.")
+        paths += inside
+    if not paths:
+        raise UserError(f"data.{key} is an empty list; it must name a file or a folder.")
+    return paths
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the files below a folder that are not hidden, in the order of their names."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [p for p in files if not any(x[0] == "." for x in p.relative_to(folder).parts)]
+
+
+def _size(path: Path) -> int:
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+    if not size:
+        raise UserError(f"{path} is empty; give a file with text, or leave it out.")
+    return size
+
+
+def _content(path: Path) -> str:
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stretch]]:
+    """Return the beginning of a text, and its last `share` in `held_out` equal parts."""
+    total = sum(stretch.stop for stretch in whole)
+    cuts = [total * (1 - share + share * part / max(1, held_out)) for part in range(held_out)]
+    bounds = [0, *(_line_end(whole, int(cut)) if cut >= 1 else 0 for cut in cuts), total]
+    parts: list[list[Stretch]] = []
+    for start, stop in zip(bounds, bounds[1:], strict=False):
+        parts.append([])
+        before = 0
+        for path, _, size in whole:
+            first, last = max(start - before, 0), min(stop - before, size)
+            if first < last:
+                parts[-1].append(Stretch(path, first, last))
+            before += size
+    return parts
+
+
+def _line_end(whole: list[Stretch], place: int) -> int:
+    """Return the place behind the line that has a byte of a text."""
+    before = 0
+    for path, _, size in whole:
+        if place < before + size:
+            with opened(path) as file:
+                file.seek(place - before)
+                while block := file.read(BLOCK):
+                    if (at := block.find(b"\n")) >= 0:
+                        return before + file.tell() - len(block) + at + 1
+            return before + size
+        before += size
+    return before
+
+
+def _blocks(file: BufferedIOBase, stretch: Stretch) -> Iterator[str]:
+    """Yield a part of a file as text.
+
+    Raises:
+        UserError: it is not text.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    marked = stretch.start == 0 and file.read(len(MARK)) == MARK
+    at, rest = file.seek(len(MARK) if marked else stretch.start), ""
+    while at < stretch.stop:
+        raw = file.read(min(BLOCK, stretch.stop - at))
+        if b"\0" in raw:
+            raise UserError(
+                f"{stretch.path} is not text: byte {at + raw.index(0)} is 0; leave the file out."
+            )
+        try:
+            text = rest + decoder.decode(raw, final=at + len(raw) == stretch.stop)
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{stretch.path} is not UTF-8: byte {at + max(0, error.start)} or one next to it "
+                f"is 0x{error.object[error.start]:02x}; convert the file, or leave it out."
+            ) from error
+        at += len(raw)
+        rest = "\r" if text.endswith("\r") and at < stretch.stop else ""
+        yield text[: len(text) - len(rest)].replace("\r\n", "\n")

@@ -1,0 +1,212 @@
+"""Text as contexts of a fixed length, for language models.
+
+The documents of a split, an EOS behind each of them, are one stream of tokens. A context is a
+stretch of `batch.context` of its tokens, whatever documents they belong to. In training the stream
+is a ring that every epoch cuts at another place; so contexts of two epochs overlap, and those of
+one epoch do not. The tokens that are left over, fewer than a batch, are other ones in each epoch.
+In evaluation contexts begin at the first token, and the last one is filled up with PAD: every token
+counts once. Nothing here grows with the text: orders are computed (`ablate.data.permutation`), and
+tokens are read from mapped files.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch.utils.data import Dataset
+
+from ablate.config.schema import Batching
+from ablate.data.batch import Batch, Ids
+from ablate.data.batching import Batches, Rank, Rows
+from ablate.data.cache import TokenIds
+from ablate.data.loader import EvaluationLoader, TrainingLoader
+from ablate.data.module import Counts, TextData
+from ablate.data.permutation import Permutation
+from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
+
+BLOCK = 256  # batches whose order is computed together
+STRETCHES = 4096  # of a split, at most: neighbouring contexts are scored together
+
+# from contexts, each with the token before it in front, and the numbers of their stretches
+Pack = Callable[[Ids, Rows], Batch]
+
+
+class Contexts(Dataset[Batch]):
+    """The contexts of a split as examples of a task, asked for by the places of their first tokens.
+
+    Args:
+        ids: the stream of tokens.
+        context: tokens of a context.
+        ring: whether the first token follows the last one; otherwise PAD does.
+        pack: makes the batches, as a task wants them.
+    """
+
+    def __init__(self, ids: TokenIds, context: int, *, ring: bool, pack: Pack) -> None:
+        self._ids = ids
+        self._context = context
+        self._ring = ring
+        self._pack = pack
+        self._stretch = -(-ids.tokens // (STRETCHES * context)) * context
+        self.epoch = 0  # `TrainingLoader` sets it; nothing here is drawn
+
+    def __getitem__(self, starts: Rows) -> Batch:
+        # the token before the first one is the EOS of the last document
+        ids = self._ids.stream(starts - 1, self._context + 1).astype(np.int64)
+        if not self._ring:
+            places = starts[:, None] + np.arange(-1, self._context)
+            ids[places >= self._ids.tokens] = PAD
+        return self._pack(ids, starts // self._stretch)
+
+
+class TrainingContexts(Batches):
+    """Batches of contexts in an order that follows from seed and epoch alone.
+
+    Args:
+        tokens: of the stream, at least `context`.
+        context: tokens of a context.
+        size: contexts of a batch.
+        seed: of the order.
+        rank: which batches are this process's.
+    """
+
+    def __init__(self, tokens: int, context: int, size: int, seed: int, rank: Rank) -> None:
+        super().__init__(rank)
+        self.epoch = 0
+        self.skip = 0  # batches that the next iteration leaves out at its beginning
+        self._tokens, self._context, self._seed = tokens, context, seed
+        self._contexts = tokens // context
+        self._size = min(size, self._contexts)
+
+    def __len__(self) -> int:
+        return self._contexts // self._size // self.rank.world_size
+
+    def __iter__(self) -> Iterator[Rows]:
+        return self._from(self.skip)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to another epoch: Lightning calls this before each one."""
+        self.epoch = epoch
+
+    def _from(self, first: int) -> Iterator[Rows]:
+        random = np.random.default_rng([self._seed, self.epoch])
+        start = random.integers(self._tokens)
+        order = Permutation(self._contexts, random)
+        world = self.rank.world_size
+        for block in range(first, len(self), BLOCK):
+            batches = np.arange(block, min(block + BLOCK, len(self))) * world + self.rank.index
+            places = batches[:, None] * self._size + np.arange(self._size)
+            yield from (start + order(places.ravel()).reshape(places.shape) * self._context) % (
+                self._tokens
+            )
+
+
+class EvaluationContexts(Batches):
+    """Every context of a split once, in order; ranks that run out of batches get empty ones."""
+
+    def __init__(self, tokens: int, context: int, size: int, rank: Rank) -> None:
+        super().__init__(rank)
+        self._tokens, self._context, self._size = tokens, context, size
+
+    def __len__(self) -> int:
+        return -(-self._tokens // (self._context * self._size * self.rank.world_size))
+
+    def _from(self, first: int) -> Iterator[Rows]:
+        stride = self._context * self._size
+        for number in range(first, len(self)):
+            start = (number * self.rank.world_size + self.rank.index) * stride
+            yield np.arange(start, min(start + stride, self._tokens), self._context)
+
+
+class PackedData(TextData):
+    """A corpus as contexts of `batch.context` tokens.
+
+    Args:
+        pack: makes the batches, as a task wants them.
+        others: arguments of `TextData`.
+
+    Raises:
+        UserError: `batch` holds a value that is not possible; and everything `prepare` raises.
+    """
+
+    def __init__(self, *, pack: Pack, batch: Batching, **others: Any) -> None:
+        super().__init__(batch=batch, **others)
+        assert batch.context is not None
+        self._context = batch.context
+        self._pack = pack
+        if batch.tokens % self._context:
+            raise UserError(
+                f"batch.tokens is {batch.tokens}, but it must be a multiple of batch.context "
+                f"({self._context}); a batch is whole contexts. Try "
+                f"{max(1, batch.tokens // self._context) * self._context}."
+            )
+
+    def prepare(self) -> None:
+        """Make the vocabulary and the token ids, or find them in the cache, and check the contexts.
+
+        Raises:
+            UserError: the text is shorter than a context, or the vocabulary size is not usable.
+        """
+        tokens = self._ids("train")[1].tokens
+        if tokens < self._context:
+            raise UserError(
+                f"batch.context is {self._context}, but the training text has only {tokens} "
+                f"tokens (an end token for each document included); set it to at most {tokens}, "
+                "or give more text."
+            )
+
+    @cached_property
+    def counts(self) -> dict[str, Counts]:
+        """Texts of each split; none is skipped or truncated."""
+        lengths = {split: self._cache.length(split) for split in self._corpus.splits}
+        return {split: Counts(length.texts, 0, 0) for split, length in lengths.items()}
+
+    def describe(self, split: str) -> str:
+        """Say how long the text of a split is."""
+        length = self._cache.length(split)
+        size = f"{length.bytes:,} bytes, {length.texts:,} documents, {length.tokens:,} tokens"
+        return f"{size}, {length.unknown:,} bytes unknown" if length.unknown else size
+
+    def references(self, split: str) -> Sequence[str]:
+        """Return nothing: contexts have no reference texts."""
+        return []
+
+    def sources(self, split: str) -> Sequence[str]:
+        """Return nothing: contexts have no sources."""
+        return []
+
+    def longest(self, split: str) -> tuple[int, int]:
+        """Return no source, and the tokens of a context."""
+        return 0, self._context
+
+    def first_lines(self, split: str, count: int) -> Batch:
+        """Return the first contexts of a split, at most `count`, as a batch."""
+        starts = np.arange(0, self._ids(split)[1].tokens, self._context)
+        return self._contexts(split, ring=False)[starts[:count]]
+
+    def train_dataloader(self) -> TrainingLoader:
+        """Return this rank's training batches.
+
+        Raises:
+            UserError: there are fewer batches than ranks.
+        """
+        rank, size = self._rank(), self._batch.tokens // self._context
+        tokens = self._ids("train")[1].tokens
+        batches = TrainingContexts(tokens, self._context, size, self._seed, rank)
+        if not len(batches):
+            raise self._too_few(rank)
+        return TrainingLoader(self._contexts("train", ring=True), batches, self._seed)
+
+    def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
+        size = max(1, self._batch.eval_tokens // self._context)
+        tokens = self._ids(split)[1].tokens
+        batches = EvaluationContexts(tokens, self._context, size, self._rank())
+        return EvaluationLoader(self._contexts(split, ring=False), batches, self._seed)
+
+    def _contexts(self, split: str, *, ring: bool) -> Contexts:
+        return Contexts(self._ids(split)[1], self._context, ring=ring, pack=self._pack)
+
+    def _target_counts(self, split: str) -> npt.NDArray[np.int64]:
+        return self._ids(split)[1].counts()

@@ -1,0 +1,42 @@
+"""Sampling: draw the next token of a text, at every step.
+
+Equation: x_t is drawn from softmax(logits / temperature), among the `top` likeliest tokens.
+Source: arXiv:1805.04833, section 5.1 (the k likeliest); temperature as usual.
+What differs: PAD, BOS and UNK are never drawn.
+What to expect: a temperature of 1 draws from the model's own distribution; below it texts become
+    safer and repeat themselves, at 0 the likeliest token is taken.
+"""
+
+from typing import Annotated, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ablate.config.limits import Range
+from ablate.data.vocabulary import BOS, PAD, UNK
+
+
+class Sampling(NamedTuple):
+    """Draws tokens.
+
+    Args:
+        temperature: what divides the logits; 0 takes the likeliest token.
+        top: tokens to draw from; None: all of them.
+    """
+
+    temperature: Annotated[float, Range(0)]
+    top: Annotated[int | None, Range(1)]
+
+    def __call__(
+        self, logits: Float[Tensor, "B V"], generator: torch.Generator
+    ) -> Int[Tensor, " B"]:
+        """Return one token for each row."""
+        logits = logits.float().index_fill(1, torch.tensor([PAD, BOS, UNK]), -torch.inf)
+        if self.temperature == 0:
+            return logits.argmax(1)
+        if self.top is not None and self.top < logits.size(1):
+            least = logits.topk(self.top).values[:, -1:]
+            logits = logits.masked_fill(logits < least, -torch.inf)
+        weights = (logits / self.temperature).softmax(1)
+        return torch.multinomial(weights, 1, generator=generator)[:, 0]

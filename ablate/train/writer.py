@@ -1,0 +1,76 @@
+"""Continues texts with a language model."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from omegaconf import DictConfig
+from torch import Tensor
+
+from ablate.data.tokenizer import Tokenizer
+from ablate.data.vocabulary import BOS, EOS
+from ablate.model.base import Model
+from ablate.search.sampling import Sampling
+from ablate.task.base import Task
+
+BETWEEN = "\n\n"  # what an end token is shown as
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A language model with its vocabulary.
+
+    Args:
+        context: tokens that the model sees at most.
+        packed: whether it has learned from contexts, in which a document follows the end of
+            another. If not, a text begins with BOS and ends with the first end token.
+    """
+
+    model: Model
+    tokenizer: Tokenizer
+    task: Task
+    context: int
+    packed: bool
+
+    @torch.no_grad()
+    def __call__(
+        self, prompt: str, *, count: int, tokens: int, sampling: Sampling, seed: int
+    ) -> list[str]:
+        """Return `count` continuations of a prompt, each of at most `tokens` tokens.
+
+        The model is in the mode that it was in before, and no global random state changes.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        start = EOS if self.packed else BOS
+        ids = [start, *self.tokenizer.encode_batch([prompt])[0]] if prompt else [start]
+        training = self.model.training
+        self.model.eval()
+        texts = torch.tensor([ids] * count)
+        for _ in range(tokens):
+            texts = torch.cat([texts, self._next(texts, sampling, generator)[:, None]], 1)
+        self.model.train(training)
+        return [self._text(row) for row in texts[:, len(ids) :].tolist()]
+
+    def _next(
+        self, texts: Int[Tensor, "B L"], sampling: Sampling, generator: torch.Generator
+    ) -> Int[Tensor, " B"]:
+        device = next(self.model.parameters()).device
+        inputs = self.task.inputs_of(texts[:, -self.context :].to(device))
+        return sampling(self.model.head(self.model(inputs)[:, -1]).cpu(), generator)
+
+    def _text(self, ids: list[int]) -> str:
+        documents: list[list[int]] = [[]]
+        for token in ids:
+            if token == EOS:
+                documents.append([])
+            else:
+                documents[-1].append(token)
+        texts = self.tokenizer.decode_batch(documents)
+        return BETWEEN.join(texts) if self.packed else texts[0]
+
+
+def make_writer(config: DictConfig, model: Model, tokenizer: Tokenizer, task: Task) -> Writer:
+    """Return the writer of a run, which sees as much as the model learned to, or has room for."""
+    limits = [config.batch.context or config.batch.max_length]
+    limits += [limit for limit in model.limits().values() if limit is not None]
+    return Writer(model, tokenizer, task, min(limits), config.batch.context is not None)

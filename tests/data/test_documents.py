@@ -1,0 +1,162 @@
+"""Documents of a text: cut, encoded in parts, counted, and put together again."""
+
+import lzma
+import random
+
+import numpy as np
+import pytest
+
+from ablate.data import documents
+from ablate.data.cache import open_cache
+from ablate.data.documents import SEPARATORS, Segment, TextLength, split_documents
+from ablate.data.scheme.bpe import Bpe
+from ablate.data.scheme.byte import Byte
+from ablate.data.scheme.char import Char
+from ablate.data.scheme.word import Word
+from ablate.data.shakespeare import FILE, Shakespeare
+from ablate.data.tokenizer import Tokenizer, Tokenizers
+from ablate.data.vocabulary import EOS, UNK
+from ablate.errors import UserError
+
+TEXTS = [
+    "a b\n\nc\n",
+    "\n\na\n\n\n\nb\n\n",
+    "one line",
+    "säge\u2028 \t\n  x\n\n<pad>\n<unk>\n\n\ufdd0 ",
+    "word " * 50 + "\n\n" + "unbroken" * 30 + "\nend",
+]
+
+
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(documents, "LONGEST", 16)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("rule", SEPARATORS)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_text_can_be_put_together_again(short, given, text, rule, size):
+    blocks = [text[i : i + size] for i in range(0, len(text), size)]
+    segments = list(split_documents(blocks, SEPARATORS[rule]))
+    assert "".join(part + (end or "") for part, end in segments) == text
+    assert all(len(part) <= 2 * 16 for part, _ in segments)
+    separator = SEPARATORS[rule]
+    ends = [end for _, end in segments if end is not None]
+    assert all(end == separator for end in ends[:-1]) and ends[-1] in (separator, "")
+    whole = given(text, rule=rule).read("train").tgt
+    parts = text.split(separator) if separator else [text]
+    assert whole == (parts[:-1] if parts[-1] == "" else parts)
+
+
+def test_no_text_has_no_document():
+    assert list(split_documents([], "\n")) == list(split_documents(["", ""], None)) == []
+
+
+SCHEMES = [
+    Byte(joint=True),
+    Char(vocab_size=None, joint=True),
+    Bpe(vocab_size=45, joint=True),
+    Word(vocab_size=None, joint=True),
+]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: type(scheme).__name__)
+@pytest.mark.parametrize("text", [TEXTS[0], TEXTS[1], TEXTS[4], " two  spaces and\tone tab \n"])
+def test_a_document_comes_back_exactly_and_may_be_encoded_in_parts(short, scheme, text):
+    texts = [TEXTS[3].replace("\ufdd0", ""), TEXTS[4], text]
+    tokenizer = Tokenizers.train(scheme, ([], texts), documents=True).tgt
+    (ids,) = tokenizer.encode_batch([text])
+    assert tokenizer.decode_batch([ids]) == [text]
+    parts = [part for part, _ in split_documents([text], None)]
+    if max(map(len, text.split())) <= 16:
+        assert sum(tokenizer.encode_batch(parts), []) == ids
+    assert min(ids) > UNK  # and no special token
+
+
+def test_a_byte_is_an_id_whatever_the_text(tmp_path):
+    tokenizer = Tokenizer(Byte(joint=True).train([]))
+    tokenizer.save(tmp_path / "bytes.json")
+    assert tokenizer.size == 260
+    for text in ("", "abc", "säge \n<pad>\n", "𝄞\u2028\x00", "".join(map(chr, range(0x500)))):
+        for one in (tokenizer, Tokenizer.load(tmp_path / "bytes.json")):
+            (ids,) = one.encode_batch([text])
+            assert ids == [4 + byte for byte in text.encode()]
+            assert one.decode_batch([ids]) == [text]
+    assert tokenizer.decode_batch([[4 + 0xFF]]) == ["\ufffd"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES[:2], ids=["byte", "char"])
+@pytest.mark.parametrize("rule", SEPARATORS)
+def test_lengths_are_those_of_the_text(tmp_path, given, scheme, rule):
+    text = "ab ä\n\nc\n\n\nd"
+    cache = open_cache(tmp_path, given(text, rule=rule), scheme)
+    texts = {"paragraph": 3, "line": 6, "file": 1}[rule]
+    between = {"paragraph": 4, "line": 5, "file": 0}[rule]
+    tokens = len(text.encode() if isinstance(scheme, Byte) else text) - between + texts
+    assert cache.length("train") == TextLength(texts, tokens, 11, 12, 0)
+    src, tgt = cache.split("train")
+    assert len(src) == len(tgt) == texts and src.tokens == texts
+    assert tgt.tokens == tokens == tgt.counts().sum()
+    assert tgt.counts()[EOS] == texts
+
+
+def test_unknown_characters_are_counted_in_bytes(tmp_path, given):
+    corpus = given("abc abc", "a€ ¢d\nb", rule="file")
+    cache = open_cache(tmp_path, corpus, Char(vocab_size=None, joint=True))
+    assert cache.length("validation").unknown == len("€¢d\n".encode())
+    words = open_cache(tmp_path, corpus, Word(vocab_size=None, joint=True))
+    assert words.length("validation").unknown == len("a€ ¢d\nb".encode())
+
+
+def test_bits_per_byte_by_hand():
+    length = TextLength(texts=2, tokens=10, characters=12, bytes=16, unknown=0)
+    assert length.bits_per_byte(np.log(2)) == pytest.approx(10 / 16)
+    assert length.nats_per_character(1.2) == pytest.approx(1.0)
+    spelled = length._replace(unknown=2)
+    assert spelled.bits_per_byte(np.log(2)) == pytest.approx((10 + 16) / 16)
+
+
+def test_lines_have_lengths_too(tmp_path, corpus):
+    text = corpus()
+    cache = open_cache(tmp_path, text, Char(vocab_size=None, joint=True))
+    lines = text.read("train").tgt
+    joined = "".join(f"{line}\n" for line in lines)
+    length = cache.length("train")
+    assert (length.texts, length.characters) == (len(lines), len(joined))
+    assert length.bytes == len(joined.encode()) and length.unknown == 0
+    few = open_cache(tmp_path, text, Char(vocab_size=9, joint=True)).length("train")
+    kept = Tokenizers.train(Char(vocab_size=9, joint=True), text.read("train")).tgt
+    lost = [c for line in lines for c in line if kept.encode_batch([line[:0] + c])[0][-1] == UNK]
+    assert few.unknown == len("".join(lost).encode())
+
+
+def test_two_vocabularies_are_refused(tmp_path, given):
+    with pytest.raises(UserError, match=r"tokenizer\.joint"):
+        open_cache(tmp_path, given("a b"), Char(vocab_size=None, joint=False))
+
+
+def test_shakespeare_is_split_as_by_everybody():
+    assert FILE.stat().st_size <= 450_000
+    text = lzma.decompress(FILE.read_bytes()).decode()
+    assert (len(text), len(set(text))) == (1_115_394, 65)
+    whole = Shakespeare(documents="file")
+    train, validation, test = ("".join(whole.read(split).tgt) for split in whole.splits)
+    assert train == text[:1_003_854] and train + validation == text
+    assert validation.endswith(test) and len(test) == len(validation) // 2
+    speeches = Shakespeare(documents="paragraph").read("train").tgt
+    assert speeches[0].startswith("First Citizen:\nBefore we proceed")
+    assert "\n\n".join(speeches) == train
+    assert len({Shakespeare(documents=rule).fingerprint() for rule in SEPARATORS}) == 3
+    with pytest.raises(UserError, match="no split 'dev'"):
+        whole.segments("dev")
+
+
+def test_segments_of_random_texts():
+    rng = random.Random(1)
+    for _ in range(200):
+        text = "".join(rng.choices("ab \n", k=rng.randint(0, 60)))
+        for separator in SEPARATORS.values():
+            parts = list(split_documents(text, separator))
+            assert "".join(part + (end or "") for part, end in parts) == text
+            assert not parts or parts[-1].end is not None
+    assert Segment("a", None).end is None

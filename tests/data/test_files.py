@@ -1,0 +1,138 @@
+"""Text files of the user's own: split, cut and read as a stream; what is no text is named."""
+
+import gzip
+import random
+
+import pytest
+
+from ablate.data import files
+from ablate.data.files import TextFiles
+from ablate.errors import UserError
+
+LINES = [f"line {number} {'x' * (number % 7)}" for number in range(40)]
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """A corpus of these files, whose names are made paths."""
+
+    def make(*names, content=None, **changes):
+        for name, text in (content or {}).items():
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        keys = dict(validation=None, test=None, held_out=0.2, documents="line") | changes
+        for key in ("validation", "test"):
+            keys[key] = keys[key] and [str(tmp_path / name) for name in keys[key]]
+        return TextFiles(files=[str(tmp_path / name) for name in names], **keys)
+
+    return make
+
+
+def texts(corpus):
+    return {split: list(corpus.read(split).tgt) for split in corpus.splits}
+
+
+def test_the_beginning_is_trained_on_and_cuts_are_at_line_ends(corpus):
+    parts = texts(corpus("a.txt", content={"a.txt": "\n".join(LINES)}))
+    assert parts["train"] + parts["validation"] + parts["test"] == LINES
+    assert 28 <= len(parts["train"]) <= 34
+    assert abs(len(parts["validation"]) - len(parts["test"])) <= 2
+
+
+def test_folders_are_read_in_the_order_of_names_without_hidden_files(corpus):
+    content = {
+        "b/2.txt": "c\nd",
+        "b/1/x.txt": "a\nb\n",
+        "b/.git/x": "no",
+        "b/.h": "no",
+        "z.txt": "e",
+    }
+    made = corpus("b", content=content, validation=["z.txt"], test=["z.txt"])
+    assert texts(made) == {"train": ["a", "b", "c", "d"], "validation": ["e"], "test": ["e"]}
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, 1000])
+def test_blocks_make_no_difference(corpus, monkeypatch, block):
+    content = {
+        "a.txt": b"\xef\xbb\xbfs\xc3\xa4ge\r\n\xf0\x9d\x84\x9e\r\n\r\n x\r",
+        "b.txt": "last\r\n\u2028",
+    }
+    monkeypatch.setattr(files, "BLOCK", block)
+    split = dict(validation=["b.txt"], test=["b.txt"])
+    lines = corpus("a.txt", "b.txt", content=content, **split)
+    assert texts(lines)["train"] == ["säge", "𝄞", "", " x\r", "last", "\u2028"]
+    whole = corpus("a.txt", "b.txt", documents="file", **split)
+    assert texts(whole)["train"] == ["säge\n𝄞\n\n x\r", "last\n\u2028"]
+    paragraphs = corpus("a.txt", "b.txt", documents="paragraph", **split)
+    assert texts(paragraphs)["train"] == ["säge\n𝄞", " x\r", "last\n\u2028"]
+
+
+def test_random_texts_lose_nothing(corpus, monkeypatch):
+    rng = random.Random(1)
+    monkeypatch.setattr(files, "BLOCK", 3)
+    for number in range(40):
+        text = "\n".join("".join(rng.choices("aä\n ", k=rng.randint(2, 9))) for _ in range(12))
+        name = f"{number}.txt"
+        for rule, separator in (("line", "\n"), ("paragraph", "\n\n"), ("file", "")):
+            made = corpus(name, content={name: text}, documents=rule, held_out=0.4)
+            joined = [
+                "".join(part + (end or "") for part, end in made.segments(split))
+                for split in made.splits
+            ]
+            assert "".join(joined) == text
+            assert all(part.endswith("\n") for part in joined[:-1])
+            assert separator in ("", "\n", "\n\n")
+
+
+def test_gzip_is_unpacked(corpus):
+    packed = gzip.compress("\n".join(LINES).encode())
+    one = corpus("a.gz", content={"a.gz": packed})
+    other = corpus("a.txt", content={"a.txt": "\n".join(LINES)})
+    assert texts(one) == texts(other) and one.fingerprint() == other.fingerprint()
+
+
+def test_the_fingerprint_follows_text_split_and_rule(corpus):
+    content = {"a.txt": "\n".join(LINES), "b.txt": "\n".join(LINES[::-1]), "c.txt": "c\nd\ne"}
+    made = [
+        corpus("a.txt", content=content),
+        corpus("b.txt"),
+        corpus("a.txt", "b.txt"),
+        corpus("a.txt", held_out=0.4),
+        corpus("a.txt", documents="paragraph", held_out=0.4),
+        corpus("a.txt", validation=["c.txt"]),
+        corpus("a.txt", test=["c.txt"]),
+    ]
+    assert len({one.fingerprint() for one in made}) == len(made)
+    assert corpus("a.txt").fingerprint() == made[0].fingerprint()
+
+
+WRONG = {
+    "missing": (["gone.txt"], {}, {}, "no file or folder .*gone.txt"),
+    "empty": (["a.txt"], {"a.txt": ""}, {}, "a.txt is empty"),
+    "one of several empty": (["d"], {"d/a": "x\ny\nz", "d/b": ""}, {}, "d/b is empty"),
+    "empty folder": (["d"], {"d/.x": "y"}, {}, "folder .*d has no files"),
+    "binary": (["a"], {"a": b"ab\n" * 99 + b"\0\1"}, {}, "a is not text: byte 297 is 0"),
+    "latin": (["a"], {"a": b"caf\xe9\n" * 99}, {}, "a is not UTF-8: byte 3 .* 0xe9"),
+    "cut": (["a"], {"a": b"x\ny\nz\n" * 9 + b"\xc3"}, {}, "a is not UTF-8"),
+    "no gzip": (["a.gz"], {"a.gz": b"text"}, {}, "a.gz is not a whole gzip file"),
+    "one line": (["a"], {"a": "word " * 99}, {}, "leaves no line of data.files for validation"),
+    "nothing held out": (["a"], {"a": "x\ny"}, dict(held_out=0.0), "no line .* for validation"),
+    "nothing trained on": (["a"], {"a": "x\n" * 99}, dict(held_out=1.0), "no line .* for train"),
+    "no files": ([], {}, {}, "data.files is an empty list"),
+    "missing test": (["a"], {"a": "x\ny"}, dict(test=["gone"]), "data.test: there is no file"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_read_is_named(corpus, case):
+    names, content, changes, words = WRONG[case]
+    with pytest.raises(UserError, match=words):
+        made = corpus(*names, content=content, **changes)
+        made.fingerprint()
+        texts(made)
+
+
+def test_there_is_no_other_split(corpus):
+    with pytest.raises(UserError, match="no split 'dev'"):
+        list(corpus("a.txt", content={"a.txt": "x\ny"}).segments("dev"))

@@ -1,0 +1,162 @@
+"""Contexts of a fixed length: each token once, in an order that seed and epoch decide."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ablate.config.schema import Batching
+from ablate.data.packed import PackedData
+from ablate.data.permutation import Permutation
+from ablate.data.scheme.byte import Byte
+from ablate.data.scheme.char import Char
+from ablate.data.vocabulary import EOS, PAD
+from ablate.errors import UserError
+from ablate.task.language_model import LanguageModel
+
+TEXT = "\n\n".join("".join(chr(97 + (i * j) % 26) for j in range(i % 17)) for i in range(40))
+
+
+@pytest.fixture
+def make(tmp_path, given):
+    def build(text=TEXT, validation="abc\n\ndefgh", *, seed=1, scheme=None, **batch):
+        keys = dict(context=8, tokens=32, eval_tokens=16) | batch
+        return PackedData(
+            corpus=given(text, validation),
+            scheme=scheme or Byte(joint=True),
+            collate=LanguageModel(attention="context").batch,
+            pack=LanguageModel(attention="context").pack,
+            batch=Batching(**keys),
+            cache_dir=str(tmp_path / "cache"),
+            seed=seed,
+        )
+
+    return build
+
+
+def stream(data, split):
+    texts = data._corpus.read(split).tgt
+    return [token for text in texts for token in (*(4 + b for b in text.encode()), EOS)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 1000])
+def test_an_order_has_every_number_once(count):
+    orders = [Permutation(count, np.random.default_rng(seed))(np.arange(count)) for seed in (1, 2)]
+    assert sorted(orders[0]) == sorted(orders[1]) == list(range(count))
+    again = Permutation(count, np.random.default_rng(1))
+    assert [again(np.array([place]))[0] for place in range(count)] == orders[0].tolist()
+    if count == 1000:
+        assert (orders[0] == orders[1]).sum() < 20 and (orders[0] == np.arange(count)).sum() < 20
+        assert 300 < np.abs(np.diff(orders[0])).mean() < 370  # a third of them
+
+
+@pytest.mark.parametrize("context", [1, 3, 8, 200])
+def test_evaluation_predicts_every_token_once_from_the_one_before(make, context):
+    data = make(context=context, tokens=2 * context, eval_tokens=2 * context)
+    data.prepare()
+    tokens = stream(data, "validation")
+    batches = list(data.val_dataloader())
+    targets, inputs = (
+        np.concatenate([rows.numpy().ravel() for rows in side])
+        for side in zip(*((batch.targets, batch.inputs.tokens) for batch in batches), strict=True)
+    )
+    assert targets[targets != PAD].tolist() == tokens
+    assert inputs[targets != PAD].tolist() == [EOS, *tokens[:-1]]
+    assert all(batch.targets.size(1) == context for batch in batches)
+
+
+def test_training_contexts_do_not_overlap_and_move_from_epoch_to_epoch(make):
+    data = make()
+    data.prepare()
+    tokens = stream(data, "train")
+    loader, starts = data.train_dataloader(), []
+    for epoch in range(3):
+        loader.sampler.set_epoch(epoch)
+        places = np.concatenate(list(loader.sampler))
+        assert len(places) == len(tokens) // 8 // 4 * 4
+        covered = (places[:, None] + np.arange(8)).ravel() % len(tokens)
+        assert len(set(covered.tolist())) == len(covered)
+        starts.append(sorted(places))
+        rows = np.stack([batch.targets for batch in loader]).reshape(-1, 8)
+        for row, place in zip(rows, places, strict=True):
+            assert row.tolist() == [tokens[(place + i) % len(tokens)] for i in range(8)]
+    assert starts[0] != starts[1] != starts[2]
+
+
+def test_batches_follow_from_the_seed_and_go_on_in_the_middle(make):
+    first, again, other = (list(make(seed=seed).train_dataloader().sampler) for seed in (1, 1, 2))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    loader = make().train_dataloader()
+    whole = [batch.targets.tolist() for batch in loader]
+    for position in (1, len(whole) - 1):
+        resumed = make().train_dataloader()
+        resumed.load_state_dict({"epoch": 0, "position": position})
+        assert [batch.targets.tolist() for batch in resumed] == whole[position:]
+
+
+@pytest.mark.parametrize("world", [2, 3, 5])
+def test_ranks_share_the_batches_of_one(make, world):
+    data = make()
+    alone = [list(loader.sampler) for loader in (data.train_dataloader(), data.val_dataloader())]
+    shares = []
+    for rank in range(world):
+        data.trainer = SimpleNamespace(global_rank=rank, world_size=world)
+        shares.append(
+            [list(loader.sampler) for loader in (data.train_dataloader(), data.val_dataloader())]
+        )
+    for number, whole in enumerate(alone):
+        dealt = [
+            b.tolist() for turn in zip(*(s[number] for s in shares), strict=True) for b in turn
+        ]
+        filled = [batch for batch in dealt if batch]
+        assert filled == [batch.tolist() for batch in whole][: len(filled)]
+        assert number == 0 or len(filled) == len(whole)
+
+
+def test_what_a_run_asks_for(make):
+    data = make(scheme=Char(vocab_size=None, joint=True))
+    data.prepare()
+    assert data.longest("train") == (0, 8)
+    assert len(data.first_lines("validation", 1).lines) == 1
+    assert len(data.first_lines("validation", 99).lines) == 2
+    assert data.counts["validation"].pairs == 2
+    values = data.unigram("nll", "bpb")
+    length = data.length("validation")
+    assert values["unigram_bpb"] == length.bits_per_byte(values["unigram_nll"])
+    assert "bytes" in data.describe("train")
+
+
+def test_statistics_are_those_of_few_stretches(make, monkeypatch):
+    monkeypatch.setattr("ablate.data.packed.STRETCHES", 5)
+    data = make(eval_tokens=24)
+    lines = [line for batch in data.evaluation_loader("train") for line in batch.lines.tolist()]
+    assert sorted(set(lines)) == list(range(max(lines) + 1)) and 3 <= len(set(lines)) <= 5
+
+
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        (dict(context=9, tokens=32), r"batch\.tokens is 32.*multiple of batch\.context \(9\)"),
+        (dict(context=64, tokens=32), r"batch\.tokens is 32.*multiple of batch\.context \(64\)"),
+        (dict(context=4096, tokens=4096), r"batch\.context is 4096, but .* has only \d+ tokens"),
+    ],
+)
+def test_impossible_contexts(make, batch, words):
+    with pytest.raises(UserError, match=words):
+        make(**batch).prepare()
+
+
+def test_a_corpus_of_one_context_is_enough_and_a_document_may_be_longer(make):
+    data = make(text="abcdefg", context=8, tokens=80)
+    data.prepare()
+    (batch,) = data.train_dataloader()
+    assert batch.targets.shape == (1, 8)
+    longer = make(text="x" * 100)
+    assert sum(batch.targets.numel() for batch in longer.train_dataloader()) == 96
+
+
+def test_fewer_batches_than_devices(make):
+    data = make(tokens=8 * 40)
+    data.trainer = SimpleNamespace(global_rank=0, world_size=8)
+    with pytest.raises(UserError, match=r"fewer training batches than the 8 devices"):
+        data.train_dataloader()

@@ -1,0 +1,182 @@
+"""Language models on packed contexts: what they measure, write, and how they go on after a kill."""
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ablate.errors import UserError
+from ablate.train.module import Training
+from ablate.train.run import make_model, prepare_data, run
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = ("n_layers=1", "d_model=16", "d_ff=32", "n_heads=2")
+TINY = (
+    *("scale=language", "logger=none", "data=text", "data.documents=paragraph"),
+    *(f"model.{size}" for size in SIZES),
+    *("batch.context=8", "batch.tokens=64", "batch.eval_tokens=32", "checkpoint.save_every=1"),
+    *("budget.steps=30", "budget.warmup=2", "budget.validate_every=14"),
+    "trainer.log_every_n_steps=1",
+)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture
+def words(tmp_path):
+    """The overrides of a run on a text of speeches, of which an epoch has some ten batches."""
+    rng = random.Random(3)
+    speeches = [
+        " ".join(rng.choices(["ab", "cd", "efg", "h"], k=rng.randint(1, 9))) for _ in range(60)
+    ]
+    (tmp_path / "play.txt").write_text("\n\n".join(speeches))
+    text = f"data.files=[{tmp_path / 'play.txt'}]"
+    return lambda results, *more: [
+        *TINY,
+        text,
+        f"paths.cache={tmp_path / 'cache'}",
+        f"paths.results={tmp_path / results}",
+        *more,
+    ]
+
+
+@pytest.fixture
+def go(words, compose):
+    return lambda results, *more: run(compose(*words(results, *more)))
+
+
+def test_a_run_killed_in_the_middle_of_an_epoch_goes_on_to_the_bit(go, monkeypatch):
+    whole = go("whole")
+    real, steps = Training.training_step, []
+
+    def dying(self, *args):
+        steps.append((self.trainer.current_epoch, args[-1]))
+        if len(steps) in (6, 19):
+            raise Killed
+        return real(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "training_step", dying)
+        for _ in range(2):
+            with pytest.raises(Killed):
+                go("killed")
+        found = go("killed")
+    assert steps[5][1] > 0 and steps[18][0] > 0 and steps[18][1] > 0
+    assert found["metrics"] == whole["metrics"]
+    weights = [torch.load(f"{one['folder']}/weights.pt") for one in (whole, found)]
+    assert all(a.equal(b) for a, b in zip(*(w.values() for w in weights), strict=True))
+
+
+def test_what_is_measured_is_that_of_the_text(go, tmp_path):
+    found = go("measured", "tokenizer=byte")
+    text = (tmp_path / "play.txt").read_bytes()
+    metrics = found["metrics"]
+    rows = np.load(f"{found['evaluation']}/test.stats.npz")["nll"]
+    nll, tokens = rows.sum(0)
+    assert metrics["test/nll"] == pytest.approx(nll / tokens, rel=1e-6)
+    (start,) = (at + 1 for at in [text.find(b"\n", int(len(text) * 0.95))])
+    size = len(text[start:])
+    assert metrics["test/bpb"] == pytest.approx(nll / math.log(2) / size, rel=1e-6)
+    assert metrics["test/nll_per_character"] == pytest.approx(nll / size, rel=1e-6)
+    assert metrics["val/bpb"] > 0 and metrics["unigram_bpb"] > metrics["unigram_nll"]
+
+
+def test_three_samples_are_kept_and_shown(go, capsys):
+    found = go("written")
+    samples = json.loads(Path(found["evaluation"], "samples.json").read_text())
+    assert len(samples) == 3 and len(set(samples)) == 3 and all(samples)
+    assert "sample 3" in capsys.readouterr().out
+    state = torch.get_rng_state()
+    assert go("written")["reused"]
+    assert "sample 3" in capsys.readouterr().out
+    assert torch.get_rng_state().equal(state)
+
+
+@pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])
+def test_attention_limited_to_the_document(words, compose, position):
+    more = ["task.attention=document", f"model/position={position}"]
+    config = compose(*words("limited", "batch.context=32", *more))
+    data = prepare_data(config)
+    model = make_model(config, data).eval()
+    batch = data.first_lines("train", 8)
+    documents = batch.inputs.documents
+    assert documents.max() > 1
+    states = model(batch.inputs)
+    changed = batch.inputs.tokens.clone()
+    first = documents == 0
+    changed[first] = 4 + (changed[first] + 1) % 5
+    others = model(batch.inputs._replace(tokens=changed))
+    assert torch.allclose(states[~first], others[~first], atol=1e-6)
+    assert not torch.allclose(states[first], others[first], atol=1e-2)
+    context = make_model(compose(*words("whole", more[1])), data).eval()
+    from ablate.model.base import Causal
+
+    a, b = (context(Causal(tokens)) for tokens in (batch.inputs.tokens, changed))
+    assert not torch.allclose(a[~first], b[~first], atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words_of_error"),
+    [
+        (["task.attention=document", "model/attention=delta_rule"], "cannot be limited to a docu"),
+        (["task.attention=document", "model/position=recurrent"], "recurrent, which reads across"),
+        (["task=masked_language_model", "model=encoder_only"], r"batch\.context is 8, but task"),
+        (["batch.context=6"], r"batch\.tokens is 64.*multiple of batch\.context \(6\)"),
+        (["batch.context=4096", "batch.tokens=4096"], r"training text has only \d+ tokens"),
+        (["data.held_out=0.0"], "leaves no line of data.files for validation"),
+        (["model/position=learned", "model.position.max_length=4"], "max_length=4 is too short"),
+    ],
+)
+def test_what_cannot_work_ends_before_work(go, tmp_path, overrides, words_of_error):
+    lacks = [] if "model=encoder_only" not in overrides else ["model/position=sinusoidal"]
+    with pytest.raises(UserError, match=words_of_error):
+        go("refused", *overrides, *lacks)
+    assert not list(tmp_path.glob("refused/runs/*"))
+
+
+def test_memory_of_orders_does_not_grow_with_the_text():
+    from ablate.data.batching import Rank
+    from ablate.data.packed import TrainingContexts
+
+    batches = TrainingContexts(10**12, 64, 12, 1, Rank(0, 1))
+    starts = next(iter(batches))
+    assert len(starts) == 12 and len(set(starts.tolist())) == 12
+    batches.skip = len(batches) - 1
+    assert len(list(batches)) == 1
+
+
+@pytest.mark.slow
+def test_two_processes_go_on_to_the_bit(words, tmp_path):
+    devices = ("trainer=ddp", "trainer.devices=2", "trainer.accelerator=cpu")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+    def start(results):
+        command = [sys.executable, "-m", "ablate", *words(results, *devices, "budget.steps=60")]
+        return subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL)
+
+    def result(results):
+        (path,) = (tmp_path / results).glob("runs/*/result.json")
+        return json.loads(path.read_text())["metrics"]
+
+    assert start("whole").wait() == 0
+    process = start("killed")
+    while process.poll() is None:
+        lines = (p.read_text().count("\n") for p in tmp_path.glob("killed/runs/*/metrics.jsonl"))
+        if sum(lines) >= 8:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 143
+    assert start("killed").wait() == 0
+    assert result("killed") == result("whole")
