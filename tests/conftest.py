@@ -247,6 +247,7 @@ def command(monkeypatch, capsys):
         from ablate.cli.main import main
 
         monkeypatch.setattr("sys.argv", ["ablate", *map(str, words)])
+        monkeypatch.setattr("sys.path", [*sys.path])
         status = 0
         try:
             main()

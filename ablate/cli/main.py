@@ -13,6 +13,7 @@ from ablate import __version__
 from ablate.cli import commands
 from ablate.cli.parser import Parser, unknown
 from ablate.cli.streams import end_if_unwritable
+from ablate.config.imports import leave_current_folder, search_current_folder
 from ablate.errors import UserError
 
 USAGE = "ablate [key=value ...] [-m]\n       ablate COMMAND [argument ...]"
@@ -31,6 +32,7 @@ STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ct
 
 def main() -> None:
     """Run what the command line asks for, and exit with one of the statuses of `STATUSES`."""
+    leave_current_folder()
     first, *rest = sys.argv[1:] or [""]
     with exit_statuses(f"ablate {first}" if first in names() else "ablate"):
         if sys.argv[1:] in (["-h"], ["--help"], ["--version"]):
@@ -43,6 +45,7 @@ def main() -> None:
             _refuse_late_command(sys.argv[1:])
             from ablate.cli.train import train  # imports Hydra
 
+            search_current_folder()
             train()
         else:
             raise UserError(_no_command(first))
@@ -74,6 +77,8 @@ def run_command(prog: str, module: str, words: list[str]) -> None:
     parser = Parser(prog, command.__doc__ or "")
     command.add_arguments(parser)
     arguments = parser.read(words)
+    if parser.takes_overrides or getattr(arguments, "trust", []):
+        search_current_folder()
     if sys.stderr.isatty() and (first := getattr(command, "FIRST", "")):
         print(f"{prog}: {first}", file=sys.stderr, flush=True)  # before its imports
     try:

@@ -18,6 +18,7 @@ from ablate.sweep.cell import Cell
 from ablate.sweep.deal import Deal
 from ablate.sweep.worker import work
 
+UNSHADOWED = "ablate.sweep.unshadowed"  # by name, as it changes the process that imports it
 GRACE_SECONDS = 20  # for a run to save its state when the sweep is stopped
 POLL_SECONDS = 1  # between two looks at what other workers do
 
@@ -35,7 +36,7 @@ class Pool:
         os.environ["OMP_NUM_THREADS"] = str(threads)
         os.environ["TOKENIZERS_PARALLELISM"] = "0"
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([preloaded])
+        self._context.set_forkserver_preload([UNSHADOWED, preloaded])
         self._running: dict[int, tuple[ForkServerProcess, Cell]] = {}
 
     def prepare(self) -> None:

@@ -30,8 +30,10 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: there is no such evidence, or its study is another one now.
     """
     from ablate.cli.train import train  # imports Hydra
+    from ablate.config.imports import search_current_folder
     from ablate.sweep.contest import Contest
 
+    search_current_folder()
     contest = Contest.of(arguments.name, arguments.experiments, arguments.results)
     sys.argv[1:] = [*contest.overrides, "-m"]
     train()

@@ -1,0 +1,78 @@
+"""`ablate` and `python -m ablate` find the same packages in the current folder."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONSOLE = "import sys; sys.path[:1] = []; from ablate.__main__ import main; main()"
+WAYS = {"console": ["-c", CONSOLE], "module": ["-m", "ablate"]}
+TRUST = ["translate", "checkpoint=run", "trust=[mine_of_test]"]
+
+
+@pytest.fixture
+def ran(tmp_path):
+    """Start Python in a folder that has a package, and a module named like an installed one."""
+    (tmp_path / "mine_of_test.py").write_text("from ablate.schedule.constant import Constant\n")
+    (tmp_path / "rich.py").write_text("raise SystemExit('the rich of the folder')\n")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+    def go(way, *words, **more):
+        command = [sys.executable, *WAYS[way], *words]
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**env, **more}, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return go
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["plan"], ["probe=parameter_count"], ["n_jobs=1", "-m"]])
+def test_a_class_of_the_folder_is_built_either_way(ran, words):
+    mine = ["schedule._target_=mine_of_test.Missing", "scale=cpu", "logger=none"]
+    for way in WAYS:
+        status, _, error = ran(way, *words, *mine)
+        assert status == 2 and "'mine_of_test' is not a package" in error, error  # it was read
+        status, _, error = ran(way, *words, *mine, PYTHONSAFEPATH="1")
+        assert status == 2 and "No module named 'mine_of_test'" in error, error
+
+
+def test_what_is_installed_comes_before_the_folder(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
+    paths = []
+    monkeypatch.setattr("ablate.cli.train.train", lambda: paths.append([*sys.path]))
+    command("schedule=constant")
+    assert paths[0][-1] == str(tmp_path) and paths[0].count(str(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("words", [["judge", "."], ["ledger", "--help"], ["translate", "batch=1"]])
+def test_other_commands_do_not_search_the_folder(tmp_path, monkeypatch, command, words):
+    monkeypatch.chdir(tmp_path)
+    for before in ([str(tmp_path), *sys.path], ["", *sys.path], [*sys.path]):
+        monkeypatch.setattr("sys.path", before)
+        command(*words)
+        assert str(tmp_path) not in sys.path and "" not in sys.path
+
+
+def test_trust_searches_the_folder(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    status, _, error = command(*TRUST)
+    assert status == 2 and sys.path[-1] == str(tmp_path), error
+
+
+@pytest.mark.parametrize("switch", [True, False])
+def test_pythons_own_switch_holds(tmp_path, monkeypatch, switch):
+    from types import SimpleNamespace
+
+    from ablate.config import imports
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", ["installed"])
+    monkeypatch.setattr(imports.sys, "flags", SimpleNamespace(safe_path=switch))
+    imports.search_current_folder()
+    assert (str(tmp_path) in sys.path) is not switch
