@@ -51,15 +51,26 @@ PLAIN = {
 }
 
 
+def check_study_keys(config: DictConfig) -> None:
+    """Raise UserError for a key of the study that is missing, or that no study has."""
+    if config.study is not None:
+        _check_missing(config.study, "study.")
+        _walk(config.study, "study")
+
+
+def _check_missing(node: DictConfig, parent: str = "") -> None:
+    missing = sorted(f"{parent}{key}" for key in OmegaConf.missing_keys(node))
+    if missing:
+        verb = "has" if len(missing) == 1 else "have"
+        raise UserError(f"{', '.join(missing)} {verb} no value; say {missing[0]}=VALUE")
+
+
 def check(config: DictConfig) -> None:
     """Raise UserError for the first key or value that no part of the program would accept.
 
     Resolves every `_target_`, which imports the modules that the run will use.
     """
-    missing = sorted(OmegaConf.missing_keys(config))
-    if missing:
-        verb = "has" if len(missing) == 1 else "have"
-        raise UserError(f"{', '.join(missing)} {verb} no value; say {missing[0]}=VALUE")
+    _check_missing(config)
     _resolvable(config)
     for key, instead in OURS.items():
         if key in config.trainer:

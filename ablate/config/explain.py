@@ -15,10 +15,22 @@ from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
-from ablate.config.hints import groups, keys, unknown, unknown_level
-from ablate.config.schema import CONF
+from ablate.config.hints import groups, keys, likely, unknown, unknown_level
+from ablate.config.schema import CONF, Claim, Published, Shown
 
 KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
+# what OmegaConf says of a value of another form
+FORMS = {
+    "is not a ListConfig, list or tuple": "a list, such as [VALUE]",
+    "Cannot assign str to Dict": "keys with their values, such as {KEY: VALUE}",
+    "Cannot merge DictConfig with ListConfig": "keys with their values, such as {KEY: VALUE}",
+}
+# entries of lists, of whose keys OmegaConf does not say where they are
+ENTRIES = {
+    "Claim": ("study.claims", Claim),
+    "Published": ("study.published", Published),
+    "Shown": ("study.figures", Shown),
+}
 NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages
 
 
@@ -58,14 +70,18 @@ def _explain(error: Exception) -> str:
     group = re.search(r"Could not (?:override|append) '([^']+)'", text)
     cause: Any = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
     named = re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", f"{cause}\n{text}")
-    if group and "/" in group[1]:
-        return unknown(group[1], groups(group[1].rpartition("/")[0]))
-    if named:
+    if named and not (group and "/" in group[1]):
+        if named[2] in ENTRIES:
+            return _explain_entry(named[1], named[2], text)
         full = re.search(r"full_key: (\S+)", f"{cause}\n{text}")
         return _explain_key(full[1] if full else named[1], cause)
-    if group:
-        return _explain_key(group[1], cause)
-    return _explain_value(text, cause)
+    return _explain_group(group[1], cause) if group else _explain_value(text, cause)
+
+
+def _explain_group(name: str, cause: Any) -> str:
+    if "/" in name:
+        return unknown(name, groups(name.rpartition("/")[0]))
+    return _explain_key(name, cause)
 
 
 def _explain_value(text: str, cause: Any) -> str:
@@ -73,7 +89,10 @@ def _explain_value(text: str, cause: Any) -> str:
     key = given.partition("=")[0].lstrip("+")
     if file := re.match(r"In '([^']+)': \w+ raised while composing .*\n(.*)\n", text):
         named = re.search(r"full_key: (\S+)", text)
-        return f"{named[1] if named else 'a key'} in {file[1]}.yaml: {file[2]}"
+        name = _full_name(named[1], text) if named else "a key"
+        return f"{name} in {file[1]}.yaml: {_form(file[2])}"
+    if "=" in given and (form := _form(f"{given}\n{cause}")).startswith("it must"):
+        return f"{given.partition(' : ')[0].partition(': ')[0]}: {form}"
     if "is not a subclass of" in str(cause):
         return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
     if isinstance(cause, InterpolationResolutionError) and cause.full_key:
@@ -84,6 +103,30 @@ def _explain_value(text: str, cause: Any) -> str:
     if wrong and wrong[1] in KINDS:
         return f"{given.partition(' : ')[0]}: it must be {KINDS[wrong[1]]}"
     return ": ".join(dict.fromkeys(said))
+
+
+def _explain_entry(key: str, kind: str, text: str) -> str:
+    """A key that an entry of a list does not have; only the file says which entry."""
+    path, entry = ENTRIES[kind]
+    names = [field.name for field in dataclasses.fields(entry)]
+    leaf = key.rpartition(".")[2]
+    file = re.match(r"In '([^']+)'", text)
+    where = f" in {file[1]}.yaml" if file else ""
+    return f"unknown key {_full_name(key, kind)}{where}: {likely(leaf, names, f'{path}.')}"
+
+
+def _full_name(key: str, text: str) -> str:
+    """A key with the list that it is in, where OmegaConf names it by its entry alone."""
+    kind = re.search(rf"\b({'|'.join(ENTRIES)})\b", text)
+    return f"{ENTRIES[kind[1]][0]}.{key}" if kind and not key.startswith("study") else key
+
+
+def _form(said: str) -> str:
+    """What a value must be, where OmegaConf says what it is not; else what it says."""
+    wrong = re.search(r"Value '(.*)' of type '\w+' could not be converted to (\w+)", said)
+    if wrong and wrong[2] in KINDS:
+        return f"it must be {KINDS[wrong[2]]}, not {wrong[1]}"
+    return next((f"it must be {form}" for part, form in FORMS.items() if part in said), said)
 
 
 def explain_bare(error: Any) -> str | None:
@@ -98,6 +141,9 @@ def explain_bare(error: Any) -> str | None:
     if "Unexpected type for root: NoneType" in str(error):  # a key below a node that is null
         node = str(known["key"]).rpartition(".")[0]
         return f"{known['key']}={known['value']}: {node} is null in this config, so it has no keys"
+    empty = re.search(r"'NoneType' object has no .*\n +full_key: (\S+)", str(error))
+    if empty:  # typed nodes can be made in a file alone
+        return f"{empty[1]} is null in this config, so a file has to set it: that of the experiment"
     paths = [frame.f_locals["full_path"] for frame in frames if "full_path" in frame.f_locals]
     given = known["override"].input_line if "override" in known else (*paths, "the config")[0]
     mark = getattr(error, "problem_mark", None)  # of a YAML error

@@ -77,6 +77,13 @@ def unknown(key: str, allowed: Iterable[str]) -> str:
     return f"unknown key {key}: {hint}{here}"
 
 
+def likely(word: str, names: Sequence[str], parent: str = "") -> str:
+    """What may have been meant by a word, and all words that are allowed."""
+    near = nearest(word, names)
+    hint = f"did you mean {parent}{near}? " if near else ""
+    return f"{hint}allowed is {', '.join(names)}"
+
+
 def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
     """One sentence about a level that a group does not have."""
     near = nearest(level, levels)

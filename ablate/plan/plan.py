@@ -2,20 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
-import hydra
-from hydra._internal.callbacks import Callbacks
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.plugins import Plugins
-from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
-from ablate.config.schema import CONF
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Levels, Study
@@ -24,8 +16,8 @@ from ablate.plan.noise import as_run, noise, statistics_of
 from ablate.plan.power import Sight, sights
 from ablate.plan.registry import Kin, Row
 from ablate.record.training import Record
-from ablate.sweep.begin import checked
 from ablate.sweep.cell import Cell, plain_study, without_seed
+from ablate.sweep.composed import Composed
 from ablate.sweep.launch import Planned, n_jobs, plan
 from ablate.sweep.preflight import corpus
 from ablate.train.budgets import shared_steps, shortened
@@ -121,44 +113,25 @@ def _each(arms: Sequence[Arm]) -> Iterator[float]:
     return chain.from_iterable([arm.cost.seconds] * arm.left for arm in arms if arm.cost)
 
 
-@contextmanager
-def composed(words: Sequence[str]) -> Iterator[tuple[HydraContext, DictConfig, list[list[str]]]]:
-    """Compose a sweep as Hydra would: its context, its config, and the overrides of its jobs.
-
-    Raises:
-        UserError: no rule could decide its study.
-    """
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        own = GlobalHydra.instance().hydra
-        assert own is not None
-        config = own.compose_config("config", [*words], run_mode=RunMode.MULTIRUN)
-        context = HydraContext(config_loader=own.config_loader, callbacks=Callbacks(config))
-        sweeper: Any = Plugins.instance().instantiate_sweeper(
-            config=config, hydra_context=context, task_function=lambda config: None
-        )
-        checked(config)
-        yield context, config, sweeper.jobs(config.hydra.overrides.task)
-
-
-def make(words: Sequence[str]) -> Plan:
-    """Compose and check a sweep; its arms have no cost yet.
+def make(sweep: Composed) -> Plan:
+    """Compose and check the cells of a sweep; its arms have no cost yet.
 
     Raises:
         UserError: something in it cannot work.
     """
-    with composed(words) as (context, config, jobs):
-        planned = plan(context, config, jobs, 0)
-        engine = construct(config.engine)
-        tuned = planned.tune["key"] if planned.tune else ""
-        return Plan(
-            config=config,
-            screening=_arms(planned.screening, planned, tuned, final=True),
-            arms=_arms(planned.cells, planned, tuned, final=not tuned),
-            seeds=len({cell.seed for cell in planned.cells}),
-            tuned=tuned,
-            needed=planned.checked.needed,
-            at_once=engine.workers * n_jobs(config),
-        )
+    config = sweep.config
+    planned = plan(sweep.context, config, sweep.jobs, 0)
+    engine = construct(config.engine)
+    tuned = planned.tune["key"] if planned.tune else ""
+    return Plan(
+        config=config,
+        screening=_arms(planned.screening, planned, tuned, final=True),
+        arms=_arms(planned.cells, planned, tuned, final=not tuned),
+        seeds=len({cell.seed for cell in planned.cells}),
+        tuned=tuned,
+        needed=planned.checked.needed,
+        at_once=engine.workers * n_jobs(config),
+    )
 
 
 def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -> list[Arm]:

@@ -1,7 +1,9 @@
 """Whether the cells of a sweep can be told apart: no two configurations have the same levels."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
+from ablate.config.hints import nearest
 from ablate.errors import UserError
 from ablate.evidence.types import Study
 from ablate.record.arm import makes_arms, say
@@ -15,11 +17,27 @@ NONE = "no such key"
 
 
 def free_keys(study: Study) -> list[str]:
-    """Return the keys that may differ between the cells of a study."""
-    tune, match = study.get("tune"), study.get("match")
-    tuned = [tune["key"]] if tune else []
+    """Return the keys that may differ between the cells of a study, before a nuisance is tuned."""
+    match = study.get("match")
     matched = keys(match) if match else ()
-    return [*study["factors"], *study["nuisance"], *tuned, *matched, *SEEDS]
+    return [*study["factors"], *study["nuisance"], *matched, *SEEDS]
+
+
+def check_swept(jobs: Sequence[Sequence[str]], study: Study) -> None:
+    """Raise UserError for an override that differs between cells, and may not by the study."""
+    given = [dict(word.lstrip("+").split("=", 1) for word in job if "=" in word) for job in jobs]
+    for name in dict.fromkeys(chain.from_iterable(given)):
+        values = dict.fromkeys(words.get(name, NONE) for words in given)
+        if len(values) > 1 and name not in free_keys(study):
+            tune = study.get("tune")
+            tuned = tune is not None and tune["key"] == name
+            why = "is tuned" if tuned else "is neither a factor nor a nuisance"
+            near = nearest(name, study["factors"])
+            hint = f"did you mean {near}? " if near else ""
+            raise UserError(
+                f"{name} differs between the cells ({', '.join(values)}), but {why} in the study: "
+                f"{hint}its factors are {', '.join(study['factors'])}"
+            )
 
 
 def check_apart(cells: Sequence[Cell]) -> None:

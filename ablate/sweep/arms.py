@@ -5,7 +5,6 @@ factors and the declared nuisances, they train differently, and what is judged i
 """
 
 import hashlib
-import itertools
 import json
 
 import numpy as np
@@ -20,7 +19,7 @@ from ablate.evidence.types import Claim, Study
 from ablate.model.base import Model
 from ablate.record.label import key, place, value_text
 from ablate.seeding import seed_dropout, seed_of
-from ablate.sweep.apart import free_keys
+from ablate.sweep.apart import check_swept, free_keys
 from ablate.sweep.cell import Cell
 from ablate.sweep.leaves import leaves
 from ablate.sweep.metrics import check_metric, metric_names
@@ -41,28 +40,13 @@ def check_arms(
 
     `data` and `models` hold the corpora and the models, without values, of all arms by number.
     """
-    _check_swept(cells, study)
+    check_swept([cell.overrides for cell in cells], study)
     _check_claims(cells, study)
     arms = _first_of_each(cells, study["factors"])
     _check_metrics(arms, study, models)
     _check_fixed(arms, study)
     if study["expect"] == "different" and cells[0].config.probe is None:
         _check_training(arms, data)
-
-
-def _check_swept(cells: list[Cell], study: Study) -> None:
-    for name in _swept(cells):
-        if name not in free_keys(study):
-            raise UserError(
-                f"{name} differs between the cells, but is neither a factor nor a nuisance of the "
-                f"study; its factors are {', '.join(study['factors'])}"
-            )
-
-
-def _swept(cells: list[Cell]) -> list[str]:
-    given = [dict(o.lstrip("+").split("=", 1) for o in cell.overrides) for cell in cells]
-    names = dict.fromkeys(itertools.chain.from_iterable(given))
-    return [name for name in names if len({levels.get(name) for levels in given}) > 1]
 
 
 def _check_claims(cells: list[Cell], study: Study) -> None:

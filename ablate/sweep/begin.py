@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.check import check_study_keys
 from ablate.config.hydras import check_launcher
 from ablate.config.precision import settle
 from ablate.errors import UserError
@@ -49,6 +50,7 @@ def checked(config: DictConfig) -> Study | None:
         given = OmegaConf.select(config, key)
         if given is not None and given < 1:
             raise UserError(f"{key}={given}: it must be at least 1")
+    check_study_keys(config)
     study = None if config.study is None else plain_study(config)
     check_launcher(config.hydra.launcher._target_)
     settle(config)

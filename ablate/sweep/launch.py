@@ -19,6 +19,7 @@ from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.tuned import screening_seeds
 from ablate.evidence.types import Levels, Study, Tune
+from ablate.sweep.apart import check_swept
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
@@ -98,7 +99,10 @@ def plan(
     study = plain_study(config) if config.study is not None else None
     sweep = Path(config.hydra.sweep.dir)
     without: Any = OmegaConf.to_container(config.without, resolve=True)
-    cells = leave_out(compose(context, config, job_overrides, count(first), sweep), without)
+    cells = compose(context, config, job_overrides, count(first), sweep)
+    if study is not None:
+        check_swept(job_overrides, study)
+    cells = leave_out(cells, without)
     match = study.get("match") if study else None
     if match:
         from ablate.sweep.matching import matched_jobs  # torch

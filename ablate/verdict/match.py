@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ablate.config.hints import likely
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Match, Study
@@ -24,7 +25,7 @@ def check_match(study: Study) -> None:
         return
     factors = study["factors"]
     if match["by"] not in BY:
-        raise UserError(f"study.match: by={match['by']}; allowed is {' or '.join(BY)}")
+        raise UserError(f"study.match: by={match['by']}; {likely(match['by'], BY)}")
     if not match["to"] or not match["to"].keys() <= set(factors):
         raise UserError(
             f"study.match: to={match['to']}; it gives levels of factors: {', '.join(factors)}"

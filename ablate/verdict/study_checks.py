@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ablate.config.hints import likely
 from ablate.errors import UserError
 from ablate.evidence.types import Claim, Levels, Study
 from ablate.phrases import listed
@@ -15,6 +16,7 @@ ALLOWED = {
     "better": ("higher", "lower"),
     "scale": ("linear", "log", "log_log"),
 }
+EXPECT = ("different", "identical")
 CANNOT = ("superiority", "exact")  # kinds of a claim about what an arm cannot
 LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")  # of a figure over layers
 # Levels that one and the same run would need to have, so that they must not contradict.
@@ -30,6 +32,11 @@ class Rule(NamedTuple):
     key: str
     holds: Callable[[Any], bool]
     allowed: str
+    words: tuple[str, ...] = ()  # the only values, where they are words
+
+    def explain(self, given: Any) -> str:
+        """Say what is allowed, and what may have been meant."""
+        return likely(str(given), self.words) if self.words else f"allowed is {self.allowed}"
 
 
 def _said(text: Any) -> bool:
@@ -44,11 +51,11 @@ OF_STUDY = (
     Rule("claims", lambda claims: isinstance(claims, list) and bool(claims), "at least one claim"),
     Rule("factors", lambda names: isinstance(names, list) and bool(names), "at least one factor"),
     Rule("seeds", lambda seeds: seeds >= 1, "a whole number of at least 1"),
-    Rule("expect", lambda word: word in ("different", "identical"), "different or identical"),
+    Rule("expect", EXPECT.__contains__, " or ".join(EXPECT), EXPECT),
 )
 OF_CLAIM = (
     *(Rule(key, _said, "text") for key in ("id", "statement", "source", "metric")),
-    *(Rule(k, words.__contains__, " or ".join(words)) for k, words in ALLOWED.items()),
+    *(Rule(k, words.__contains__, " or ".join(words), words) for k, words in ALLOWED.items()),
     Rule("alpha", lambda alpha: 0 < alpha < 0.5, "a number between 0 and 0.5"),
     Rule("margin", _at_least_0, "a finite number of at least 0"),
     Rule("tolerance", _at_least_0, "a finite number of at least 0"),
@@ -60,7 +67,8 @@ def check_study(study: Study) -> None:
     given: Mapping[str, Any] = study
     for rule in OF_STUDY:
         if not rule.holds(given[rule.key]):
-            raise UserError(f"study.{rule.key}={given[rule.key]}: allowed is {rule.allowed}")
+            value = given[rule.key]
+            raise UserError(f"study.{rule.key}={value}: {rule.explain(value)}")
     _check_tune(study)
     _check_figures(study)
     check_match(study)
@@ -76,7 +84,8 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
     given: Mapping[str, Any] = claim
     for rule in OF_CLAIM:
         if not rule.holds(given[rule.key]):
-            raise UserError(f"{name}: {rule.key}={given[rule.key]}; allowed is {rule.allowed}")
+            value = given[rule.key]
+            raise UserError(f"{name}: {rule.key}={value}; {rule.explain(value)}")
     if claim["margin"] > 0 and not claim["margin_reason"]:
         raise UserError(f"{name}: margin={claim['margin']} has no margin_reason")
     for part in ("where", "treatment", "baseline", "minus", "loses"):
@@ -123,8 +132,7 @@ def _check_levels(name: str, levels: Levels, factors: list[str]) -> None:
     for key in levels:
         if key not in factors:
             raise UserError(
-                f"{name} names {key}, which is not a factor of the study; "
-                f"allowed is {', '.join(factors)}"
+                f"{name} names {key}, which is not a factor of the study; {likely(key, factors)}"
             )
 
 
@@ -164,7 +172,8 @@ def _check_tune(study: Study) -> None:
     if not tune["values"] or not tune["seeds"]:
         raise UserError("study.tune: values and seeds must not be empty")
     if tune["better"] not in ALLOWED["better"]:
-        raise UserError(f"study.tune: better={tune['better']}; allowed is higher or lower")
+        allowed = likely(tune["better"], ALLOWED["better"])
+        raise UserError(f"study.tune: better={tune['better']}; {allowed}")
     if tune["metric"].startswith("test"):
         raise UserError(
             f"study.tune: metric={tune['metric']}; a nuisance is chosen on validation, val/..."

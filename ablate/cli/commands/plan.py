@@ -40,20 +40,24 @@ def run(arguments: argparse.Namespace) -> None:
 
     from ablate.cli.train import explained
     from ablate.config.smoke import with_own_seeds
+    from ablate.sweep.composed import composed
+
+    own = arguments.config_dir
+    if own and not Path(own).is_dir():
+        raise UserError(f"--config-dir={own}: there is no such folder")
+    place = [f"hydra.searchpath=[file://{Path(own).absolute()}]"] if own else []
+    words = with_own_seeds([*arguments.overrides, *place])
+    with explained([own] if own else []), composed(words) as sweep:
+        from ablate.plan.plan import claims, make, priced  # torch, which errors need not wait for
+
+        plan = make(sweep)
     from ablate.plan.noise import regimes
-    from ablate.plan.plan import claims, make, priced
     from ablate.plan.registry import rows
     from ablate.plan.sample import time_arms
     from ablate.plan.wording import solved, told
     from ablate.record.files import write_json
     from ablate.sweep.launch import n_jobs
 
-    own = arguments.config_dir
-    if own and not Path(own).is_dir():
-        raise UserError(f"--config-dir={own}: there is no such folder")
-    place = [f"hydra.searchpath=[file://{Path(own).absolute()}]"] if own else []
-    with explained([own] if own else []):
-        plan = make(with_own_seeds([*arguments.overrides, *place]))
     results = Path(plan.config.paths.results)
     known = rows(results, plan.tuned)
     plan = priced(plan, known)

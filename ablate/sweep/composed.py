@@ -1,0 +1,47 @@
+"""A sweep composed without being started, as far as that needs no torch."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import hydra
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext, RunMode
+from omegaconf import DictConfig
+
+from ablate.config.schema import CONF
+from ablate.sweep.apart import check_swept
+from ablate.sweep.begin import checked
+
+
+class Composed(NamedTuple):
+    """Hydra's context, the config of the sweep, and the overrides of its cells."""
+
+    context: HydraContext
+    config: DictConfig
+    jobs: list[list[str]]
+
+
+@contextmanager
+def composed(words: Sequence[str]) -> Iterator[Composed]:
+    """Compose a sweep as Hydra would, and check its study; Hydra stays until the block ends.
+
+    Raises:
+        UserError: no rule could decide the study, or what is swept is none of its factors.
+    """
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        started = GlobalHydra.instance().hydra
+        assert started is not None
+        config = started.compose_config("config", [*words], run_mode=RunMode.MULTIRUN)
+        context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
+        sweeper: Any = Plugins.instance().instantiate_sweeper(
+            config=config, hydra_context=context, task_function=lambda config: None
+        )
+        study = checked(config)
+        jobs = sweeper.jobs(config.hydra.overrides.task)
+        context.config_loader.load_sweep_config(config, jobs[0])  # which finds a misspelt key
+        if study is not None:
+            check_swept(jobs, study)
+        yield Composed(context, config, jobs)
