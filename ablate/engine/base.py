@@ -8,6 +8,7 @@ placing, queues, retries and autoscaling are those of the system that it hands t
 import ctypes
 import importlib.util
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from ablate.errors import UserError
 DONE = (0, 1, 2)
 OWN = ("engine", "hydra.sweep.dir=")  # words that a worker has in another form
 PR_SET_PDEATHSIG = 1
+LOGS = "workers"  # folder in that of a sweep, with what its workers print
 
 
 class Engine(ABC):
@@ -59,11 +61,18 @@ def elsewhere(words: Sequence[str], folder: Path) -> list[str]:
 
 
 class Worker:
-    """A worker in a process of its own, which ends with the process that has started it."""
+    """A worker in a process of its own, which ends with the process that has started it.
 
-    def __init__(self, command: Sequence[str], folder: str) -> None:
+    Args:
+        command: its command line.
+        folder: that it runs in.
+        logs: folder for what it prints.
+    """
+
+    def __init__(self, command: Sequence[str], folder: str, logs: Path) -> None:
         self.command = list(command)
         self.folder = folder
+        self.logs = logs
         self.process: subprocess.Popen[bytes] | None = None
 
     def __call__(self) -> int:
@@ -72,12 +81,20 @@ class Worker:
         Raises:
             RuntimeError: the process died; another one goes on with the sweep.
         """
-        self.process = subprocess.Popen(
-            self.command, cwd=self.folder, preexec_fn=_end_with(os.getpid())
-        )
-        status = self.process.wait()
+        logs = Path(self.folder, self.logs)
+        logs.mkdir(parents=True, exist_ok=True)
+        log = logs / f"{platform.node()}-{os.getpid()}.log"
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=self.folder,
+                preexec_fn=_end_with(os.getpid()),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            status = self.process.wait()
         if status not in DONE:
-            raise RuntimeError(f"a worker ended with status {status}: {self.command}")
+            raise RuntimeError(f"a worker ended with status {status}; its log is {log}")
         return status
 
     def end(self) -> None:

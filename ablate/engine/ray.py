@@ -1,11 +1,12 @@
 """Workers as tasks of a Ray cluster, which places them and starts again those that die."""
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.engine.base import Engine, Worker, needs
+from ablate.engine.base import LOGS, Engine, Worker, needs
 from ablate.errors import UserError
 
 
@@ -37,13 +38,22 @@ class Ray(Engine):
         Raises:
             UserError: there is no cluster at the address.
         """
+        os.environ.setdefault(
+            "RAY_worker_niceness", "0"
+        )  # Ray's own 15 starves runs on a busy machine
         import ray
 
         try:
-            ray.init(address=self.address, ignore_reinit_error=True)
+            ray.init(
+                address=self.address,
+                ignore_reinit_error=True,
+                logging_level=logging.WARNING,
+                log_to_driver=False,  # the sweep has logs of its workers
+                include_dashboard=False,
+            )
         except (ConnectionError, ValueError) as error:
             raise UserError(f"engine.address={self.address}: {error}") from None
-        worker = Worker(elsewhere, os.getcwd())
+        worker = Worker(elsewhere, os.getcwd(), folder / LOGS)
         remote: Any = ray.remote  # its types know no options that are read from a config
         task = remote(**self.options)(Worker.__call__)
         for started in [task.remote(worker) for _ in range(self.workers)]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.engine.base import Engine, Worker, needs
+from ablate.engine.base import LOGS, Engine, Worker, needs
 
 
 class Submitit(Engine):
@@ -27,7 +27,10 @@ class Submitit(Engine):
         executor = submitit.AutoExecutor(folder=folder / "jobs", cluster=self.cluster)
         executor.update_parameters(**self.parameters)
         with executor.batch():
-            jobs = [executor.submit(Job(elsewhere, os.getcwd())) for _ in range(self.workers)]
+            jobs = [
+                executor.submit(Job(elsewhere, os.getcwd(), folder / LOGS))
+                for _ in range(self.workers)
+            ]
         for job in jobs:
             try:
                 job.result()
@@ -43,4 +46,4 @@ class Job(Worker):
         import submitit
 
         self.end()
-        return submitit.helpers.DelayedSubmission(Job(self.command, self.folder))
+        return submitit.helpers.DelayedSubmission(Job(self.command, self.folder, self.logs))

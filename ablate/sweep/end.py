@@ -3,7 +3,7 @@
 A study at smoke scale has none (`ablate.config.smoke`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -17,15 +17,30 @@ from ablate.evidence.gather import gather
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Verdict
 from ablate.record.files import write_text
+from ablate.verdict.decision import read_verdict
 from ablate.wandb.names import LOGGER
 from ablate.wandb.note import advise_upload
 
+VERDICT = "verdict.json"
 FILE_WIDTH = 140  # of a table that goes to a file or a pipe
 
 
 def end(config: DictConfig) -> int:
     """Print the table, and write and print the verdicts; return the number of failed runs."""
-    sweep = Path(config.hydra.sweep.dir)
+    return _end(config, _judge)
+
+
+def show(config: DictConfig) -> int:
+    """Print the same of a sweep that another worker has ended."""
+    return _end(config, lambda config, evidence: read_verdict(_folder(config) / VERDICT))
+
+
+def _folder(config: DictConfig) -> Path:
+    return Path(config.hydra.sweep.dir)
+
+
+def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -> int:
+    sweep = _folder(config)
     evidence = gather(sweep)
     console = Console()
     if not console.is_terminal:
@@ -37,7 +52,7 @@ def end(config: DictConfig) -> int:
     if config.study is not None and evidence.regime["scale"] == SMOKE:
         console.print(f"\n{NO_VERDICT}.", highlight=False, soft_wrap=True)
     elif config.study is not None:
-        _judge(config, looked(Path(config.paths.results), sweep, evidence), console)
+        _print_verdict(console, judge(config, evidence), sweep)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
     for run in failed:
         console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", markup=False)
@@ -50,18 +65,25 @@ def end(config: DictConfig) -> int:
     return len(failed)
 
 
-def _judge(config: DictConfig, evidence: Evidence, console: Console) -> None:
-    from ablate.report.content import slice_warning
+def _judge(config: DictConfig, evidence: Evidence) -> Verdict:
+    """Write the evidence, the verdicts and the report of a sweep, and log them."""
     from ablate.report.write import write_report  # matplotlib
     from ablate.wandb.analysis import log_analysis  # W&B
 
-    sweep = Path(config.hydra.sweep.dir)
+    sweep = _folder(config)
+    evidence = looked(Path(config.paths.results), sweep, evidence)
     evidence.save(sweep)
     verdict = write_report(evidence, sweep)
+    log_analysis(config, evidence, verdict, sweep)
+    return verdict
+
+
+def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
+    from ablate.report.content import slice_warning
+
     if warning := slice_warning(verdict):
         console.print(f"\n{warning}", style="bold", markup=False, soft_wrap=True)
     announce(console, verdict)
-    log_analysis(config, evidence, verdict, sweep)
     console.print(f"\nreport: {sweep / 'report.md'}", highlight=False)
 
 

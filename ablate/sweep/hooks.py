@@ -46,12 +46,14 @@ class SweepHooks(Callback):
 
         One of the workers of the sweep does so.
         """
+        from ablate.config.construct import construct
         from ablate.errors import UserError
-        from ablate.sweep.end import end
+        from ablate.sweep.end import end, show
         from ablate.sweep.share import conclude
 
         try:
-            failed = conclude(config, end)
+            works_here = construct(config.engine).works_here
+            failed = conclude(config, end, None if works_here else show)
         except UserError as error:
             print(f"ablate: {error}", file=sys.stderr)
             sys.exit(2)

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from ablate.config.construct import construct
-from ablate.engine.base import Engine, elsewhere
+from ablate.engine.base import LOGS, Engine, elsewhere
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.tuned import screening_seeds
@@ -27,6 +27,7 @@ from ablate.sweep.share import alone, expect, once, state_of
 from ablate.sweep.stages import going_on, in_turn, stages
 from ablate.sweep.tuning import WIDENINGS, replicate, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.view import View
+from ablate.sweep.watch import Watch
 from ablate.sweep.without import leave_out
 
 if TYPE_CHECKING:
@@ -65,7 +66,15 @@ def launch(
         _work(context, config, planned, pool, stay=engine.stay)
 
     sweep = Path(config.hydra.sweep.dir)
-    engine.work(here, elsewhere(sys.argv[1:], sweep), sweep)
+    command = elsewhere(sys.argv[1:], sweep)
+    if engine.works_here:
+        engine.work(here, command, sweep)
+    else:
+        every = (*planned.screening, *planned.cells)
+        print(f"{config.name}: {engine.workers} workers, logs in {sweep / LOGS}", file=sys.stderr)
+        labels = {cell.number: cell.label for cell in every}
+        with View(config.name, len(every), works_here=False) as view, Watch(view, sweep, labels):
+            engine.work(here, command, sweep)
     _check_end(config)
     # Failures are in the record, not raised: Hydra would skip the end of the sweep.
     return [JobReturn(overrides=c.overrides, status=JobStatus.COMPLETED) for c in planned.cells]
@@ -124,7 +133,7 @@ def _work(
 ) -> None:
     """Run cells as one worker, stage after stage, until all of them are done."""
     cells, tune = planned.cells, planned.tune
-    with View(config.name, len(cells) + len(planned.screening), pool.size) as view, pool:
+    with View(config.name, len(cells) + len(planned.screening)) as view, pool:
         runner = Runner(context, config, pool, view, planned.checked.data, stay)
         worker = Worker(runner, planned)
         each = 1 + len(tune["values"]) if tune else 1
@@ -190,7 +199,8 @@ def _check_end(config: DictConfig) -> None:
     state = state_of(Path(config.hydra.sweep.dir))
     if state is None or state["cells"] is None:
         raise UserError(
-            "the workers are gone, and cells are left: the same command goes on with them"
+            "the workers are gone, and cells are left: the same command goes on with them; what "
+            f"the workers said is in {Path(config.hydra.sweep.dir) / LOGS}"
         )
 
 

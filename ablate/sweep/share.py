@@ -171,23 +171,33 @@ def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
             return decided
 
 
-def conclude(config: DictConfig, end: Callable[[DictConfig], int]) -> int:
-    """Have one worker end the sweep; return the number of its runs that failed."""
+def conclude(
+    config: DictConfig,
+    end: Callable[[DictConfig], int],
+    show: Callable[[DictConfig], object] | None = None,
+) -> int:
+    """Have one worker end the sweep; return the number of its runs that failed.
+
+    `show` prints the end of a sweep that another worker has ended; without it, the folder is named.
+    """
     folder = Path(config.hydra.sweep.dir)
     with alone(config):
         state = state_of(folder)
         assert state is not None  # nobody removes it
         if state["cells"] is None:  # Hydra 1.4 calls this after an error too, which goes on
             return 0
-        if state["failed"] is not None:
-            _say_that_it_has_ended(folder)
-            return int(state["failed"])
-        if len(list((folder / "cells").glob("*.json"))) < state["cells"]:
-            print("Another worker tries cells again that had failed; it ends the sweep.")
-            return 0
-        failed = end(config)
-        _write(folder, {**state, "failed": failed})
-    return failed
+        if state["failed"] is None:
+            if len(list((folder / "cells").glob("*.json"))) < state["cells"]:
+                print("Another worker tries cells again that had failed; it ends the sweep.")
+                return 0
+            failed = end(config)
+            _write(folder, {**state, "failed": failed})
+            return failed
+    if show is None:
+        _say_that_it_has_ended(folder)
+    else:
+        show(config)
+    return int(state["failed"])
 
 
 def _say_that_it_has_ended(folder: Path) -> None:

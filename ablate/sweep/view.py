@@ -13,10 +13,10 @@ from ablate.record.types import Link
 class View:
     """A bar on a terminal; elsewhere a line for every run that ends."""
 
-    def __init__(self, name: str, total: int, at_once: int) -> None:
+    def __init__(self, name: str, total: int, *, works_here: bool = True) -> None:
         self.console = Console(stderr=True)
         self.total = total
-        self.at_once = at_once
+        self.works_here = works_here  # whether this process runs cells itself
         self.running = 0
         self.done = 0
         self.failed = 0
@@ -68,7 +68,7 @@ class View:
         self._refresh()
         how = "reused" if found.get("reused") else found["status"]
         detail = found.get("error") or f"{found['wall_seconds']:.0f} s"
-        where = "" if here else " (earlier, or another worker)"
+        where = "" if here or not self.works_here else " (earlier, or another worker)"
         line = f"{self.done}/{self.total} {label}: {how}, {detail}{where}"
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -78,7 +78,8 @@ class View:
         self._progress.update(self._bar, total=self.total)
 
     def _refresh(self) -> None:
-        text = f"{self.running} running, {self.failed} failed, {self.reused} reused{self._end()}"
+        running = f"{self.running} running, " if self.works_here else ""
+        text = f"{running}{self.failed} failed, {self.reused} reused{self._end()}"
         self._progress.update(self._bar, completed=self.done, description=text)
 
     def _end(self) -> str:

@@ -148,12 +148,14 @@ def give_name(record: Record, *, short: bool) -> None:
 
 def hush_lightning() -> None:
     """Keep the log to what a reader can act on; our own table says what runs where."""
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    for library in ("pytorch_lightning", "lightning_fabric"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
     for advice in (
         "does not have many workers",
         "smaller than the logging interval",
         "`srun` command is available",  # workers of a sweep are no tasks of one job
+        "when logging on epoch level in distributed setting",  # all processes hold the same scores
     ):
         warnings.filterwarnings("ignore", message=f".*{advice}.*")
 

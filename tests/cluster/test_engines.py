@@ -25,14 +25,14 @@ def test_a_worker_has_the_words_of_the_command_but_for_its_engine_and_folder(tmp
 
 
 @pytest.mark.parametrize("status", [0, 1, 2])
-def test_a_worker_that_has_done_what_it_could_is_not_started_again(status):
-    assert Worker([sys.executable, "-c", f"exit({status})"], ".")() == status
+def test_a_worker_that_has_done_what_it_could_is_not_started_again(tmp_path, status):
+    assert Worker([sys.executable, "-c", f"exit({status})"], ".", tmp_path)() == status
 
 
 @pytest.mark.parametrize("end", ["exit(143)", "import os; os.kill(os.getpid(), 9)"])
-def test_a_worker_that_died_is_started_again(end):
+def test_a_worker_that_died_is_started_again(tmp_path, end):
     with pytest.raises(RuntimeError, match="a worker ended with status"):
-        Worker([sys.executable, "-c", end], ".")()
+        Worker([sys.executable, "-c", end], ".", tmp_path)()
 
 
 def test_where_srun_is_installed_no_run_is_told_to_use_it():

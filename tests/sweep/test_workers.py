@@ -101,7 +101,7 @@ def stage(cells, tmp_path):
     context = HydraContext(config_loader=Mock(), callbacks=Mock())
 
     def ran(*ends, again=True):
-        with View("toy", 3, 1) as view:
+        with View("toy", 3) as view:
             paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
             config = OmegaConf.create({"name": "toy", "fresh": False, "paths": paths})
             runner = Runner(context, config, Instead(ends), view, {"text": "read"}, stay=True)
