@@ -42,7 +42,7 @@ def _notes(entries: list[Entry]) -> Iterator[str]:
     every = [finding for entry in entries for finding in entry.findings]
     findings = [finding for finding in every if finding.origin == COMMITTED] or every
     if outside := sum(entry.outside for entry in entries):
-        yield f"No document makes another {_many(outside, 'claim')}."
+        yield f"Experiments test {_many(outside, 'claim')} that no document makes."
     if smoke := sum(entry.smoke for entry in entries):
         yield f"Tested only at smoke scale, which decides nothing: {_many(smoke, 'claim')}."
     if differ := sum(entry.differs for entry in entries):

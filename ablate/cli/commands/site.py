@@ -25,8 +25,11 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the folder cannot be written.
     """
     from ablate.ledger.entries import read_entries
+    from ablate.record.files import writing
     from ablate.site.write import write
 
+    with writing(arguments.to):  # all evidence is read before the first page is written
+        arguments.to.mkdir(parents=True, exist_ok=True)
     entries, warnings = read_entries(arguments.experiments, arguments.results, arguments.only)
     warnings += write(entries, arguments.to, arguments.results)
     for warning in warnings:
