@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ablate.cli.streams import end_if_unwritable
 from ablate.config.explain import explain, explain_bare
-from ablate.config.hydras import check_words
+from ablate.config.hydras import check_modes, check_words, expand_home, flags_last
 from ablate.config.schema import CONF
 from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
@@ -49,11 +49,11 @@ def train() -> None:
     Raises:
         UserError: the config cannot be composed.
     """
-    words = with_own_seeds(sys.argv[1:])
+    words = expand_home(with_own_seeds(sys.argv[1:]))
     check_words(words)
+    check_modes(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
-    # argparse refuses overrides on both sides of a flag, which is how people type -m
-    sys.argv[1:] = sorted(words, key=lambda word: word not in ("-m", "--multirun"))
+    sys.argv[1:] = flags_last(words)
     with explained(_folders(sys.argv[1:])):
         job()
 

@@ -10,6 +10,7 @@ import inspect
 import math
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from hydra.utils import get_object
@@ -37,6 +38,7 @@ OURS = {
     "enable_model_summary": "a run prints its own table",
     "num_sanity_val_steps": "the smallest run is scale=smoke",
     "fast_dev_run": "the smallest run is scale=smoke",
+    "overfit_batches": "say trainer.limit_train_batches=N",
     "barebones": "nothing would be recorded",
     "use_distributed_sampler": "batches are dealt to devices by ablate itself",
     "reload_dataloaders_every_n_epochs": "batches are dealt by ablate itself",
@@ -95,6 +97,8 @@ def _walk(value: Any, path: str, annotation: Any = Any) -> None:
             _walk(item, f"{path}[{i}]")
     elif isinstance(value, DictConfig):
         _walk_keys(value, path)
+    elif isinstance(value, str) and value.startswith("~/"):
+        raise UserError(f"{path}={value}: say {Path(value).expanduser()}; ~ is no home folder here")
     elif isinstance(value, float) and not math.isfinite(value):
         raise UserError(f"{path}={value}: it must be a finite number")
 

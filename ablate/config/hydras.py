@@ -3,6 +3,8 @@
 import difflib
 import re
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from hydra._internal.utils import get_args_parser
 
@@ -17,7 +19,44 @@ ENGINES = {
     "submitit": "engine=submitit",
     "ray": "engine=ray",
 }
+MODES = {
+    "run": "--run",
+    "multirun": "-m",
+    "cfg": "--cfg",
+    "info": "--info",
+    "shell_completion": "--shell-completion",
+}
 FOLDERS = {"hydra.run.dir": ".", "hydra.job.chdir": "false", "hydra.output_subdir": "null"}
+
+
+HOME = re.compile(r"""(?<=[=\[,'"])~(?=/|$|[\]'",])""")  # where a value begins
+
+
+def expand_home(words: Sequence[str]) -> list[str]:
+    """Put the home folder in place of ~ at the beginning of values, as a shell does elsewhere."""
+    home = str(Path.home())
+    return [HOME.sub(lambda _: home, word) for word in words]
+
+
+def check_modes(words: Sequence[str]) -> None:
+    """Raise UserError for flags of Hydra that exclude each other, or that lack their value."""
+    parser = get_args_parser()
+    parser.error = _refuse  # type: ignore[method-assign]
+    given = parser.parse_known_args(words)[0]
+    modes = [flag for name, flag in MODES.items() if getattr(given, name)]
+    if len(modes) > 1:
+        raise UserError(f"{' and '.join(modes)} exclude each other: leave out all but one of them")
+
+
+def flags_last(words: Sequence[str]) -> list[str]:
+    """Put Hydra's flags behind the overrides: argparse refuses overrides on both sides of one."""
+    given, rest = get_args_parser().parse_known_args(words)
+    overrides = [*given.overrides, *rest]
+    return [*overrides, *(word for word in words if word not in overrides)]
+
+
+def _refuse(message: str) -> NoReturn:
+    raise UserError(f"Hydra's flags: {message}")
 
 
 def check_words(words: Sequence[str]) -> None:

@@ -1,14 +1,18 @@
 """Whether the parts of a run can be built, found out before its data is prepared."""
 
+import os
 from typing import Any
 
+import pytorch_lightning as pl
 import torch
 from hydra.utils import get_class
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from omegaconf import DictConfig
 
 from ablate.config.construct import building, construct
 from ablate.errors import UserError
 
+NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
 SILENT = {
     "logger": False,
     "enable_checkpointing": False,
@@ -45,7 +49,22 @@ def check_parts(config: DictConfig) -> None:
     check_sharding(config)
     trainer: Any = construct(config.trainer)
     with building("trainer", config.trainer):
-        trainer(**SILENT)
+        built = trainer(**SILENT)
+    check_nodes(built)
+
+
+def check_nodes(trainer: pl.Trainer) -> None:
+    """Raise UserError where nothing tells the processes of several machines of each other.
+
+    The first one would wait for the others until Lightning's limit of half an hour.
+    """
+    environment = getattr(trainer.strategy, "cluster_environment", None)
+    alone = isinstance(environment, LightningEnvironment)
+    if trainer.num_nodes > 1 and alone and not os.environ.keys() >= NODES:
+        raise UserError(
+            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the others; start "
+            f"it on each with srun, torchrun or the variables {', '.join(sorted(NODES))}"
+        )
 
 
 def check_eps(precision: str, eps: float | None) -> None:

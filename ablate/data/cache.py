@@ -141,9 +141,10 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme) -> TokenCache:
             print(f"{problem}: the token cache is built anew", flush=True)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"paths.cache={root} cannot be written: {error.strerror}.") from error
-        _build(folder, corpus, scheme)
+            _build(folder, corpus, scheme)
+        except OSError as error:  # NumPy's has no errno for a full disk
+            reason = error.strerror or f"{error}; the disk may be full"
+            raise UserError(f"paths.cache={root} cannot be written: {reason}.") from error
     return TokenCache(folder)
 
 

@@ -14,6 +14,7 @@ from typing import IO
 from ablate.data.gzipped import unpacked
 from ablate.data.progress import progress
 from ablate.errors import UserError
+from ablate.record.files import writing
 
 CHUNK = 1 << 16
 TIMEOUT = 30.0  # seconds without any byte
@@ -27,9 +28,15 @@ def download(url: str, path: Path, sha256: str) -> None:
     download at once.
 
     Raises:
-        UserError: no network, no such file, a broken connection, or text of another SHA-256.
+        UserError: no network, no such file, a broken connection, text of another SHA-256, or no
+            room for it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _download(url, path, sha256)
+
+
+def _download(url: str, path: Path, sha256: str) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         packed, text = Path(folder, "packed"), Path(folder, "text")
         with packed.open("wb") as file:

@@ -60,7 +60,7 @@ class Tokenizer:
 
     def save(self, path: Path) -> None:
         """Write the vocabulary to a file."""
-        self._library.save(str(path))
+        path.write_text(self._library.to_str(pretty=True), encoding="utf-8", newline="\n")
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":

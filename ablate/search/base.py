@@ -1,6 +1,5 @@
 """From a source to token ids: what every search gives, and what it needs of a model."""
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, runtime_checkable
 
@@ -57,16 +56,27 @@ class Search(ABC):
         """Return a translation of each source, in the order of the batch; B may be 0."""
 
 
+MOST = {  # beyond them no translation gets better, and numbers or memory overflow
+    "size": 1_000,
+    "length_penalty": 10,
+    "max_ratio": 1_000,
+    "max_extra": 100_000,
+}
+
+
 def require(kind: type[int | float], smallest: int, **settings: int | float) -> None:
-    """Refuse settings of a search that are not finite numbers of a kind, or too small.
+    """Refuse settings of a search that are not numbers of a kind, too small, or above `MOST`.
 
     Raises:
         UserError: one of them is.
     """
     wanted = "a whole number" if kind is int else "a number"
     for key, value in settings.items():
-        if not (isinstance(value, int | kind) and smallest <= value < math.inf):
-            raise UserError(f"search.{key} is {value!r}: it must be {wanted}, at least {smallest}")
+        if not (isinstance(value, int | kind) and smallest <= value <= MOST[key]):
+            raise UserError(
+                f"search.{key} is {value!r}: it must be {wanted}, at least {smallest} and at most "
+                f"{MOST[key]:,}"
+            )
 
 
 def length_limits(

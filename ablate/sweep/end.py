@@ -8,9 +8,10 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
+from ablate.console import make_console
 from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
@@ -42,7 +43,7 @@ def _folder(config: DictConfig) -> Path:
 def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -> int:
     sweep = _folder(config)
     evidence = gather(sweep)
-    console = Console()
+    console = make_console()
     if not console.is_terminal:
         console.width = FILE_WIDTH
     arms = rows(evidence.runs)
@@ -50,18 +51,18 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
     console.print(as_rich(evidence.name, arms, asked))
     write_text(sweep / "table.md", as_markdown(arms))
     if config.study is not None and evidence.regime["scale"] == SMOKE:
-        console.print(f"\n{NO_VERDICT}.", highlight=False, soft_wrap=True)
+        console.print(f"\n{NO_VERDICT}.", soft_wrap=True)
     elif config.study is not None:
         _print_verdict(console, judge(config, evidence), sweep)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
     for run in failed:
-        console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", markup=False)
-    console.print(f"table, verdicts and the records of all cells: {sweep}", highlight=False)
+        console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", soft_wrap=True)
+    console.print(f"table, verdicts and the records of all cells: {sweep}", soft_wrap=True)
     logger = config.logger
     if logger is not None and logger.get("_target_") == LOGGER:
         group = logger.group or config.name
         if advice := advise_upload(sweep, logger.project, group):
-            console.print(advice, highlight=False, markup=False, soft_wrap=True)
+            console.print(advice, soft_wrap=True)
     return len(failed)
 
 
@@ -82,9 +83,9 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
     from ablate.report.content import slice_warning
 
     if warning := slice_warning(verdict):
-        console.print(f"\n{warning}", style="bold", markup=False, soft_wrap=True)
+        console.print(f"\n{warning}", style="bold", soft_wrap=True)
     announce(console, verdict)
-    console.print(f"\nreport: {sweep / 'report.md'}", highlight=False)
+    console.print(f"\nreport: {sweep / 'report.md'}", soft_wrap=True)
 
 
 def announce(console: Console, verdict: Verdict) -> None:
@@ -93,19 +94,20 @@ def announce(console: Console, verdict: Verdict) -> None:
 
     for claim in verdict["claims"]:
         reading = f" [{claim['reading']}]" if claim.get("reading") else ""
-        said = escape(claim["statement"] + reading)
+        statement = f"  {claim['statement']}{reading}"
         still = claim["learning"]["still"] if "learning" in claim else ()
-        console.print(f"\n{_headed(claim, still)}  {said}", soft_wrap=True)
-        console.print(f"  {claim['sentence']}", highlight=False, markup=False, soft_wrap=True)
+        console.print("\n", _headed(claim, still), statement, sep="", soft_wrap=True)
+        console.print(f"  {claim['sentence']}", soft_wrap=True)
         if short := claim.get("short"):
-            console.print(f"  {_headed(short)}  {escape(short['sentence'])}", soft_wrap=True)
-    console.print(f"\nRegime: {regime(verdict)}.", highlight=False, markup=False, soft_wrap=True)
+            sentence = f"  {short['sentence']}"
+            console.print("  ", _headed(short), sentence, sep="", soft_wrap=True)
+    console.print(f"\nRegime: {regime(verdict)}.", soft_wrap=True)
     for caveat in verdict["caveats"]:
-        console.print(f"- {caveat}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"- {caveat}", soft_wrap=True)
 
 
-def _headed(claim: Answer, still: Sequence[str] = ()) -> str:
-    """A verdict, marked up, with what qualifies it."""
+def _headed(claim: Answer, still: Sequence[str] = ()) -> Text:
+    """Return a verdict with what qualifies it; the word is coloured."""
     from ablate.report.marks import MARKS
 
     mark = MARKS[claim["verdict"]]
@@ -113,4 +115,4 @@ def _headed(claim: Answer, still: Sequence[str] = ()) -> str:
     exploratory = " (exploratory)" if claim["exploratory"] else ""
     learning = " (still learning)" if still else ""
     word = f"{mark.letter} {claim['verdict'].upper()}"
-    return f"[bold {mark.colour}]{word}[/]{grade}{exploratory}{learning}"
+    return Text.assemble((word, f"bold {mark.colour}"), grade, exploratory, learning)

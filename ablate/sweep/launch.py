@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf
-from rich.console import Console
 
 from ablate.config.construct import construct
+from ablate.console import make_console
 from ablate.engine.base import LOGS, Engine, elsewhere
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
@@ -52,10 +52,10 @@ def launch(
         SystemExit: this worker may not wait for what others hold.
     """
     engine: Engine = construct(config.engine)
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     if (committed := Path(config.paths.experiments) / config.name / REPORT).exists():
         text = f"{config.name}: the committed result is in {committed}; no run of it is used here"
-        console.print(text, soft_wrap=True, markup=False, highlight=False)
+        console.print(text, soft_wrap=True)
     console.print(f"{config.name}: checking {len(job_overrides)} cells")
     pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
     if engine.works_here:

@@ -4,9 +4,9 @@ import time
 from datetime import datetime, timedelta
 from types import TracebackType
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from ablate.console import make_console
 from ablate.record.types import Link
 
 
@@ -14,7 +14,7 @@ class View:
     """A bar on a terminal; elsewhere a line for every run that ends."""
 
     def __init__(self, name: str, total: int, *, works_here: bool = True) -> None:
-        self.console = Console(stderr=True)
+        self.console = make_console(stderr=True)
         self.total = total
         self.works_here = works_here  # whether this process runs cells itself
         self.running = 0
@@ -23,10 +23,10 @@ class View:
         self.reused = 0
         self._start = time.monotonic()
         self._progress = Progress(
-            TextColumn(f"[bold]{name}"),
+            TextColumn(name, style="bold", markup=False),
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             console=self.console,
             disable=not self.console.is_terminal,
         )
@@ -70,7 +70,7 @@ class View:
         detail = found.get("error") or f"{found['wall_seconds']:.0f} s"
         where = "" if here or not self.works_here else " (earlier, or another worker)"
         line = f"{self.done}/{self.total} {label}: {how}, {detail}{where}"
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(line, soft_wrap=True)
 
     def leave_out(self, runs: int) -> None:
         """Runs that a look has shown not to be needed."""

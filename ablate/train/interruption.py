@@ -41,6 +41,14 @@ class Interruption:
         for number in SIGNALS:
             _handle(number, self._arrived)
 
+    def release(self) -> None:
+        """Let the signals end the process at once, until `defer`.
+
+        Python runs no handler while a C library waits for other machines.
+        """
+        for number in SIGNALS:
+            _handle(number, signal.SIG_DFL)
+
     def defer(self) -> None:
         """From now on, wait for `leave`."""
         self.catch()

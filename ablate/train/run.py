@@ -91,6 +91,9 @@ def run(config: DictConfig, longer: Record | None = None) -> Outcome:
             start = begin(record, model)
             with Tracking(config, record) as tracking:
                 if measure is None:
+                    if config.trainer.num_nodes > 1:
+                        print("waiting for the processes on the other machines", flush=True)
+                        interruption.release()
                     states = make_states(record, interruption, longer)
                     found = train_and_test(config, data, model, tracking, start, states)
                 else:

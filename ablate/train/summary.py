@@ -6,11 +6,11 @@ import sys
 import torch
 from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
-from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ablate.console import make_console
 from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
@@ -44,7 +44,7 @@ def announce(
     table.add_row("rate", f"peak {config.optimizer.lr}, warm-up {budget.warmup:,} steps")
     table.add_row("seed, threads", f"{config.seed}, {config.threads}")
     table.add_row("results", str(record.folder))
-    Console().print(table)
+    make_console().print(table)
 
 
 @rank_zero_only
@@ -60,12 +60,12 @@ def _print_result(record: Record, found: Whole, *, reused: bool) -> None:
     if not reused:
         table.add_row("peak memory", peak_memory())
     table.add_row("record", str(record.folder))
-    console = Console()
+    console = make_console()
     console.print(table)
     for number, text in enumerate(record.evaluation.samples(), 1):
         console.print(Panel(Text(text), title=f"sample {number}", title_align="left"))
     for name, signature in found.get("signatures", {}).items():
-        console.print(f"{name}: {signature}", highlight=False, soft_wrap=True)
+        console.print(f"{name}: {signature}", soft_wrap=True)
 
 
 def peak_memory() -> str:

@@ -1,11 +1,16 @@
 """Standard streams of every kind: another encoding, closed, full."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.table import Table
+from rich.text import Text
+
+from ablate.console import make_console
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "Größe → 例 \ud800 🙂"
@@ -87,3 +92,23 @@ def test_output_that_nobody_can_take_is_one_sentence(words, unbuffered):
     assert b"No space left on device" in done.stderr
     assert len(done.stderr.split()) < 20
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["out/[x]=1", "a[/b]", ":bug: and [red]", "[link=file:///x]y[/link]", "[[bold]]", "[@click]z"],
+)
+def test_a_console_prints_text_as_it_is(text, capsys):
+    console = make_console()
+    table = Table(title=text, title_justify="left", show_header=False)
+    table.add_row(text)
+    console.print(text, style="bold", soft_wrap=True)
+    console.print("\n", Text("word", "red"), f"  {text}", sep="", soft_wrap=True)
+    console.print(table)
+    assert capsys.readouterr().out.count(text) == 4
+
+
+def test_every_console_is_made_in_one_place():
+    sources = (ROOT / "ablate").rglob("*.py")
+    makers = {path.name for path in sources if re.search(r"\bConsole\(", path.read_text("utf-8"))}
+    assert makers == {"console.py"}

@@ -15,6 +15,13 @@ from ablate.errors import UserError
         ("trainer.accelerator=hpu", ["trainer.accelerator=hpu"]),
         ("optimizer.betas=[2,0.9]", ["optimizer.", "betas=[2, 0.9]", "Invalid beta"]),
         ("optimizer.betas=3", ["optimizer.lr=", "optimizer.betas=3"]),
+        ("trainer.num_nodes=2", ["trainer.num_nodes=2", "NODE_RANK"]),
+        ("trainer.num_nodes=64", ["trainer.num_nodes=64", "MASTER_ADDR"]),
+        ("search.length_penalty=1e6", ["search.length_penalty", "at most 10"]),
+        ("search.length_penalty=59", ["search.length_penalty", "at most 10"]),
+        ("search.max_ratio=1e300", ["search.max_ratio", "at most 1,000"]),
+        ("search.size=1000000000", ["search.size", "at most 1,000"]),
+        ("validation_search.max_extra=1000000000000", ["max_extra", "at most 100,000"]),
     ],
 )
 def test_a_part_that_cannot_be_built_is_named(compose, override, words):
@@ -34,3 +41,14 @@ def test_whatever_a_constructor_raises_names_its_node():
     config = OmegaConf.create({"parts": {"mine": {"_target_": "zoneinfo.ZoneInfo", "key": "/x"}}})
     with pytest.raises(UserError, match=r"^parts\.mine\.key=/x: .*/x"):
         construct(config.parts)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1"])
+def test_several_machines_that_know_of_each_other_are_taken(compose, monkeypatch, address):
+    variables = {"MASTER_ADDR": address, "MASTER_PORT": "29500", "NODE_RANK": "0"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    check_parts(compose("trainer.num_nodes=2"))
+    monkeypatch.delenv("NODE_RANK")
+    with pytest.raises(UserError, match="NODE_RANK"):
+        check_parts(compose("trainer.num_nodes=2"))

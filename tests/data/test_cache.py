@@ -1,3 +1,4 @@
+import errno
 import os
 import pickle
 import shutil
@@ -248,3 +249,27 @@ def test_ids_are_pickled_by_path(tmp_path, corpus):
     message = pickle.dumps(ids)
     assert len(message) < 1000 < sum(map(len, sentences))
     assert sentences_of(pickle.loads(message)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("ablate.data.cache._encode", OSError("16866 requested and 6144 written")),  # NumPy's
+        ("ablate.data.cache.digest_of", OSError(errno.EIO, "Input/output error")),
+        ("ablate.data.tokenizer.Path.write_text", OSError(errno.ENOSPC, "No space left on device")),
+        ("ablate.data.cache.os.rename", OSError(errno.EDQUOT, "Disk quota exceeded")),
+        ("ablate.data.cache.Path.mkdir", OSError(errno.EROFS, "Read-only file system")),
+    ],
+)
+def test_a_full_cache_is_one_sentence(tmp_path, corpus, monkeypatch, place, error):
+    def full(*arguments, **settings):
+        raise error
+
+    text = corpus()
+    monkeypatch.setattr(place, full)
+    with pytest.raises(UserError, match=r"paths\.cache=.* cannot be written") as refusal:
+        open_cache(tmp_path / "cache", text, BPE)
+    assert (error.strerror or str(error)) in str(refusal.value)
+    monkeypatch.undo()
+    assert not [*tmp_path.rglob("*.ids")]
+    open_cache(tmp_path / "cache", text, BPE)

@@ -38,8 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: there is no evidence, it has no claims, or the folder cannot be written.
     """
-    from rich.console import Console
-
+    from ablate.console import make_console
     from ablate.evidence.analysis_log import copy_book
     from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
@@ -58,9 +57,9 @@ def run(arguments: argparse.Namespace) -> None:
                 copy_book(Path(arguments.source), target)
                 copy_contest(Path(arguments.source), target)
             write_files(evidence, verdict, target)
-    console = Console()
+    console = make_console()
     if warning := slice_warning(verdict):
-        console.print(warning, style="bold", markup=False, soft_wrap=True)
+        console.print(warning, style="bold", soft_wrap=True)
     announce(console, verdict)
     if target:
         print(f"\nreport: {target / 'report.md'}, {target / 'report.html'}")

@@ -60,12 +60,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _print_list(picked: "list[Entry]", entries: "list[Entry]") -> None:
     """Print the claims that were picked; in a terminal, lines break between words."""
-    from rich.console import Console
     from rich.text import Text
 
+    from ablate.console import make_console
     from ablate.ledger.table import lines, totals
 
-    console = Console(highlight=False)
+    console = make_console()
     width = console.width if sys.stdout.isatty() else None
     for line in (*lines(picked, width), Text("\n" + totals(picked, entries))):
         console.print(line, soft_wrap=True)

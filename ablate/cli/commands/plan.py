@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     from ablate.cli.train import explained
+    from ablate.config.hydras import expand_home
     from ablate.config.smoke import with_own_seeds
     from ablate.sweep.composed import composed
 
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     if own and not Path(own).is_dir():
         raise UserError(f"--config-dir={own}: there is no such folder")
     place = [f"hydra.searchpath=[file://{Path(own).absolute()}]"] if own else []
-    words = with_own_seeds([*arguments.overrides, *place])
+    words = with_own_seeds([*expand_home(arguments.overrides), *place])
     with explained([own] if own else []), composed(words) as sweep:
         from ablate.plan.plan import claims, make, priced  # torch, which errors need not wait for
 
