@@ -62,6 +62,11 @@ def within(entries: list[Entry], document: Document) -> list[Entry]:
     return [entry for entry in entries if document.title in places(entry.claim)]
 
 
+def shown(site: Site) -> list[Document]:
+    """Return the documents that make a claim of the site, which may be the user's claims alone."""
+    return [document for document in site.documents if within(site.entries, document)]
+
+
 def whole(document: Document, site: Site) -> dict[str, Any]:
     """What the page of a document shows, and its line in the list of all."""
     counts = count(within(site.entries, document))

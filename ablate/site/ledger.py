@@ -8,6 +8,7 @@ from ablate.ledger.claims import KINDS
 from ablate.ledger.entries import FILTERS, STATES, Entry, count, titles
 from ablate.ledger.family import changes
 from ablate.ledger.places import COMMITTED
+from ablate.site.documents import shown
 from ablate.site.model import Site
 from ablate.site.scaled import turns
 
@@ -26,6 +27,7 @@ def whole(site: Site) -> dict[str, Any]:
             (name, list(found)) for name, found in groupby(entries, lambda e: e.claim.group)
         ],
         "claims": sum(not entry.outside for entry in entries),
+        "texts": len(shown(site)),
         "outside": sum(entry.outside for entry in entries),
         "counts": count(entries),
         "bounded": changes(one for e in entries for one in e.findings if one.origin == COMMITTED),

@@ -83,7 +83,7 @@ def stands(title: str, counts: Mapping[str, int]) -> list[str]:
     ]
     open_, never = counts["not tested"], counts["no run decides"]
     return [
-        f"The ledger has {whole} sentences of {title}: {listed(decided)}.",
+        f"This ledger has {whole} sentences of {title}: {listed(decided)}.",
         f"{_count(open_, 'is', 'are')} not tested yet; {_count(never, 'is', 'are')} for no run to "
         "decide (definitions, customs, titles, opinions).",
     ]

@@ -57,7 +57,7 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
         here = template.removesuffix(".html")
         return templates.get_template(template).render(site=site, root=root, here=here, **known)
 
-    texts = [documents.whole(document, site) for document in site.documents]
+    texts = [documents.whole(document, site) for document in documents.shown(site)]
     yield "index.html", page("index.html", **ledger.whole(site))
     yield "documents.html", page("documents.html", rows=texts)
     yield "contradictions.html", page("contradictions.html", pairs=_pairs(site))
