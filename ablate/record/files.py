@@ -124,10 +124,17 @@ def clear_unfinished(folder: Path, *, alone: bool = False) -> None:
     unless this process is `alone` in the folder: then nobody is writing there.
     """
     for path in folder.glob(".*@*"):
-        name = UNFINISHED.fullmatch(path.name)
-        if name and (alone or (name["place"] == _place() and _is_gone(int(name["process"])))):
+        if is_left_over(path, alone=alone):
             with suppress(OSError):  # another process was faster, or the folder takes nothing
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def is_left_over(path: Path, *, alone: bool = False) -> bool:
+    """Whether a path has a name that `unfinished` gave to a process that is gone."""
+    name = UNFINISHED.fullmatch(path.name)
+    if name is None:
+        return False
+    return alone or (name["place"] == _place() and _is_gone(int(name["process"])))
 
 
 def _is_gone(process: int) -> bool:

@@ -1,0 +1,67 @@
+"""Show what a results folder holds and nothing needs any more; remove it with delete=true.
+
+Without delete=true nothing is touched. Verdicts, reports, the analysis log and the records that
+they are made from always stay. docs/clean.md says what follows from each kind.
+"""
+
+import argparse
+from itertools import groupby
+from pathlib import Path
+
+from ablate.cli.parser import FOLDER, PATH, TEXT, Parser, several
+from ablate.errors import UserError
+
+FIRST = "reading the results"
+SHOWN = 5  # paths of a kind, where several kinds are shown
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the folders, the kinds, and whether to remove anything."""
+    parser.add_key("results", "folder of the results", FOLDER, "results")
+    parser.add_key("cache", "folder of the token caches", PATH, "cache")
+    kinds = "kinds to show or remove; without it, all that nothing needs any more"
+    parser.add_key("what", kinds, several(TEXT))
+    parser.add_key("delete", "true removes what is shown", TEXT, "false")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the leftovers by kind, with sizes and reasons, and remove them if that is asked for.
+
+    Raises:
+        UserError: a kind does not exist, a folder holds no results, or a path cannot be removed.
+    """
+    from ablate.sweep.leftovers import KINDS, Folders, find_leftovers, remove
+
+    if arguments.delete not in ("true", "false"):
+        raise UserError(f"delete={arguments.delete}: it must be true or false")
+    kinds = arguments.what or [name for name, kind in KINDS.items() if not kind.asked]
+    if unknown := [name for name in kinds if name not in KINDS]:
+        raise UserError(f"what={unknown[0]}: it must be one or several of {', '.join(KINDS)}")
+    folders = Folders(Path(arguments.results), Path(arguments.cache))
+    leftovers = find_leftovers(folders, kinds)
+    for name, group in groupby(leftovers, lambda leftover: leftover.kind):
+        listed = list(group)
+        size = sum(leftover.size for leftover in listed)
+        print(f"{name}: {len(listed)}, {_megabytes(size)}; {KINDS[name].reason}")
+        shown = listed if len(kinds) == 1 else listed[:SHOWN]
+        for leftover in shown:
+            print(f"  {_megabytes(leftover.size):>10}  {leftover.path}")
+        if len(shown) < len(listed):
+            print(f"  ... and {len(listed) - len(shown)} more; what={name} names them all")
+    total = _megabytes(sum(leftover.size for leftover in leftovers))
+    if not leftovers:
+        print("There is nothing to remove.")
+    elif arguments.delete == "false":
+        print(f"{total} in all. Nothing was removed; delete=true removes it.")
+    else:
+        try:
+            busy = [leftover for leftover in leftovers if not remove(leftover, folders.results)]
+        except OSError as error:
+            raise UserError(f"{error.filename} cannot be removed: {error.strerror}") from None
+        for leftover in busy:
+            print(f"{leftover.path} stays: a process is at this run")
+        print(f"Removed {len(leftovers) - len(busy)} of {len(leftovers)}, {total} in all.")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
