@@ -24,7 +24,7 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
   ablate +experiment=preln_vs_postln -m   test a claim: all arms and seeds, a verdict
   ablate data=multi30k model=tiny model/position=learned
   ablate --cfg job                        the whole config; for Hydra's other flags --hydra-help
-  ablate levels                           every group and level that an override can choose
+  ablate options                          every group and option that an override can choose
 """
 MOVED_TO_LAB = ("aa", "calibrate", "examples", "index", "listings", "noise", "toy")
 STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"

@@ -5,7 +5,7 @@ import difflib
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
@@ -13,6 +13,10 @@ from typing import Any, NoReturn
 
 from ablate.errors import UserError
 
+FLAGS = (  # of Hydra
+    *("run", "multirun", "config_path", "config_name", "config_dir"),
+    *("cfg", "resolve", "package", "info"),
+)
 KEY = re.compile(r"[a-z][\w.]*(?==)")
 
 
@@ -97,6 +101,17 @@ class Parser(argparse.ArgumentParser):
         self.keys: dict[str, _Key] = {}
         self.takes_overrides = False
 
+    def take_overrides(self, flags: Sequence[str] = FLAGS) -> None:
+        """Accept overrides of the config, and flags by which Hydra composes or shows it."""
+        from hydra._internal.utils import get_args_parser
+
+        self.takes_overrides = True
+        for action in get_args_parser()._actions:
+            if action.dest in flags:
+                shown = action.dest == "config_dir"  # `ablate --hydra-help` has the others
+                action.help = "a folder with configs of your own" if shown else argparse.SUPPRESS
+                self._add_action(action)
+
     def add_key(
         self, name: str, help: str, kind: Kind = TEXT, default: Any = None, required: bool = False
     ) -> None:
@@ -136,7 +151,7 @@ class Parser(argparse.ArgumentParser):
         """Words for this command, and overrides of the config."""
         if not self.takes_overrides:
             return words, []
-        overrides = [w for w in words if w.startswith("~") or "=" in w]
+        overrides = [w for w in words if w.startswith("~") or ("=" in w and w[0] != "-")]
         overrides = [w for w in overrides if w.partition("=")[0] not in self.keys]
         return [w for w in words if w not in overrides], overrides
 

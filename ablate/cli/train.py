@@ -13,14 +13,13 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from ablate.cli.folders import config_folders
 from ablate.cli.streams import end_if_unwritable
 from ablate.config.explain import explain, explain_bare
 from ablate.config.hydras import check_modes, check_words, expand_home, flags_last
 from ablate.config.schema import CONF
 from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
-
-SEARCHED = "hydra.searchpath="
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
@@ -54,17 +53,9 @@ def train() -> None:
     check_modes(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
     sys.argv[1:] = flags_last(words)
-    with explained(_folders(sys.argv[1:])):
+    config_dir = get_args_parser().parse_known_args(sys.argv[1:])[0].config_dir
+    with explained(config_folders(config_dir, sys.argv[1:])):
         job()
-
-
-def _folders(words: Sequence[str]) -> list[str]:
-    """Where configs of the user are: --config-dir, and the folders of hydra.searchpath=[...]."""
-    own = get_args_parser().parse_known_args(words)[0].config_dir
-    given = [word.partition("=") for word in words if word.lstrip("+").startswith(SEARCHED)]
-    entries = (entry for _, _, value in given for entry in value.strip("[]").split(","))
-    folders = (entry.strip(" '\"").removeprefix("file://") for entry in entries)
-    return [folder for folder in (own, *folders) if folder]
 
 
 @contextmanager

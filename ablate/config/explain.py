@@ -1,6 +1,7 @@
 """What Hydra says of a config that it cannot compose, as one sentence for the user."""
 
 import dataclasses
+import os
 import re
 import traceback
 from collections.abc import Iterator, Sequence
@@ -42,14 +43,14 @@ def explain(error: Exception, folders: Sequence[str] = ()) -> str:
     if GlobalHydra.instance().is_initialized():
         return _explain(error)
     # a command's own Hydra is gone by now, and only Hydra knows which groups there are
-    with _searching(folders):
+    with searching(folders):
         return _explain(error)
 
 
 @contextmanager
-def _searching(folders: Sequence[str]) -> Iterator[None]:
-    """Hydra for a while, that searches our configs and these folders."""
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+def searching(folders: Sequence[str], main: str = str(CONF)) -> Iterator[None]:
+    """Start Hydra for a block; it searches the folder of the main config and these folders."""
+    with hydra.initialize_config_dir(os.path.abspath(main), version_base="1.3"):
         path = GlobalHydra.instance().config_loader().get_search_path()
         for folder in filter(Path.is_dir, map(Path, folders)):
             path.prepend("command-line", f"file://{folder.resolve()}", SearchPathQuery("schema"))

@@ -89,7 +89,7 @@ def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
     near = nearest(level, levels)
     hint = f"did you mean {near}? " if near else ""
     if len(levels) > MANY:
-        return f"{group}={level} does not exist: {hint}`ablate levels` lists all {len(levels)}"
+        return f"{group}={level} does not exist: {hint}`ablate options` lists all {len(levels)}"
     return f"{group}={level} does not exist: {hint}allowed is {', '.join(levels)}"
 
 
@@ -97,7 +97,7 @@ def some(names: Sequence[str], lead: str) -> str:
     """All names, where a sentence can hold them; else where they are listed."""
     if len(names) <= MANY:
         return f"{lead} {', '.join(names)}"
-    return f"`ablate levels` lists all levels, `ablate --cfg job` all keys ({len(names)} here)"
+    return f"`ablate options` lists all options, `ablate --cfg job` all keys ({len(names)} here)"
 
 
 def nearest(word: str, names: Sequence[str]) -> str:

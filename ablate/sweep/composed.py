@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import hydra
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
+from ablate.config.explain import searching
 from ablate.config.schema import CONF
 from ablate.sweep.apart import check_swept
 from ablate.sweep.begin import checked
@@ -25,16 +25,27 @@ class Composed(NamedTuple):
 
 
 @contextmanager
-def composed(words: Sequence[str]) -> Iterator[Composed]:
+def composed(
+    words: Sequence[str],
+    main: str | None = None,
+    name: str | None = None,
+    folder: str | None = None,
+) -> Iterator[Composed]:
     """Compose a sweep as Hydra would, and check its study; Hydra stays until the block ends.
+
+    Args:
+        words: overrides.
+        main: --config-path, the folder of the main config; None: ours.
+        name: --config-name, that of the main config.
+        folder: --config-dir, a folder that is searched as well.
 
     Raises:
         UserError: no rule could decide the study, or what is swept is none of its factors.
     """
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+    with searching([folder] if folder else [], main or str(CONF)):
         started = GlobalHydra.instance().hydra
         assert started is not None
-        config = started.compose_config("config", [*words], run_mode=RunMode.MULTIRUN)
+        config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
         context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
         sweeper: Any = Plugins.instance().instantiate_sweeper(
             config=config, hydra_context=context, task_function=lambda config: None

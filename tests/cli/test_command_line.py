@@ -49,7 +49,7 @@ def test_the_help_names_every_command_the_levels_and_the_exit_statuses(command):
     assert {"judge", "ledger", "translate", "plan"} <= set(names())
     for name in names():
         assert re.search(rf"^  {name} +[A-Z].*\.$", told, re.MULTILINE)
-    for part in ("ablate levels", "+experiment=preln_vs_postln -m", "2 the input is wrong"):
+    for part in ("ablate options", "+experiment=preln_vs_postln -m", "2 the input is wrong"):
         assert part in told
 
 
@@ -121,7 +121,7 @@ def test_a_command_that_is_interrupted_says_so_by_its_status(command, monkeypatc
 
 
 def test_a_reader_that_stops_early_is_no_error():
-    code = "import sys; sys.argv = ['ablate', 'levels']; from ablate.__main__ import main; main()"
+    code = "import sys; sys.argv = ['ablate', 'options']; from ablate.__main__ import main; main()"
     command = [sys.executable, "-c", code]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, **pipes) as process:

@@ -36,16 +36,16 @@ def test_start_is_quick_because_nothing_heavy_is_imported(code):
 
 
 def test_the_levels_of_all_groups_are_listed():
-    told = python("-m", "ablate", "levels", cwd=ROOT).stdout
+    told = python("-m", "ablate", "options", cwd=ROOT).stdout
     for said in ("data:", "model/position:", "  rotary ", "experiment:", "preln_vs_postln"):
         assert said in told
 
 
 def test_the_levels_of_one_group_are_listed_alone(command):
-    status, told, _ = command("levels", "model/position")
+    status, told, _ = command("options", "model/position")
     assert status == 0 and "  rotary " in told
     assert [line for line in told.splitlines() if not line.startswith(" ")] == ["model/position:"]
-    assert command("levels", "experiment")[1].startswith("experiment: see conf/experiment")
+    assert command("options", "experiment")[1].startswith("experiment: see conf/experiment")
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,20 @@ def test_the_levels_of_one_group_are_listed_alone(command):
     [
         ("position", "did you mean model/position?"),
         ("model/posision", "did you mean model/position"),
-        ("xyzzy", "xyzzy: `ablate levels` lists all"),
+        ("xyzzy", "xyzzy: `ablate options` lists all"),
         ("model/position=rotary", "did you mean model/position or"),
     ],
 )
 def test_a_group_that_does_not_exist_is_named_with_its_neighbours(command, group, said):
-    status, _, error = command("levels", group)
+    status, _, error = command("options", group)
     assert (status, error.count("\n")) == (2, 1)
     assert said in error
 
 
 def test_the_page_of_levels_is_what_the_command_writes(command, tmp_path):
-    assert command("levels", f"to={tmp_path / 'levels.md'}")[0] == 0
+    assert command("options", f"to={tmp_path / 'levels.md'}")[0] == 0
     made = (tmp_path / "levels.md").read_text()
-    assert made == (ROOT / "docs" / "levels.md").read_text(), "run: ablate levels to=docs/levels.md"
+    assert made == (ROOT / "docs" / "levels.md").read_text(), "run ablate options to="
     assert made.count("\n| `") > 80
     assert "| `rotary` | " in made
 

@@ -7,6 +7,7 @@ machine like this one; results/registry.json, made anew by every plan, has them 
 """
 
 import argparse
+import sys
 
 from ablate.cli.parser import Kind, Parser, whole
 from ablate.errors import UserError
@@ -22,9 +23,7 @@ def _said(text: str) -> bool:
 
 def add_arguments(parser: Parser) -> None:
     """Declare the time that there is; everything else is an override."""
-    parser.takes_overrides = True
-    parser.add_argument("-m", "--multirun", action="store_true", help="says nothing here")
-    parser.add_argument("--config-dir", help="a folder with config files of your own")
+    parser.take_overrides()
     parser.add_key("minutes", "solve for the seeds that end within so much wall time", whole(1))
     truth = Kind("BOOL", "true or false", _said)
     parser.add_key("sample", "time a few updates of each arm of which no run was timed", truth)
@@ -38,7 +37,8 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from pathlib import Path
 
-    from ablate.cli.train import explained
+    from ablate.cli.folders import config_folders
+    from ablate.cli.train import explained, train
     from ablate.config.hydras import expand_home
     from ablate.config.smoke import with_own_seeds
     from ablate.sweep.composed import composed
@@ -46,9 +46,13 @@ def run(arguments: argparse.Namespace) -> None:
     own = arguments.config_dir
     if own and not Path(own).is_dir():
         raise UserError(f"--config-dir={own}: there is no such folder")
-    place = [f"hydra.searchpath=[file://{Path(own).absolute()}]"] if own else []
-    words = with_own_seeds([*expand_home(arguments.overrides), *place])
-    with explained([own] if own else []), composed(words) as sweep:
+    if arguments.cfg or arguments.info:  # they show the config, and start nothing either
+        sys.argv[1:] = [w for w in sys.argv[2:] if not w.startswith(("minutes=", "sample="))]
+        train()
+        return
+    words = with_own_seeds(expand_home(arguments.overrides))
+    place = (arguments.config_path, arguments.config_name, own)
+    with explained(config_folders(own, words)), composed(words, *place) as sweep:
         from ablate.plan.plan import claims, make, priced  # torch, which errors need not wait for
 
         plan = make(sweep)

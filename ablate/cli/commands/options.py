@@ -1,0 +1,92 @@
+"""List every config group and option that an override can choose, with a line about each.
+
+With the name of a group its options alone: ablate options model/position
+With options of your own, which are marked: ablate options --config-dir FOLDER
+"""
+
+import argparse
+import difflib
+from collections.abc import Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from ablate.cli.folders import SEARCHED, config_folders
+from ablate.cli.parser import PATH, Parser
+from ablate.errors import UserError
+
+if TYPE_CHECKING:
+    from ablate.config.options import Option
+
+HEAD = """\
+# Every option of every group
+
+Made by `ablate options to=docs/levels.md` from the docstrings and the config tree. Choose one with
+`group=option`, as in `python -m ablate model/position=learned`; `ablate --cfg job` shows its keys.
+"""
+EXPERIMENT = "experiment"  # a group whose options have a table of their own
+EXAMPLE = "+experiment=preln_vs_postln"
+NEAR = 3  # names that an error suggests
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the group, and where the list may go."""
+    parser.take_overrides(["config_dir"])
+    parser.add_argument("group", metavar="GROUP", nargs="?", help="as model/position; else all")
+    parser.add_key("to", "write the list as Markdown there", PATH)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the list, or write it.
+
+    Raises:
+        UserError: there is no such group or folder.
+    """
+    from ablate.config.options import options
+    from ablate.record.files import write_text
+
+    listed = options(_folders(arguments))
+    others = [word for word in arguments.overrides if not word.lstrip("+").startswith(SEARCHED)]
+    for group in filter(None, (arguments.group, *others)):
+        listed = _of(group.strip("/"), listed)
+    if arguments.to:
+        write_text(arguments.to, markdown(listed))
+        return
+    for group, members in groupby(listed, lambda option: option.group):
+        print(f"{group}:")
+        for option in members:
+            mark = f" (yours, in {option.folder})" if option.folder else ""
+            print(f"  {option.name:24} {option.summary}{mark}".rstrip())
+    if arguments.group in (None, EXPERIMENT):
+        print(f"{EXPERIMENT}: see conf/experiment and experiments/README.md, as {EXAMPLE}")
+
+
+def _folders(arguments: argparse.Namespace) -> list[str]:
+    """The folders with options of the user."""
+    from pathlib import Path
+
+    folders = config_folders(arguments.config_dir, arguments.overrides)
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise UserError(f"{folder}: there is no such folder with options")
+    return folders
+
+
+def _of(group: str, listed: "list[Option]") -> "list[Option]":
+    """The options of a group; our experiments are not among them."""
+    names = [*dict.fromkeys([option.group for option in listed] + [EXPERIMENT])]
+    if group in names:
+        return [option for option in listed if option.group == group]
+    holding = [name for name in names if group in name]
+    near = holding or difflib.get_close_matches(group, names, n=NEAR, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near[:NEAR])}? " if near else ""
+    raise UserError(f"no group is called {group}: {hint}`ablate options` lists all {len(names)}")
+
+
+def markdown(listed: "Iterable[Option]") -> str:
+    """Return the list as tables, one per group."""
+    parts = [HEAD]
+    for group, members in groupby(listed, lambda option: option.group):
+        parts.append(f"## {group}\n\n| option | what it is |\n|---|---|")
+        parts += [f"| `{o.name}` | {o.summary.replace('|', chr(92) + '|')} |" for o in members]
+        parts.append("")
+    return "\n".join(parts)

@@ -1,0 +1,25 @@
+"""Where the configs of the user are: --config-dir, and the folders of hydra.searchpath=[...]."""
+
+import importlib.resources
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+SEARCHED = "hydra.searchpath="
+
+
+def config_folders(config_dir: str | None, words: Sequence[str]) -> list[str]:
+    """Return the folders that a command line gives; `words` are its overrides."""
+    given = [word.partition("=") for word in words if word.lstrip("+").startswith(SEARCHED)]
+    entries = (entry for _, _, value in given for entry in value.strip("[]").split(","))
+    folders = (_path(entry.strip(" '\"")) for entry in entries)
+    return [folder for folder in (config_dir, *folders) if folder]
+
+
+def _path(entry: str) -> str:
+    """Return the folder of an entry: file://FOLDER, FOLDER, or pkg://PACKAGE."""
+    if not entry.startswith("pkg://"):
+        return entry.removeprefix("file://")
+    with suppress(ImportError, TypeError):
+        return str(Path(str(importlib.resources.files(entry.removeprefix("pkg://")))))
+    return ""

@@ -1,0 +1,64 @@
+"""Every option of every config group with one line about it, read without importing anything.
+
+The line is the comment that the YAML of the option begins with, if it has one; else the first line
+of the docstring of the module that its class lives in, and the keys that the option sets.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from ablate.config.schema import CONF, PACKAGE
+
+HIDDEN = ("_target_", "_partial_", "defaults")
+
+
+class Option(NamedTuple):
+    """An option of a group, `group=name`, and what it is; `folder` is "" for one of ours."""
+
+    group: str
+    name: str
+    summary: str
+    folder: str = ""
+
+
+def options(folders: Iterable[str] = ()) -> list[Option]:
+    """Return all options by group: ours but for experiments, then the user's in these folders."""
+    ours = [option for option in _options(CONF) if option.group != "experiment"]
+    own = [option._replace(folder=place) for place in folders for option in _options(Path(place))]
+    groups = sorted({option.group for option in (*ours, *own)})
+    return [option for group in groups for option in (*ours, *own) if option.group == group]
+
+
+def _options(folder: Path) -> Iterator[Option]:
+    for path in sorted(folder.rglob("*.yaml"), key=lambda path: (path.parent, path.name)):
+        group = path.relative_to(folder).parent.as_posix()
+        if group != ".":
+            yield Option(group, path.stem, _summary(path))
+
+
+def _summary(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
+    comments = [line for line in comments if not line.startswith("@package")]
+    node: dict[str, Any] = yaml.safe_load(text) or {}
+    if comments:
+        return comments[0]
+    own = {key: value for key, value in node.items() if key not in HIDDEN}
+    keys = ", ".join(f"{key} {value}" for key, value in own.items() if not isinstance(value, dict))
+    first = _docstring(str(node.get("_target_", "")))
+    return "; ".join(part for part in (first, keys) if part)
+
+
+def _docstring(target: str) -> str:
+    """Return the first line about the module of a class of ours, without its full stop."""
+    if not target.startswith("ablate."):
+        return target
+    source = PACKAGE.joinpath(*target.split(".")[1:-1]).with_suffix(".py")
+    if not source.is_file():
+        return target
+    told = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+    return told.partition("\n")[0].rstrip(".")

@@ -1,0 +1,92 @@
+"""The options of config groups, ours and those of the user, and the flags that find them."""
+
+import pytest
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder with options of the user: of groups of ours, of a group of their own, a study."""
+    for name, text in {
+        "model/position/shifted.yaml": "# Shifts every position by one.\n_target_: mine.Shifted\n",
+        "schedule/steep.yaml": "_target_: mine.Steep\nslope: 3\n",
+        "flavour/sweet.yaml": "# @package _global_\n# Sugar.\nname: sweet\n",
+        "experiment/first.yaml": "# @package _global_\n# Our first study.\nname: first\n",
+    }.items():
+        path = tmp_path / "own" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path / "own"
+
+
+@pytest.fixture(params=["--config-dir {}", "--config-dir={}", "hydra.searchpath=[file://{}]"])
+def place(request, own):
+    """The words that say where they are."""
+    return request.param.format(own).split(" ")
+
+
+@pytest.mark.parametrize(
+    ("group", "line"),
+    [
+        ("model/position", "shifted Shifts every position by one."),
+        ("schedule", "steep mine.Steep; slope 3"),
+        ("flavour", "sweet Sugar."),
+        ("experiment", "first Our first study."),
+    ],
+)
+def test_options_of_the_user_are_listed_and_marked(command, own, place, group, line):
+    for words in ([group, *place], [*place, group], place):
+        status, out, error = command("options", *words)
+        assert status == 0, error
+        lines = {" ".join(text.split()) for text in out.splitlines()}
+        assert f"{line} (yours, in {own})" in lines
+    marked = [text for text in out.splitlines() if "(yours" in text]
+    assert len(marked) == 4 and not any("rotary" in text for text in marked)
+
+
+def test_a_package_on_the_search_path_is_listed(command, own, monkeypatch):
+    (own / "__init__.py").touch()
+    monkeypatch.setattr("sys.path", [str(own.parent), *__import__("sys").path])
+    assert "yours" in command("options", "flavour", "hydra.searchpath=[pkg://own]")[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["nosuch"], ["flavour"], ["--config-dir", "nosuch"], ["hydra.searchpath=[nosuch]"], ["a=b"]],
+)
+def test_what_is_not_there_is_refused(command, words):
+    status, out, error = command("options", *words)
+    assert (status, out, error.count("\n")) == (2, "", 1)
+    assert "nosuch" in error or "flavour" in error or "a=b" in error
+
+
+def test_the_former_name_works_and_says_the_new_one(command):
+    status, out, error = command("levels", "model/position")
+    assert status == 0 and "ablate options" in error
+    assert out == command("options", "model/position")[1]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        *(["-m"], ["--multirun"], ["--run"], ["-r"], ["--config-dir", "{own}"], ["-cd", "{own}"]),
+        *(["--config-dir={own}", "hydra.searchpath=[file://{own}]"], ["--config-name", "config"]),
+        *(["-cn", "config"], ["--config-path={conf}"], ["-cp", "{conf}"]),
+    ],
+)
+def test_a_plan_takes_the_flags_that_training_takes(command, own, monkeypatch, flags):
+    from ablate.config.schema import CONF
+    from ablate.errors import UserError
+
+    def make(sweep):
+        raise UserError(f"reached {sweep.config.name}")
+
+    monkeypatch.setattr("ablate.plan.plan.make", make)
+    words = [flag.format(own=own, conf=CONF) for flag in flags]
+    name = "sweet" if str(own) in " ".join(words) else "run"
+    more = ["+flavour=sweet"] if name == "sweet" else []
+    assert command("plan", *more, *words) == (2, "", f"ablate plan: reached {name}\n")
+
+
+def test_a_plan_shows_the_config_as_training_does(command, own):
+    shown = command("plan", "--config-dir", own, "+flavour=sweet", "--cfg", "job", "minutes=3")
+    assert shown[0] == 0 and "name: sweet" in shown[1]
