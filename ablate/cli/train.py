@@ -34,7 +34,7 @@ def job(config: DictConfig) -> None:
             _say_what_is_not_run(config)
         run(config)
     except (UserError, OmegaConfBaseException) as error:  # Hydra would add a line of its own
-        sentence = explain(error) if isinstance(error, OmegaConfBaseException) else error
+        sentence = UserError(explain(error)) if isinstance(error, OmegaConfBaseException) else error
         print(f"ablate: {sentence}", file=sys.stderr)
         sys.exit(2)
     except OSError:  # Hydra would add a line of its own

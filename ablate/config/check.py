@@ -19,6 +19,7 @@ from omegaconf.errors import InterpolationKeyError
 
 from ablate.config.hints import ALIASES, chosen_by, groups, levels_of, nearest, plain, unknown
 from ablate.config.limits import FOREIGN, Limit
+from ablate.config.seams import check_seam
 from ablate.errors import UserError
 
 # Words that Hydra's instantiate reads itself.
@@ -96,23 +97,25 @@ def _walk(value: Any, path: str, annotation: Any = Any) -> None:
         for i, item in enumerate(value):
             _walk(item, f"{path}[{i}]")
     elif isinstance(value, DictConfig):
-        _walk_keys(value, path)
+        _walk_keys(value, path, annotation)
     elif isinstance(value, str) and value.startswith("~/"):
         raise UserError(f"{path}={value}: say {Path(value).expanduser()}; ~ is no home folder here")
     elif isinstance(value, float) and not math.isfinite(value):
         raise UserError(f"{path}={value}: it must be a finite number")
 
 
-def _walk_keys(node: DictConfig, path: str) -> None:
+def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
     annotations = _annotations(node, path)
-    for key in map(str, node):
+    check_seam(path, node, annotation)
+    # a value that was given, before those that are looked up from it
+    for key in sorted(map(str, node), key=lambda key: OmegaConf.is_interpolation(node, key)):
         full = f"{path}.{key}" if path else key
         if annotations is not None and key not in annotations:
             raise UserError(unknown(full, [*annotations, *([] if path else groups(""))]))
-        annotation = (annotations or {}).get(key, Any)
+        belongs = (annotations or {}).get(key, Any)
         if "_target_" in node:
-            _check_kind(full, node[key], annotation)
-        _walk(node[key], full, annotation)
+            _check_kind(full, node[key], belongs)
+        _walk(node[key], full, belongs)
 
 
 def is_component(node: DictConfig, key: Any) -> bool:

@@ -54,6 +54,8 @@ def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
 
 def _blamed(key: str, node: Any, said: str) -> list[str]:
     """The settings that an error speaks of, by name or else by value; all, where it does not."""
+    if node is None:
+        return [key]
     words = set(re.findall(r"-?[\w.-]*\w", said))
     plain = {k: v for k, v in node.items() if k[0] != "_" and not OmegaConf.is_dict(v)}
     named = [k for k in plain if k in words]

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import hydra
@@ -76,13 +77,21 @@ def _explain(error: Exception) -> str:
             return _explain_entry(named[1], named[2], text)
         full = re.search(r"full_key: (\S+)", f"{cause}\n{text}")
         return _explain_key(full[1] if full else named[1], cause)
-    return _explain_group(group[1], cause) if group else _explain_value(text, cause)
+    if group:
+        return _explain_group(group[1], cause)
+    return _explain_value(text or _unsaid(error), cause)
 
 
 def _explain_group(name: str, cause: Any) -> str:
     if "/" in name:
         return unknown(name, groups(name.rpartition("/")[0]))
     return _explain_key(name, cause)
+
+
+def _unsaid(error: Exception) -> str:
+    """What an exception without a message was raised about."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return f"{(*_blamed(frames), 'the config')[0]}: {type(error).__name__}"
 
 
 def _explain_value(text: str, cause: Any) -> str:
@@ -146,10 +155,21 @@ def explain_bare(error: Any) -> str | None:
     if empty:  # typed nodes can be made in a file alone
         return f"{empty[1]} is null in this config, so a file has to set it: that of the experiment"
     paths = [frame.f_locals["full_path"] for frame in frames if "full_path" in frame.f_locals]
-    given = known["override"].input_line if "override" in known else (*paths, "the config")[0]
+    given = (*_blamed(frames), *paths, "the config")[0]
     mark = getattr(error, "problem_mark", None)  # of a YAML error
     said = f"{error.problem} in line {mark.line + 1}" if mark else str(error).splitlines()[0]
     return f"{given}: {said}"
+
+
+def _blamed(frames: Sequence[FrameType]) -> list[str]:
+    """The override that Hydra was at; else those that choose options, but not by their names."""
+    current = [frame.f_locals["override"] for frame in frames if "override" in frame.f_locals]
+    lists = (frame.f_locals.get("parsed_overrides") or () for frame in frames)
+    every = [override for overrides in lists for override in overrides]
+    choices = [one for one in every if isinstance(one.value(), list)]
+    unnamed = [one for one in choices if not all(isinstance(item, str) for item in one.value())]
+    unnamed += [one for one in every if "${" in str(one.value())]
+    return [override.input_line for override in (*current, *unnamed)]
 
 
 def _explain_level(error: hydra.errors.MissingConfigException) -> str:

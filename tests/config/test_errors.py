@@ -21,7 +21,7 @@ def complaint(*overrides, folder=None):
             return str(error)
         except (HydraException, OmegaConfBaseException) as error:
             return explain(error)
-        except (AssertionError, ValueError) as error:
+        except (AssertionError, TypeError, ValueError) as error:
             return explain_bare(error)
     return ""
 
@@ -104,3 +104,23 @@ def test_a_number_is_no_level_given_by_mistake(word):
 
 def test_the_default_config_is_accepted():
     assert complaint() == ""
+
+
+@pytest.mark.parametrize(
+    "override", ["probe=[1,2]", "model/norm=[null]", "data=[[a]]", "tokenizer='${'"]
+)
+def test_an_option_that_is_no_name_is_named(override):
+    assert complaint(override).startswith(override)
+
+
+def test_a_value_is_named_before_those_that_are_looked_up_from_it(compose):
+    for override in ("model.n_layers=x", "model.dropout.rate=[]", "budget.steps=0"):
+        with pytest.raises(UserError, match=override.partition("=")[0]):
+            check(compose("model=small", override))
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "\u202eabc", "a\x1b[31m", "\udcff"])
+def test_an_error_is_one_line_of_what_a_terminal_shows(text):
+    line = str(UserError(f"name={text}: no"))
+    assert line.isprintable() and line.endswith(": no")
+    assert str(UserError("\u65e5\u672c \U0001f642 e\u0301")) == "\u65e5\u672c \U0001f642 e\u0301"

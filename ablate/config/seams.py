@@ -1,0 +1,74 @@
+"""Whether a node describes a component of the kind that belongs under its key.
+
+A class of another kind would be built without complaint and fail in the middle of a run, and so
+would an object where its factory belongs (`_partial_: true`), or the other way round.
+"""
+
+from collections.abc import Callable
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+from hydra.utils import get_object
+from omegaconf import DictConfig
+
+from ablate.errors import UserError
+
+SEAMS = {  # of the top of the config: by name, as no folder imports upward
+    "data": "ablate.data.pairs.Corpus",
+    "tokenizer": "ablate.data.scheme.base.Scheme",
+    "task": "ablate.task.base.Task",
+    "model": "ablate.model.base.Model",
+    "initial": "ablate.initial.base.Initial",
+    "adapt": "ablate.adapt.base.Adapt",
+    "loss": "ablate.loss.base.Loss",
+    "schedule": "ablate.schedule.base.Schedule",
+    "validation_search": "ablate.search.base.Search",
+    "search": "ablate.search.base.Search",
+    "engine": "ablate.engine.base.Engine",
+    "probe": "ablate.probe.base.Probe",
+    "measure": "ablate.measure.base.Measure",
+}
+FACTORIES = {
+    "optimizer": "torch.optim.Optimizer",
+    "trainer": "pytorch_lightning.Trainer",
+}
+
+
+def check_seam(key: str, node: DictConfig, annotation: Any) -> None:
+    """Check the `_target_` and the `_partial_` of a node.
+
+    Args:
+        key: of the node.
+        node: a mapping of the config.
+        annotation: of the argument that the node is for; of a node at the top, anything.
+
+    Raises:
+        UserError: the node names a class of another kind, or gives an object in place of a factory.
+    """
+    partial = node.get("_partial_", False)
+    if not isinstance(partial, bool):
+        raise UserError(f"{key}._partial_={partial}: it must be true or false")
+    kind, factory = _wanted(key, node, annotation)
+    if kind is None:
+        return
+    if "_target_" not in node:
+        raise UserError(f"{key}={node}: it has no _target_, the class that it is built from")
+    if partial is not factory:
+        raise UserError(f"{key}._partial_={partial}: it must be {str(factory).lower()} here")
+    target = get_object(str(node["_target_"]))
+    if isinstance(target, type) and not issubclass(target, kind):
+        raise UserError(
+            f"{key}._target_={node['_target_']}: it must be a {kind.__module__}.{kind.__name__}"
+        )
+
+
+def _wanted(key: str, node: DictConfig, annotation: Any) -> tuple[type | None, bool]:
+    """The class that belongs under a key, if that is known, and whether its factory does."""
+    if key in SEAMS or key in FACTORIES:
+        return get_object({**SEAMS, **FACTORIES}[key]), key in FACTORIES
+    for kind in get_args(annotation) if isinstance(annotation, UnionType) else (annotation,):
+        if get_origin(kind) is Callable and isinstance(get_args(kind)[1], type):
+            return get_args(kind)[1], True
+        if "_target_" in node and getattr(kind, "__module__", "").startswith("ablate."):
+            return kind, False
+    return None, False

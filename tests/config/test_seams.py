@@ -1,0 +1,35 @@
+"""A class of another kind, or an object in place of its factory, is refused before any work."""
+
+import pytest
+
+from ablate.config.check import check
+from ablate.errors import UserError
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "+loss._partial_=true",
+        "+data._partial_='a/b'",
+        "optimizer._partial_=false",
+        "trainer._partial_=3",
+        "model.residual._partial_=false",
+        "model.position._partial_=null",
+        "search._target_=ablate.loss.kl.KL",
+        "data._target_=ablate.loss.cross_entropy.CrossEntropy",
+        "model.norm._target_=torch.nn.ReLU",
+        "model.decoder._target_=torch.nn.Linear",
+        "trainer._target_=torch.optim.Adam",
+        "initial._target_=-1",
+    ],
+)
+def test_another_kind_is_named(compose, override):
+    key = override.lstrip("+").partition("=")[0]
+    with pytest.raises(UserError, match=rf"^{key.replace('.', '[.]')}="):
+        check(compose(override))
+
+
+def test_an_empty_node_in_place_of_a_component_is_named(compose):
+    for key in ("model.decoder.norm", "model.encoder.attention", "model.cross.projections"):
+        with pytest.raises(UserError, match=f"{key}=.* _target_"):
+            check(compose(f"{key}={{}}"))
