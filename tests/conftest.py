@@ -193,7 +193,7 @@ def text_made_once():
     made, make = {}, Toy.read
 
     def read(self, split):
-        key = self.fingerprint(), split
+        key = self.fingerprint(), str(self._sizes), split
         if key not in made:
             made[key] = make(self, split)
         return made[key]

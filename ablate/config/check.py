@@ -42,6 +42,7 @@ OURS = {
     "overfit_batches": "say trainer.limit_train_batches=N",
     "barebones": "nothing would be recorded",
     "use_distributed_sampler": "batches are dealt to devices by ablate itself",
+    "limit_test_batches": "a test reads its whole split; say data.test_size or data.n_test",
     "reload_dataloaders_every_n_epochs": "batches are dealt by ablate itself",
 }
 

@@ -31,7 +31,7 @@ import tokenizers
 
 from ablate.data.documents import Documents, Segment, SegmentTexts, TextLength
 from ablate.data.on_disk import Integers, OnDisk
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.pairs import TRAINED, Corpus, Pairs
 from ablate.data.progress import progress
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import SIDES, Tokenizer, Tokenizers
@@ -150,7 +150,9 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme) -> TokenCache:
 
 def key(corpus: Corpus, scheme: Scheme) -> str:
     """Return a hash of everything that can change a token id."""
-    parts = [str(FORMAT), tokenizers.__version__, corpus.fingerprint()]
+    tests = filter(None, (corpus.test_fingerprint(s) for s in corpus.splits if s not in TRAINED))
+    text = [corpus.fingerprint(), *tests]
+    parts = [str(FORMAT), tokenizers.__version__, *text]
     parts.append(scheme.signature(documents=corpus.documents))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.pairs import TRAINED, Corpus, Pairs
 from ablate.data.text import drop_last_empty, opened, read_lines, refuse_empty_lines
 from ablate.errors import UserError
 
@@ -51,13 +51,14 @@ class Language(Corpus):
         return Pairs([""] * len(lines), lines)
 
     def fingerprint(self) -> str:
-        """Return a hash of the text."""
-        digest = hashlib.sha256(b"language\n")
-        for split, path in self._paths.items():
-            with opened(path) as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{split} {content}\n".encode())
-        return digest.hexdigest()
+        """Return a hash of the text of train and validation."""
+        lines = "".join(self.test_fingerprint(split) for split in TRAINED)
+        return hashlib.sha256(f"language\n{lines}".encode()).hexdigest()
+
+    def test_fingerprint(self, split: str) -> str:
+        """Return the SHA-256 of the text of a split."""
+        with opened(self._paths[split]) as file:
+            return f"{split} {hashlib.file_digest(file, 'sha256').hexdigest()}\n"
 
 
 def _file(split: str, given: str) -> Path:

@@ -15,11 +15,12 @@ from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingB
 from ablate.data.cache import TokenCache, TokenIds, open_cache
 from ablate.data.documents import TextLength
 from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader, padded
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.pairs import Corpus, Pairs, fingerprint_of_test
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
+from ablate.record.types import Fingerprints
 
 TOO_LONG = ("skip", "truncate")
 CHUNK = 4096  # sentences counted at a time
@@ -70,10 +71,20 @@ class TextData(pl.LightningDataModule):
         """Codes of the source and the target language."""
         return self._corpus.languages
 
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the text of all splits."""
-        return self._corpus.fingerprint()
+    @cached_property
+    def fingerprints(self) -> Fingerprints:
+        """Hashes of the text that training reads, and of what a test of each split adds.
+
+        Raises:
+            UserError: the groups of a split are not one per line.
+        """
+        tests = {split: self.fingerprint_of_test(split) for split in self._corpus.splits}
+        read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}
+        return Fingerprints(self._corpus.fingerprint(), read)
+
+    def fingerprint_of_test(self, split: str) -> str:
+        """Return a hash of what a test of a split reads and training does not, as it is now."""
+        return fingerprint_of_test(self._corpus, split)
 
     def prepare(self) -> None:
         """Make vocabularies and token ids, or find them in the cache, and check the batches.
@@ -92,6 +103,22 @@ class TextData(pl.LightningDataModule):
         for split in self._corpus.splits:
             if split != "train":
                 self._check_budget(split, "eval_tokens", self._batch.eval_tokens)
+
+    def check_test(self, split: str) -> None:
+        """Read the text of a split as a test does.
+
+        Raises:
+            UserError: it is empty, its sides or its groups differ in length, or one of its
+                sentences is longer than a batch.
+        """
+        src, tgt = self._read(split)
+        if not len(src) == len(tgt) > 0:
+            raise UserError(
+                f"{split} has {len(src)} sources and {len(tgt)} references; a test needs as many "
+                "of one as of the other, and at least one"
+            )
+        self.groups(split)
+        self._check_longest(split, "eval_tokens", self._batch.eval_tokens, self._whole(split))
 
     def setup(self, stage: str | None = None) -> None:
         """Prepare, for a Trainer that was given this module as it is."""
@@ -163,8 +190,18 @@ class TextData(pl.LightningDataModule):
         return self._read(split).tgt
 
     def groups(self, split: str) -> Sequence[str] | None:
-        """Return the group of every line of a split; None where each is its own."""
-        return self._corpus.groups(split)
+        """Return the group of every line of a split; None where each is its own.
+
+        Raises:
+            UserError: they are not one per line.
+        """
+        groups = self._corpus.groups(split)
+        if groups is not None and len(groups) != len(self.references(split)):
+            raise UserError(
+                f"{split} has {len(groups)} groups for {len(self.references(split))} lines; "
+                "a corpus must name one per line"
+            )
+        return groups
 
     def sources(self, split: str) -> Sequence[str]:
         """Return the raw source lines of a split."""
@@ -203,9 +240,12 @@ class TextData(pl.LightningDataModule):
         """Return the first lines of a split, at most `count`, as a batch."""
         return self._examples(split)[np.arange(min(count, len(self._whole(split).rows)))]
 
-    def longest(self, split: str) -> tuple[int, int]:
-        """Return the tokens (EOS counted) of the longest source and target used of a split."""
-        sizes = self._sizes(split)
+    def longest(self, split: str, *, tested: bool = False) -> tuple[int, int]:
+        """Return the tokens (EOS counted) of the longest source and target used of a split.
+
+        A test uses all pairs, also those that are skipped in training.
+        """
+        sizes = self._whole(split) if tested else self._sizes(split)
         return int(sizes.src.max()), int(sizes.tgt.max())
 
     @cached_property
@@ -286,7 +326,10 @@ class TextData(pl.LightningDataModule):
         return Counts(len(too_long), skipped, truncated)
 
     def _check_budget(self, split: str, key: str, tokens: int) -> None:
-        longest = int(self._sizes(split).width.max())
+        self._check_longest(split, key, tokens, self._sizes(split))
+
+    def _check_longest(self, split: str, key: str, tokens: int, sizes: Sizes) -> None:
+        longest = int(sizes.width.max())
         if tokens < longest:
             raise UserError(
                 f"batch.{key} is {tokens}, but the longest sentence of {split} has {longest} "

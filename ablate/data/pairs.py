@@ -1,8 +1,11 @@
 """Parallel text: what every corpus gives."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
+
+TRAINED = ("train", "validation")  # splits that a training reads
 
 
 class Pairs(NamedTuple):
@@ -50,7 +53,18 @@ class Corpus(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Return a hash of everything that can change the text of any split."""
+        """Return a hash of everything that can change the text of train or validation.
+
+        Trained runs are found again by it. It may cover other splits too: then a change of a test
+        trains anew.
+        """
+
+    def test_fingerprint(self, split: str) -> str:
+        """Return a hash of what can change the text of a split that only tests read.
+
+        "" where `fingerprint` covers it.
+        """
+        return ""
 
     def levels(self) -> dict[str, float]:
         """Return what is known of the text: chance/nll, bound/nll and the same of accuracy.
@@ -58,3 +72,16 @@ class Corpus(ABC):
         Nothing, unless a rule has made it (`ablate.data.rule`).
         """
         return {}
+
+
+def fingerprint_of_test(corpus: Corpus, split: str) -> str:
+    """Return a hash of what a test of a split reads and training does not; "" if it is nothing.
+
+    Raises:
+        UserError: the groups of the split are not one per line.
+    """
+    text = "" if split in TRAINED else corpus.test_fingerprint(split)
+    groups = corpus.groups(split)
+    if not text and groups is None:
+        return ""
+    return hashlib.sha256(repr((text, groups and [*groups])).encode()).hexdigest()

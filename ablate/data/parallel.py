@@ -12,9 +12,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ablate.config.limits import Seed
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.pairs import TRAINED, Corpus, Pairs
 from ablate.data.text import Chosen, read_names, read_pair, read_tsv
 from ablate.errors import UserError
+from ablate.record.files import digest_of
 
 ENDINGS = ("", ".gz", ".txt", ".txt.gz")
 COLUMNS = tuple(f"{name}{packed}" for name in (".tsv", ".txt") for packed in ("", ".gz"))
@@ -110,17 +111,22 @@ class Parallel(Corpus):
         return path if given and path.is_file() else None
 
     def fingerprint(self) -> str:
-        """Return a hash of the files' bytes and of the way train is split."""
+        """Return a hash of the files of train and validation, and of the way train is split."""
         digest = hashlib.sha256()
-        for name, paths in self._paths.items():
-            groups = self._groups(name) if name != "train" else None
-            for path in (*paths, *([groups] if groups else [])):
-                with path.open("rb") as file:
-                    content = hashlib.file_digest(file, "sha256").hexdigest()
-                digest.update(f"{name} {content}\n".encode())
+        for name in TRAINED:
+            digest.update(self._digests(name).encode())
         if self._sampled:
             digest.update(f"{self._sampled} {self._split_seed} {DRAWN}".encode())
         return digest.hexdigest()
+
+    def test_fingerprint(self, split: str) -> str:
+        """Return the hashes of the files of a split; "" where it is drawn from train."""
+        return self._digests(split)
+
+    def _digests(self, split: str) -> str:
+        """Return the SHA-256 of each file of a split, a line each."""
+        paths = self._paths.get(split, ())
+        return "".join(f"{split} {digest_of(path)}\n" for path in paths)
 
     @cached_property
     def _paths(self) -> dict[str, tuple[Path, ...]]:

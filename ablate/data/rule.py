@@ -4,12 +4,12 @@ import hashlib
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from math import log
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from zlib import crc32
 
 from ablate.config.limits import Count, Seed
@@ -47,6 +47,8 @@ class Synthetic(Corpus):
         seed: of the pairs, not of the run.
         n_train, n_validation, n_test: pairs of each split.
     """
+
+    only_tested: ClassVar[tuple[str, ...]] = ("n_test",)  # settings that no training reads
 
     seed: Seed
     n_train: Count
@@ -114,10 +116,16 @@ class Synthetic(Corpus):
 
     def fingerprint(self) -> str:
         """Return a hash of the settings and of the source of this class and of this module."""
-        content = hashlib.sha256(repr(self).encode())
+        settings = {f.name: getattr(self, f.name) for f in fields(self)}
+        read = {name: value for name, value in settings.items() if name not in self.only_tested}
+        content = hashlib.sha256(repr((type(self).__qualname__, read)).encode())
         for path in (__file__, inspect.getfile(type(self))):
             content.update(Path(path).read_bytes())
         return content.hexdigest()
+
+    def test_fingerprint(self, split: str) -> str:
+        """Return the settings that act on tests alone."""
+        return repr({name: getattr(self, name) for name in self.only_tested})
 
 
 def _home(src: str) -> str:

@@ -16,6 +16,7 @@ from ablate.plan.noise import as_run, noise, statistics_of
 from ablate.plan.power import Sight, sights
 from ablate.plan.registry import Kin, Row
 from ablate.record.training import Record
+from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.composed import Composed
 from ablate.sweep.launch import Planned, n_jobs, plan
@@ -142,7 +143,7 @@ def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -
     return [_arm(members, data, tuned, final=final) for members in by_arm.values()]
 
 
-def _arm(cells: list[Cell], data: dict[str, str], tuned: str, *, final: bool) -> Arm:
+def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final: bool) -> Arm:
     """Return the arm of some cells; they are not `final` while a nuisance is to be chosen."""
     records = [_record(cell, data) for cell in (cells if final else cells[:1])]
     first = records[0]
@@ -179,7 +180,7 @@ def _steps(config: DictConfig) -> tuple[int, int]:
     return steps + shorter.budget.steps - shared_steps(config, shorter), 2
 
 
-def _record(cell: Cell, data: dict[str, str]) -> Record:
+def _record(cell: Cell, data: dict[str, Fingerprints]) -> Record:
     config = cell.task_config()
     return Record(config, data[corpus(config)])
 

@@ -8,7 +8,7 @@ results/runs/<training identity>/tests/<identity>/
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from omegaconf import DictConfig
@@ -23,8 +23,8 @@ class EvaluationRecord(Part):
 
     kept = (*Part.kept, "*.hyp", "*.stats.npz", "samples.json")
 
-    def __init__(self, config: DictConfig, training: Part) -> None:
-        parts = identity.evaluation_parts(config, training.identity)
+    def __init__(self, config: DictConfig, training: Part, tests: Mapping[str, str]) -> None:
+        parts = identity.evaluation_parts(config, training.identity, tests)
         super().__init__(training.folder / "tests", parts)
 
     def begin(self) -> None:

@@ -76,6 +76,19 @@ def writing(path: Path) -> Iterator[None]:
         raise UserError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
+def check_writable(folder: Path) -> None:
+    """Make a folder if there is none, and a file in it, and remove the file.
+
+    Raises:
+        UserError: the folder or the disk does not take it.
+    """
+    trial = unfinished(folder / "trial")
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        trial.touch()
+        trial.unlink()
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a whole file or nothing: a temporary file beside it is renamed over it."""
     write_bytes(path, text.encode())

@@ -5,8 +5,9 @@ compute, and what the modules that this run executes say: their syntax trees, wi
 docstrings and layout. Not in it: paths, logger, names, the number of jobs, the study. So a change
 of the README, of a comment or of another variant re-runs nothing.
 
-Keys that act only in testing are left out of the identity of training. They make, together with
-that identity, the identity of an evaluation: another search tests the same weights.
+Keys and text that act only in testing are left out of the identity of training. They make, together
+with that identity, the identity of an evaluation: another search, or another test file, tests the
+same weights.
 """
 
 import ast
@@ -15,7 +16,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ OUTSIDE = (
     *("data", "engine"),
 )
 OUTSIDE_OF = {
-    "budget": ("seeds", "short"),
+    "budget": ("seeds", "short", "test_sentences"),  # the last is in the hash of what a test reads
     "trainer": ("enable_progress_bar", "log_every_n_steps"),
     "checkpoint": ("save_every",),
     "initial": ("folder", "file"),  # what they hold is in the identity
@@ -51,7 +52,10 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 UNEXECUTED = (
     *(f"ablate.{name}" for name in ("record", "wandb", "stats", "evidence", "verdict", "errors")),
     *(f"ablate.config.{name}" for name in ("schema", "check", "limits", "parts", "precision")),
-    *(f"ablate.train.{name}" for name in ("evaluate", "lengths", "progress", "summary")),
+    *(
+        f"ablate.train.{name}"
+        for name in ("evaluate", "lengths", "test_inputs", "progress", "summary")
+    ),
     *(f"ablate.train.{name}" for name in ("tracking", "record_logger", "tensorboard")),
     *(f"ablate.train.{name}" for name in ("guard", "run_logger")),
 )
@@ -79,15 +83,26 @@ def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
     }
 
 
-def evaluation_parts(config: DictConfig, training: str) -> dict[str, Any]:
-    """What the identity of an evaluation is made of; `training` is the identity of the weights."""
+def evaluation_parts(
+    config: DictConfig, training: str, tests: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What the identity of an evaluation is made of.
+
+    `training` is the identity of the weights, `tests` are the fingerprints of what tests read.
+    """
     plain: Any = OmegaConf.to_container(config, resolve=True)
     tree = {key: plain[key] for key in IN_TESTING if plain[key] != USUAL.get(key)}
     for node, keys in IN_TESTING_OF.items():
         tree[node] = {key: plain[node][key] for key in keys}
     hashes = source_hashes([*_target_modules(tree)])
     evaluate = {"ablate.train.evaluate": _read("ablate.train.evaluate").hash}
-    return {"training": training, "config": tree, "modules": hashes | evaluate}
+    text = {split: of for split, of in (tests or {}).items() if split in config.test_splits}
+    return {
+        **({"data": text} if text else {}),
+        "training": training,
+        "config": tree,
+        "modules": hashes | evaluate,
+    }
 
 
 def _without_repeats(model: dict[str, Any]) -> dict[str, Any]:

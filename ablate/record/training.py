@@ -31,11 +31,18 @@ from ablate.record import identity
 from ablate.record.commit import source_commit
 from ablate.record.composition import composition
 from ablate.record.evaluation import EvaluationRecord
-from ablate.record.files import append_line, check_links, write_json, write_tensors, writing
+from ablate.record.files import (
+    append_line,
+    check_links,
+    check_writable,
+    write_json,
+    write_tensors,
+    writing,
+)
 from ablate.record.lock import acquire
 from ablate.record.part import Part
 from ablate.record.stored import join_results
-from ablate.record.types import Environment, Result, Whole
+from ablate.record.types import Environment, Fingerprints, Result, Whole
 
 
 class Record(Part):
@@ -47,11 +54,11 @@ class Record(Part):
 
     kept = (*Part.kept, "environment.json", "metrics.jsonl", "tokenizer/*.json")
 
-    def __init__(self, config: DictConfig, data_fingerprint: str) -> None:
+    def __init__(self, config: DictConfig, text: Fingerprints) -> None:
         self.results = Path(config.paths.results)
-        super().__init__(self.results / "runs", identity.parts(config, data_fingerprint))
+        super().__init__(self.results / "runs", identity.parts(config, text.training))
         self.config = config
-        self.evaluation = EvaluationRecord(config, self)
+        self.evaluation = EvaluationRecord(config, self, text.tests)
         self.current: Part = self  # the part that an error would end
         self.resumed = False
         self.weights_digest: str | None = None
@@ -119,6 +126,8 @@ class Record(Part):
             self._introduce()
 
     def _introduce(self) -> None:
+        if self.config.probe is None:
+            check_writable(self.evaluation.folder.parent)  # before training, not after it
         plain: Any = OmegaConf.to_container(self.config, resolve=True)
         self.describe(plain)
         write_json(self.folder / "environment.json", environment())

@@ -3,7 +3,8 @@
 They are plain dictionaries with a declared form, as they lie in files.
 """
 
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 Levels = dict[str, Any]  # of factors, by config key
 Metrics = dict[str, int | float | None]  # by name; null: not finite
@@ -15,6 +16,17 @@ class Composition(TypedDict):
     swept: bool  # as a cell of a sweep
     choices: dict[str, str | None]  # the option of every config group
     overrides: list[str]
+
+
+class Fingerprints(NamedTuple):
+    """Hashes of the text of a run.
+
+    `training` stands for what training and validation read. `tests` has for every split what a test
+    of it reads beyond that; a split whose test reads nothing more is left out.
+    """
+
+    training: str
+    tests: Mapping[str, str]
 
 
 class Environment(TypedDict):

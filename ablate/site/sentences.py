@@ -98,7 +98,10 @@ def _text(folder: Path, split: str) -> tuple[list[str], list[str]] | None:
         return None
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     identity = json.loads((run / "identity.json").read_text(encoding="utf-8"))
-    return _corpus(json.dumps(config["data"]), identity["data"], split)
+    tested = folder / "identity.json"  # records of before have none of the test's text
+    text = json.loads(tested.read_text(encoding="utf-8")) if tested.exists() else {}
+    fingerprints = identity["data"], text.get("data", {}).get(split, "")
+    return _corpus(json.dumps(config["data"]), fingerprints, split)
 
 
 def _whole(folder: Path) -> bool:
@@ -110,8 +113,10 @@ def _whole(folder: Path) -> bool:
 
 
 @functools.lru_cache(maxsize=8)
-def _corpus(described: str, fingerprint: str, split: str) -> tuple[list[str], list[str]] | None:
-    """Text of this fingerprint alone, and nothing from a network.
+def _corpus(
+    described: str, fingerprints: tuple[str, str], split: str
+) -> tuple[list[str], list[str]] | None:
+    """Text of these fingerprints alone, of training and of the test, and nothing from a network.
 
     A run from elsewhere can name any file of this machine, but not know what is in it.
     """
@@ -119,7 +124,7 @@ def _corpus(described: str, fingerprint: str, split: str) -> tuple[list[str], li
 
     from ablate.config.construct import construct
     from ablate.config.trust import check_targets
-    from ablate.data.pairs import Corpus
+    from ablate.data.pairs import Corpus, fingerprint_of_test
 
     config = json.loads(described)
     try:
@@ -127,7 +132,7 @@ def _corpus(described: str, fingerprint: str, split: str) -> tuple[list[str], li
         if "download_to" in config:
             config["root"] = config["root"] or config["download_to"]
         corpus: Corpus = construct(OmegaConf.create(config))
-        if corpus.fingerprint() != fingerprint:
+        if (corpus.fingerprint(), fingerprint_of_test(corpus, split)) != fingerprints:
             return None
         pairs = corpus.read(split)
     except UserError:

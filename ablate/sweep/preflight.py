@@ -16,6 +16,8 @@ from ablate.config.parts import check_parts
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
+from ablate.record.files import check_writable
+from ablate.record.types import Fingerprints
 from ablate.seeding import seed_of
 from ablate.sweep.apart import check_apart
 from ablate.sweep.arms import check_arms
@@ -26,11 +28,11 @@ from ablate.train.own import check_own, doubts
 from ablate.train.run import (
     PARTS,
     build_model,
-    check_splits,
     hush_lightning,
     make_parts,
     prepare_data,
 )
+from ablate.train.test_inputs import check_shares, check_tests
 from ablate.train.tracking import check_loggers
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
@@ -40,7 +42,7 @@ STATES_WHILE_TRAINING = 3
 class Checked(NamedTuple):
     """What was found on the way: fingerprints of the data, by `corpus`, and bytes to be written."""
 
-    data: dict[str, str]
+    data: dict[str, Fingerprints]
     needed: int
 
 
@@ -74,7 +76,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
             text = corpus(config)
             if new := text not in data:
                 data[text] = prepare_data(config)
-            check_splits(list(config.test_splits), data[text])
+            check_tests(config, data[text])
+            check_shares(config, data[text])
             for doubt in doubts(config, data[text]) if new else ():
                 print(doubt, flush=True)
             key = text + _key(config, "model", "adapt", *PARTS)
@@ -92,7 +95,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     if cells:
         needed += _while_training(cells[0].task_config(), max(map(_kept_bytes, built.values())))
         _see_to_space(Path(cells[0].config.paths.results), needed)
-    return Checked({text: found.fingerprint for text, found in data.items()}, needed)
+    return Checked({text: found.fingerprints for text, found in data.items()}, needed)
 
 
 def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
@@ -128,7 +131,8 @@ def _while_training(config: DictConfig, largest: int) -> int:
 
 
 def _see_to_space(results: Path, needed: int) -> None:
-    results.mkdir(parents=True, exist_ok=True)
+    for folder in ("runs", "locks"):
+        check_writable(results / folder)
     free = shutil.disk_usage(results).free
     if needed > free:
         raise UserError(

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from ablate.errors import UserError
 from ablate.record.sealed import read_sealed
-from ablate.record.types import Ended, Link
+from ablate.record.types import Ended, Fingerprints, Link
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.deal import Deal
 from ablate.sweep.pool import Pool
@@ -38,7 +38,7 @@ class Runner:
     config: DictConfig
     pool: Pool
     view: View
-    data: Mapping[str, str]
+    data: Mapping[str, Fingerprints]
     stay: bool
 
     def all(self, cells: Sequence[Cell], *, again: bool = True) -> list[Link]:

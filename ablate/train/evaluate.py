@@ -6,6 +6,7 @@ import pytorch_lightning as pl
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
+from ablate.errors import UserError
 from ablate.measure.base import Measure
 from ablate.metric.derived import derived
 from ablate.model.build import build
@@ -25,6 +26,7 @@ def evaluate(config: DictConfig, trainer: pl.Trainer, task: Training, record: Re
     """Test the weights that the task holds; keep every translation, and write the result."""
     tests = record.current = record.evaluation
     tests.begin()
+    check_text(config, task, record)
     task.measured = {}
     if config.weights == "initial":
         put_back(config, task)
@@ -52,6 +54,17 @@ def samples(config: DictConfig, task: Training) -> list[str]:
     vocabulary = task.data.tokenizers.tgt
     writer = make_writer(config, task.model, vocabulary, task.task)
     return writer("", count=SAMPLES, tokens=TOKENS, sampling=SAMPLING, seed=seed_of(config))
+
+
+def check_text(config: DictConfig, task: Training, record: Record) -> None:
+    """Raise UserError where a tested split is not what the record says that it is."""
+    known = record.evaluation.parts.get("data", {})
+    for split in config.test_splits:
+        if task.data.fingerprint_of_test(split) != known.get(split, ""):
+            raise UserError(
+                f"the files of {split} have changed since this run began; the same command, typed "
+                "again, tests the trained weights with the new files"
+            )
 
 
 def put_back(config: DictConfig, task: Training) -> None:

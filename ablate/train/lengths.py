@@ -57,17 +57,21 @@ def _needs(
     """Yield what training, validation and each test need of encoder and decoder."""
     src, tgt = parts["task"].longest(*data.longest("train"))
     yield (src, "the sources of train"), (tgt, "the targets of train")
+    padding = config.batch.test_padding
+    for split in ("validation", *config.test_splits):
+        src, tgt = parts["task"].longest(*data.longest(split, tested=True))
+        yield (src, f"the sources of {split}"), (tgt, f"the targets of {split}")
     if not parts["task"].generates:
         return
     yield _searched(data, "validation", parts["validation_search"], 0, "validation_search")
     for split in config.test_splits:
-        yield _searched(data, split, parts["search"], config.batch.test_padding, "search")
+        yield _searched(data, split, parts["search"], padding, "search")
 
 
 def _searched(
     data: TextData, split: str, search: Search, padding: int, key: str
 ) -> tuple[Need, Need]:
-    src, tgt = data.longest(split)
+    src, tgt = data.longest(split, tested=True)
     added = f" with batch.test_padding={padding}" if padding else ""
     # neither side of the limit counts EOS, but a search reads one more step to see it
     hypothesis = int(search.max_ratio * (src - 1) + search.max_extra) + 1

@@ -47,7 +47,7 @@ def check_own(config: DictConfig) -> None:
         UserError: what is wrong with one, or it does not fit the task.
     """
     task: Task = construct(config.task)
-    task.evaluation(construct(config.data).languages[1], thorough=False)
+    task.evaluation(construct(config.data).languages[1], thorough=True)
     for name in metrics(config):
         if not task.generates:
             raise UserError(

@@ -41,6 +41,7 @@ from ablate.train.own import check_own, doubts
 from ablate.train.progress import followers
 from ablate.train.resume import Saved, StateKeeper, WholeFiles, last_saved
 from ablate.train.summary import announce, conclude
+from ablate.train.test_inputs import check_shares, check_tests
 from ablate.train.tracking import Tracking, advise_reused, check_loggers
 from ablate.train.weights import WeightKeeper
 
@@ -72,8 +73,9 @@ def run(config: DictConfig, longer: Record | None = None) -> Outcome:
     torch.set_num_threads(config.threads)
     keep_memory()
     data = prepare_data(config)
-    check_splits(list(config.test_splits), data)
-    record = Record(config, data.fingerprint)
+    check_tests(config, data)
+    check_shares(config, data)
+    record = Record(config, data.fingerprints)
     translates = record.writes and config.probe is None
     for doubt in doubts(config, data) if translates else ():
         print(doubt, flush=True)
@@ -179,16 +181,6 @@ def prepare_data(config: DictConfig) -> TextData:
     data.prepare()
     task.begin(data.tokenizers)
     return data
-
-
-def check_splits(splits: list[str], data: TextData) -> None:
-    """Raise UserError for a split that the corpus does not have."""
-    for split in splits:
-        if split not in data.counts:
-            raise UserError(
-                f"test_splits has {split}, which this corpus does not have; "
-                f"allowed is {', '.join(data.counts)}"
-            )
 
 
 def make_model(config: DictConfig, data: TextData) -> Model:

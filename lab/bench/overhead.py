@@ -163,7 +163,7 @@ def measure(config: DictConfig, steps: int) -> dict[str, float]:
     """Train as a run would, and return the share of each part."""
     hush_lightning()
     data = prepare_data(config)
-    record = Record(config, data.fingerprint)
+    record = Record(config, data.fingerprints)
     checkpoint: Any = OmegaConf.to_object(config.checkpoint)
     clock = Clock()
     with Interruption() as interruption, record:

@@ -136,7 +136,7 @@ class Setting:
         print(f"training {steps} steps for weights to decode with", flush=True)
         command = [sys.executable, "-m", "ablate", *overrides]
         subprocess.run(command, env=environment(threads), check=False)
-        return Record(config, prepare_data(config).fingerprint).folder
+        return Record(config, prepare_data(config).fingerprints).folder
 
 
 def _rate(processes: Sequence[Any]) -> float:

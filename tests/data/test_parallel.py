@@ -3,6 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
+from ablate.data.pairs import fingerprint_of_test
 from ablate.errors import UserError
 
 PAIRS = [(f"line {i}", f"Zeile {i}") for i in range(30)]
@@ -107,16 +108,30 @@ def test_the_yaml_sets_every_argument_and_no_other(level):
     assert set(leaf) == set(inspect.signature(target).parameters)
 
 
+def test_only_what_training_reads_is_in_its_fingerprint(tmp_path, write, parallel):
+    given = {name: write(tmp_path / name, PAIRS) for name in ("train", "validation", "test")}
+    corpus = parallel(given.pop("train"), **given)
+    training, test = corpus.fingerprint(), corpus.test_fingerprint("test")
+    write(tmp_path / "test", PAIRS[1:])
+    assert corpus.fingerprint() == training
+    assert corpus.test_fingerprint("test") != test
+    write(tmp_path / "validation", PAIRS[1:])
+    assert corpus.fingerprint() != training
+
+
 def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, parallel):
     given = {name: write(tmp_path / name, PAIRS) for name in ("tr", "va", "te")}
     corpus = parallel(given["tr"], validation=given["va"], test=given["te"])
     plain = corpus.fingerprint()
+    assert fingerprint_of_test(corpus, "train") == ""
+    without = fingerprint_of_test(corpus, "test")
     assert corpus.groups("test") is None
     names = [f"document {i // 10}" for i in range(30)]
     (tmp_path / "te.groups").write_text("\n".join(names) + "\n")
     assert corpus.groups("test") == names
     assert corpus.groups("validation") is None
-    assert corpus.fingerprint() != plain
+    assert corpus.fingerprint() == plain
+    assert fingerprint_of_test(corpus, "test") not in ("", without)
     (tmp_path / "te.groups").write_text("one\n")
     with pytest.raises(UserError, match="te.groups has 1 lines; it must have one per pair, 30"):
         corpus.groups("test")

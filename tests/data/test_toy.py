@@ -106,8 +106,17 @@ def test_test_long_is_longer_than_all_else_in_both_languages(max_words):
 
 def test_fingerprint_tells_settings_apart():
     changes = [{}] + [{key: SETTINGS[key] + 1} for key in SETTINGS]
-    assert len({toy(**change).fingerprint() for change in changes}) == len(changes)
+    made = [toy(**change) for change in changes]
+    texts = {(one.fingerprint(), *map(one.test_fingerprint, one.splits)) for one in made}
+    assert len(texts) == len(changes)
     assert toy().fingerprint() == toy().fingerprint()
+
+
+@pytest.mark.parametrize("key", ["n_test", "n_test_long"])
+def test_the_size_of_a_test_is_no_part_of_what_training_reads(key):
+    more, split = toy(**{key: SETTINGS[key] + 1}), key.removeprefix("n_")
+    assert more.fingerprint() == toy().fingerprint()
+    assert more.test_fingerprint(split) != toy().test_fingerprint(split)
 
 
 def test_fingerprint_changes_with_the_grammar(tmp_path, monkeypatch):

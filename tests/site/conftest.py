@@ -140,9 +140,12 @@ def write_run():
 def translated(experiment, build, write_run, tmp_path):
     """The site of an experiment of which the runs of seed 3 have their translations at hand."""
     import numpy as np
+    from omegaconf import OmegaConf
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
+    from ablate.config.construct import construct
+    from ablate.data.pairs import fingerprint_of_test
     from ablate.record.files import seal, write_json
     from ablate.record.sealed import RESULT
 
@@ -150,6 +153,7 @@ def translated(experiment, build, write_run, tmp_path):
     wrong = [9, 9, 3, 1, 0, 0, 9, 8, 7, 6]
     texts = {"pre_ln": "it is right", "post_ln": "it is wrong"}
     folder = experiment("preln_vs_postln")
+    read = fingerprint_of_test(construct(OmegaConf.create(TOY)), "test")
     runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
     for run in runs:
         if run["seed"] == 3:
@@ -160,6 +164,7 @@ def translated(experiment, build, write_run, tmp_path):
             rows = [right, right if said.endswith("right") else wrong, right]
             np.savez(test / "test.stats.npz", bleu=np.array(rows))
             write_run(test.parents[1], TOY)
+            write_json(test / "identity.json", {"data": {"test": read}})
             write_json(test / RESULT, seal({"files": {}}))
             media = test.parents[1] / f"wandb/offline-run-20260101_000000-{run['identity']}"
             media /= "files/media/images/attention"

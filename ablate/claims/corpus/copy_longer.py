@@ -28,6 +28,8 @@ class CopyLonger(Copy):
         UserError: `shortest` is above `longest`, or `beyond` above `farthest`.
     """
 
+    only_tested = ("n_test", "n_test_long", "beyond", "farthest")
+
     beyond: Count
     farthest: Count
     n_test_long: Count

@@ -8,7 +8,7 @@ from random import Random
 from zlib import crc32
 
 from ablate.config.limits import Seed
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.pairs import TRAINED, Corpus, Pairs
 from ablate.data.toy import mirel, sodak
 from ablate.data.toy.speaker import Habits, Speaker
 from ablate.data.toy.text import text
@@ -84,12 +84,17 @@ class Toy(Corpus):
         return Pairs(list(src), list(tgt))
 
     def fingerprint(self) -> str:
-        """Return a hash of the settings and of this package's own source."""
-        settings = (self._seed, self._max_words, *self._sizes.items())
+        """Return a hash of the settings of train and validation and of this package's source."""
+        sizes = {split: self._sizes[split] for split in TRAINED}
+        settings = (self._seed, self._max_words, *sizes.items())
         content = hashlib.sha256(repr(settings).encode())
         for module in sorted(Path(__file__).parent.glob("*.py")):
             content.update(module.read_bytes())
         return content.hexdigest()
+
+    def test_fingerprint(self, split: str) -> str:
+        """Return the size of a split: no other setting acts on a test alone."""
+        return f"{self._sizes[split]} pairs"
 
     def _stream(self, split: str) -> Iterator[tuple[str, str]]:
         """Yield the pairs of a split without end."""

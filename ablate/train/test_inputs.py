@@ -1,0 +1,59 @@
+"""Checks before the first step of all that validation and tests will need."""
+
+from typing import Any
+
+from omegaconf import DictConfig
+
+from ablate.data.module import TextData
+from ablate.errors import UserError
+from ablate.train.own import READ, metrics
+
+
+def check_tests(config: DictConfig, data: TextData) -> None:
+    """Read every tested split as its test will, and score its own references.
+
+    Raises:
+        UserError: a split is missing, its files do not fit one another, a batch is too small for
+            its sentences, or a metric fails on them.
+    """
+    for split in config.test_splits:
+        if split not in data.counts:
+            raise UserError(
+                f"test_splits has {split}, which this corpus does not have; "
+                f"allowed is {', '.join(data.counts)}"
+            )
+        if config.probe is None:
+            data.check_test(split)
+            check_metrics(config, data, split)
+
+
+def check_metrics(config: DictConfig, data: TextData, split: str) -> None:
+    """Raise UserError for a metric that gives no number for the first lines of a split."""
+    sources, references = data.sources(split)[:READ], data.references(split)[:READ]
+    for name, metric in metrics(config).items():
+        try:
+            float(metric(sources, references, references))
+        except Exception as error:  # whatever a metric of the user's raises
+            raise UserError(
+                f"metric.{name} gives no number for the references of {split} "
+                f"({type(error).__name__}: {error}): repair it, or say metric=none"
+            ) from None
+
+
+def check_shares(config: DictConfig, data: TextData) -> None:
+    """Raise UserError where the trainer would train or validate on no batch, or wait too long."""
+    for name, loader in (("train", data.train_dataloader), ("val", data.val_dataloader)):
+        share: Any = config.trainer.get(f"limit_{name}_batches")
+        if isinstance(share, float) and share < 1 and not int(share * len(loader())):
+            raise UserError(
+                f"trainer.limit_{name}_batches={share} of {len(loader())} batches is none: "
+                f"it must be at least {1 / len(loader()):.2g}"
+            )
+    interval: Any = config.trainer.get("val_check_interval")
+    if config.trainer.get("check_val_every_n_epoch") is None or not isinstance(interval, int):
+        return
+    if interval > (batches := len(data.train_dataloader())):
+        raise UserError(
+            f"trainer.val_check_interval={interval} is more than the {batches} batches of an "
+            "epoch: say budget.validate_every=N below it, or trainer.check_val_every_n_epoch=null"
+        )

@@ -1,0 +1,181 @@
+"""What a test needs is checked before training, and belongs to the identity of the test alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ablate.errors import UserError
+from ablate.metric.base import SplitMetric
+from ablate.sweep import preflight
+from ablate.sweep.cell import Cell
+from ablate.train.module import Training
+from ablate.train.run import run
+
+SMALL = (
+    *("logger=none", "search=greedy", "search.max_ratio=0.5", "search.max_extra=1"),
+    *("budget.steps=2", "budget.warmup=1", "budget.validate_every=2"),
+    *("model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"),
+)
+
+
+class NoNumber(SplitMetric):
+    """Returns text."""
+
+    def __call__(self, sources, hypotheses, references):
+        return "good"
+
+
+class Raises(SplitMetric):
+    """Lacks a package."""
+
+    def __call__(self, sources, hypotheses, references):
+        raise ImportError("no such package")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write a corpus of three splits, 40 pairs each, as files of two columns."""
+    for split in ("train", "validation", "test"):
+        lines = [f"{split} says {i}\tsagt {i} {split}\n" for i in range(40)]
+        (tmp_path / f"{split}.tsv").write_text("".join(lines))
+    return tmp_path
+
+
+@pytest.fixture
+def words(files, cache_folder):
+    corpus = [f"data.{split}={files / split}.tsv" for split in ("train", "validation", "test")]
+    folders = (f"paths.results={files / 'results'}", f"paths.cache={cache_folder}")
+    data = ("data=parallel", "data.source=en", "data.target=de", "tokenizer=char")
+    return (*SMALL, *data, *corpus, *folders)
+
+
+@pytest.fixture
+def go(compose, words):
+    return lambda *overrides: run(compose(*words, *overrides))
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """No step may be taken."""
+    monkeypatch.setattr(Training, "training_step", None)
+
+
+def kept(found, split):
+    """The arrays that a test of a split has left."""
+    with np.load(Path(found["evaluation"], f"{split}.stats.npz")) as arrays:
+        return {name: arrays[name] for name in arrays}
+
+
+def groups_of(files, count):
+    (files / "test.groups").write_text("".join(f"document {i // 10}\n" for i in range(count)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 39, 41])
+def test_groups_of_another_length_end_a_run_before_its_first_step(go, files, untrained, count):
+    groups_of(files, count)
+    with pytest.raises(UserError, match=rf"test\.groups has {count} lines.* 40"):
+        go()
+    assert not (files / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "trainer.limit_val_batches=0",
+        "trainer.limit_val_batches=0.0",
+        "trainer.limit_val_batches=0.001",
+        "trainer.limit_train_batches=0",
+        "trainer.limit_train_batches=0.01",
+        "trainer.limit_test_batches=0",
+        "trainer.limit_test_batches=1",
+        "trainer.max_steps=0",
+        "trainer.check_val_every_n_epoch=1",
+        "test_splits=[test,dev]",
+        f"+metric.mine._target_={__name__}.NoNumber",
+        f"+metric.mine._target_={__name__}.Raises",
+        "task.tokenize=ko-mecab",
+    ],
+)
+def test_what_a_test_would_lack_ends_a_run_before_its_first_step(go, files, untrained, override):
+    keep = ["budget.validate_every=9"] if "every_n_epoch" in override else []
+    with pytest.raises(UserError, match=override.lstrip("+").partition("=")[0][:12]):
+        go(override, *keep)
+    assert not (files / "results").exists()
+
+
+def test_a_test_of_train_has_room_for_pairs_that_training_skips(go, files, untrained):
+    for split in ("train", "validation", "test"):
+        (files / f"{split}.tsv").write_text(
+            "a b\tc d\n" * 9 + ("a" * 30 + "\tb\n") * (split == "train")
+        )
+    with pytest.raises(UserError, match=r"batch\.eval_tokens is 15, .* of train has 20 tokens"):
+        go("test_splits=[train]", "batch.max_length=20", "batch.eval_tokens=15")
+
+
+def test_a_sweep_is_checked_before_its_first_cell(words, compose, files):
+    groups_of(files, 7)
+    cell = Cell(0, "the only one", (), compose(*words, hydra_node=True))
+    with pytest.raises(UserError, match=r"cell 0 .*test\.groups has 7 lines"):
+        preflight.preflight([cell])
+
+
+@pytest.mark.parametrize("change", ["groups", "test file", "metric"])
+def test_what_only_a_test_reads_trains_nothing_anew(go, files, change, monkeypatch):
+    first = go()
+    monkeypatch.setattr(Training, "training_step", None)
+    if change == "groups":
+        groups_of(files, 40)
+    if change == "test file":
+        (files / "test.tsv").write_text("one line\teine Zeile\nand another\tund noch eine\n")
+    second = go(*(["metric=exact_match"] if change == "metric" else []))
+    assert second["training"] == first["training"]
+    assert second["identity"] != first["identity"]
+    assert (second["trained"], second["reused"]) == (False, False)
+    statistics = kept(second, "test")
+    assert len(statistics["bleu"]) == (2 if change == "test file" else 40)
+    assert ("groups" in statistics) == (change == "groups")
+    assert go(*(["metric=exact_match"] if change == "metric" else []))["reused"]
+
+
+@pytest.mark.parametrize("key", ["budget.test_sentences", "data.n_test", "data.n_test_long"])
+def test_a_longer_test_trains_nothing_anew(small, compose, monkeypatch, key):
+    more = () if key != "budget.test_sentences" else ("data.n_test=${budget.test_sentences}",)
+    first = run(compose(*small, *more, "budget.test_sentences=20"))
+    monkeypatch.setattr(Training, "training_step", None)
+    splits = "test_splits=[test,test_long]"
+    second = run(compose(*small, *more, "budget.test_sentences=20", f"{key}=23", splits))
+    assert (second["training"], second["trained"]) == (first["training"], False)
+    split = "test_long" if key.endswith("long") else "test"
+    assert len(kept(second, split)["bleu"]) == 23
+
+
+def test_files_that_change_while_a_run_trains_are_named(go, files, monkeypatch):
+    def change(self, trainer=None):
+        (files / "test.tsv").write_text("another\tanderes\n")
+
+    monkeypatch.setattr(Training, "on_train_end", change, raising=False)
+    with pytest.raises(UserError, match="test have changed"):
+        go()
+    monkeypatch.setattr(Training, "training_step", None)
+    found = go()
+    assert not found["trained"]
+    assert len(kept(found, "test")["bleu"]) == 1
+
+
+@pytest.mark.parametrize("place", ["runs", "locks"])
+def test_results_that_take_nothing_end_a_sweep_before_its_first_cell(words, compose, files, place):
+    (files / "results").mkdir()
+    (files / "results" / place).write_text("a file in place of the folder")
+    cell = Cell(0, "the only one", (), compose(*words, hydra_node=True))
+    with pytest.raises(UserError, match=f"{place}.* cannot be written"):
+        preflight.preflight([cell])
+
+
+@pytest.mark.parametrize("task", ["language_model", "masked_language_model"])
+def test_a_test_of_longer_texts_than_any_in_training_is_refused(go, files, untrained, task):
+    (files / "test.tsv").write_text("long\t" + "lang " * 12 + "\n")
+    kind = "decoder_only" if task == "language_model" else "encoder_only"
+    learned = ("model/position=learned", "model.position.max_length=30")
+    with pytest.raises(UserError, match=r"max_length=30 is too short for .*test"):
+        go(f"task={task}", f"model={kind}", *learned)
