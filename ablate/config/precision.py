@@ -6,12 +6,12 @@ product in bfloat16 is slower than one in float32: the numbers are converted fir
 in the config from then on, so it is in the run's identity and record.
 """
 
-import functools
 from collections.abc import Mapping
 from typing import Any
 
 from omegaconf import DictConfig, read_write
 
+from ablate.config.notice import say_once
 from ablate.errors import UserError
 
 AUTO = "auto"
@@ -41,7 +41,7 @@ def settle(config: DictConfig) -> None:
     with read_write(config):
         config.trainer.precision = precision
     if why:
-        _say(f"trainer.precision={given} is {precision} here: {why}")
+        say_once(f"trainer.precision={given} is {precision} here: {why}")
 
 
 def trains_on_processor(accelerator: str) -> bool:
@@ -77,8 +77,3 @@ def fastest(accelerator: str) -> tuple[str, str]:
 
 def _chosen(fast: bool) -> str:
     return "bf16-mixed" if fast else "32-true"
-
-
-@functools.cache
-def _say(sentence: str) -> None:
-    print(sentence, flush=True)

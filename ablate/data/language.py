@@ -31,6 +31,11 @@ class Language(Corpus):
         return "", self._language
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Name of the file of train."""
+        return (self._paths["train"].name,)
+
+    @property
     def splits(self) -> tuple[str, ...]:
         """Names of the splits."""
         return SPLITS

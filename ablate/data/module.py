@@ -71,6 +71,19 @@ class TextData(pl.LightningDataModule):
         """Codes of the source and the target language."""
         return self._corpus.languages
 
+    @property
+    def about(self) -> str:
+        """The files of the corpus and its size: "train.en and train.de, 900 pairs of train ..."."""
+        files, unit = " and ".join(self._corpus.files), "pairs" if self.languages[0] else "texts"
+        sizes = [f"{counts.pairs:,} of {split}" for split, counts in self.counts.items()]
+        sizes[0] = sizes[0].replace(" of", f" {unit} of", 1)
+        return ", ".join([files, *sizes] if files else sizes)
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Splits that are drawn from train."""
+        return self._corpus.drawn
+
     @cached_property
     def fingerprints(self) -> Fingerprints:
         """Hashes of the text that training reads, and of what a test of each split adds.

@@ -33,6 +33,16 @@ class Corpus(ABC):
     def splits(self) -> tuple[str, ...]:
         """Names of the splits; train, validation and test are always among them."""
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files that train is from; none where a rule makes the text."""
+        return ()
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Splits that are drawn from train, for want of files of their own."""
+        return ()
+
     @abstractmethod
     def read(self, split: str) -> Pairs:
         """Return the raw lines of a split.

@@ -22,6 +22,7 @@ COLUMNS = tuple(f"{name}{packed}" for name in (".tsv", ".txt") for packed in (""
 SPLITS = ("train", "validation", "test")
 Rows = npt.NDArray[np.integer[Any]]
 DRAWN = "families of pairs"  # what is drawn from train, part of the fingerprint
+DRAWN_SHARE, DRAWN_AT_MOST = 0.1, 1000  # of the pairs of train, for each split without a size
 
 
 class Parallel(Corpus):
@@ -32,7 +33,8 @@ class Parallel(Corpus):
     `.txt.gz` appended (the first that exists, in this order). A name that ends in `.tsv`, `.txt` or
     one of these and `.gz` is one file with the columns source and target (`read_tsv`). Where
     `validation` or `test` is null, at most `validation_size` or `test_size` pairs are drawn from
-    train by `split_seed`, and train is what remains, in its old order; pairs that share a sentence
+    train by `split_seed`, and train is what remains, in its old order. A size that is null is a
+    tenth of the pairs, at most 1,000. Pairs that share a sentence
     stay together, so that no drawn sentence stands on the other side. Where a file
     `text/test.groups` stands beside those of `test`, it names the document (or picture) of every
     line.
@@ -46,8 +48,8 @@ class Parallel(Corpus):
         train: str,
         validation: str | None,
         test: str | None,
-        validation_size: int,
-        test_size: int,
+        validation_size: int | None,
+        test_size: int | None,
         split_seed: Seed,
     ):
         if source == target:
@@ -59,7 +61,7 @@ class Parallel(Corpus):
         self._split_seed = split_seed
         self._drawn: dict[str, Rows] | None = None
         for name, size in self._sampled.items():
-            if size < 1:
+            if size is not None and size < 1:
                 raise UserError(
                     f"data.{name}_size is {size}; with data.{name}=null it must be 1 or more."
                 )
@@ -68,6 +70,16 @@ class Parallel(Corpus):
     def languages(self) -> tuple[str, str]:
         """Codes of the source and the target language."""
         return self._languages
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files of train."""
+        return tuple(path.name for path in self._paths["train"])
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Splits that are drawn from train."""
+        return tuple(reversed(self._sampled))
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -156,8 +168,10 @@ class Parallel(Corpus):
         Families are drawn in random order; one that a split has no room for goes on to the next.
         """
         lines = len(pairs.src)
-        if sum(self._sampled.values()) >= lines:
-            sizes = " and ".join(f"data.{name}_size={size}" for name, size in self._sampled.items())
+        share = max(1, min(DRAWN_AT_MOST, int(DRAWN_SHARE * lines)))
+        wanted = {n: share if size is None else size for n, size in self._sampled.items()}
+        if sum(wanted.values()) >= lines:
+            sizes = " and ".join(f"data.{name}_size={size}" for name, size in wanted.items())
             raise UserError(
                 f"{sizes} leave nothing of the {lines} pairs of data.train to train on."
             )
@@ -165,10 +179,10 @@ class Parallel(Corpus):
         order = np.random.default_rng(self._split_seed).permutation(int(family.max()) + 1)
         sizes_of = np.bincount(family)
         side = np.zeros(len(order), np.uint8)  # of a family: 0 is train
-        for number, size in enumerate(self._sampled.values(), start=1):
+        for number, size in enumerate(wanted.values(), start=1):
             side[_fitting(order[side[order] == 0], sizes_of, size)] = number
         rows: dict[str, Rows] = {"train": np.flatnonzero(side[family] == 0).astype(np.uint32)}
-        for number, name in enumerate(self._sampled, start=1):
+        for number, name in enumerate(wanted, start=1):
             rows[name] = np.flatnonzero(side[family] == number).astype(np.uint32)
         empty = [name for name, found in rows.items() if not len(found)]
         if empty:

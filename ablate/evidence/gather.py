@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ from ablate.evidence.form import check_arms, check_runs
 from ablate.evidence.registration import digest
 from ablate.evidence.seal import read_about, read_json
 from ablate.evidence.types import Curve, End, Run
+from ablate.phrases import listed
 from ablate.record.arm import say
 from ablate.record.links import read_links, swept
 from ablate.record.sealed import read_result
@@ -45,9 +47,13 @@ def gather(sweep: Path) -> Evidence:
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
     ends = [end for link in links for end in _ends(link)]
     statistics = {end["identity"]: found for end in ends if (found := _statistics(end))}
-    splits = {split for found in statistics.values() for split in found}
-    sizes = {one: [len(x[one]) for x in statistics.values() if one in x] for one in splits}
-    sentences = {split: max(sizes[split]) for split in sorted(splits)}
+    sentences: dict[str, int] = {}
+    for split, count in sorted(tested for end in ends for tested in _tested(end)):
+        sentences[split] = count  # the largest of a split comes last
+    corpora = dict.fromkeys(name for link in links if (name := _corpus(link)))
+    regime = about["regime"] | {"test_sentences": sentences}
+    if corpora:
+        regime["corpus"] = listed([*corpora])
     runs = [_run(link, study["factors"], about["name"]) for link in links]
     if about["study"]:
         check_runs(str(sweep / "cells"), runs, study["factors"])
@@ -56,7 +62,7 @@ def gather(sweep: Path) -> Evidence:
     return Evidence(
         name=about["name"],
         study=study,
-        regime=about["regime"] | {"test_sentences": sentences},
+        regime=regime,
         registration=about["registration"],
         registered=about["registered"],
         runs=runs,
@@ -211,6 +217,20 @@ def _statistics(link: Link | Outcome) -> dict[str, Rows]:
     paths = sorted(Path(link["evaluation"]).glob(f"*{STATISTICS}"))
     found = {path.name.removesuffix(STATISTICS): read_rows(path) for path in paths}
     return {split: rows for split, rows in found.items() if rows is not None}
+
+
+def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
+    """The tested splits of a run with their sentences, whatever their scores are made of."""
+    for path in Path(link["evaluation"]).glob(f"*{STATISTICS}") if "evaluation" in link else ():
+        with np.load(path, allow_pickle=False) as arrays:
+            scores = next(name for name in arrays.files if name != "groups")
+            yield path.name.removesuffix(STATISTICS), len(arrays[scores])
+
+
+def _corpus(link: Link) -> str:
+    """What the record of a run says of its corpus; "" in records of before."""
+    path = Path(link["folder"], "environment.json") if "folder" in link else None
+    return str(read_json(path).get("corpus", "")) if path else ""
 
 
 def _groups(link: Link) -> dict[str, Groups]:

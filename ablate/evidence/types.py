@@ -106,6 +106,7 @@ class Regime(TypedDict):
 
     scale: str
     data: str
+    corpus: NotRequired[str]  # files and size, as records name them; not in older evidence
     model: str
     device: str
     precision: str

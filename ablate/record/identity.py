@@ -51,7 +51,8 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # config itself is in the identity. `evaluate` belongs to evaluations.
 UNEXECUTED = (
     *(f"ablate.{name}" for name in ("record", "wandb", "stats", "evidence", "verdict", "errors")),
-    *(f"ablate.config.{name}" for name in ("schema", "check", "limits", "parts", "precision")),
+    *(f"ablate.config.{name}" for name in ("schema", "check", "limits", "parts")),
+    *(f"ablate.config.{name}" for name in ("precision", "warmup", "settle", "notice")),
     *(
         f"ablate.train.{name}"
         for name in ("evaluate", "lengths", "test_inputs", "progress", "summary")

@@ -61,6 +61,7 @@ class Record(Part):
         self.evaluation = EvaluationRecord(config, self, text.tests)
         self.current: Part = self  # the part that an error would end
         self.resumed = False
+        self.corpus = ""  # what it reads, in words
         self.weights_digest: str | None = None
         self.metrics = self.folder / "metrics.jsonl"
         self.weights = self.folder / "weights.pt"
@@ -130,7 +131,7 @@ class Record(Part):
             check_writable(self.evaluation.folder.parent)  # before training, not after it
         plain: Any = OmegaConf.to_container(self.config, resolve=True)
         self.describe(plain)
-        write_json(self.folder / "environment.json", environment())
+        write_json(self.folder / "environment.json", {**environment(), "corpus": self.corpus})
 
     def __enter__(self) -> "Record":
         return self

@@ -41,6 +41,7 @@ class Environment(TypedDict):
     commit: str | None  # of this package's source (ablate.record.commit)
     packages: dict[str, str]  # versions
     composition: NotRequired[Composition]  # not in older records
+    corpus: NotRequired[str]  # files and size; not in older records
 
 
 class Ended(TypedDict):

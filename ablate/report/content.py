@@ -11,7 +11,7 @@ from ablate.phrases import listed, probability
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
-from ablate.verdict.decision import at_each_budget
+from ablate.verdict.decision import at_each_budget, was_trained
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE, Replication
 from ablate.verdict.replication_file import asked_again
@@ -75,11 +75,14 @@ def slice_warning(verdict: Verdict) -> str:
 def regime(verdict: Verdict) -> str:
     """Data, size, budget, seeds, device and scale, in one line."""
     known: dict[str, Any] = {**verdict["regime"]}
-    parts = [f"scale {known.pop('scale', 'unknown')}", f"data {known.pop('data', 'unknown')}"]
+    corpus = f" ({known.pop('corpus')})" if "corpus" in known else ""
+    data = f"data {known.pop('data', 'unknown')}{corpus}"
+    parts = [f"scale {known.pop('scale', 'unknown')}", data]
     if "model" in known:
         parts.append(f"model {known.pop('model')}")
     if "steps" in known:
-        trained = _trained(known.pop("steps"), known.pop("tokens_per_step", None), known)
+        steps, tokens = known.pop("steps"), known.pop("tokens_per_step", None)
+        trained = _trained(steps, tokens) if was_trained(verdict) else "not trained"
         parts.append(trained + (f" and {known.pop('short'):,} of them" if "short" in known else ""))
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
     parts.append(f"{seeds} seed{'s' * (seeds != 1)} per arm")
@@ -89,9 +92,7 @@ def regime(verdict: Verdict) -> str:
     return ", ".join(parts)
 
 
-def _trained(steps: int, tokens: int | str | None, known: dict[str, Any]) -> str:
-    if not known.get("test_sentences", True):
-        return "not trained"
+def _trained(steps: int, tokens: int | str | None) -> str:
     many = f"{tokens:,}" if isinstance(tokens, int) else tokens  # a factor's levels are words
     return f"{steps:,} optimiser steps" + (f" of {many} tokens" if many else "")
 

@@ -8,7 +8,7 @@ from ablate.evidence.types import Entry, Verdict
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import interval, text
 from ablate.report.tables import Table, graded
-from ablate.verdict.decision import at_each_budget, read_verdict
+from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import RULE, Replication
 from ablate.verdict.replication_file import asked_again, read_contest
 
@@ -38,7 +38,7 @@ def index(folder: Path) -> str:
 def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
     """One row per claim; the first names the experiment and where it was run."""
     name, regime = verdict["experiment"], verdict["regime"]
-    trained = f"{regime['steps']:,} updates" if regime["test_sentences"] else "not trained"
+    trained = f"{regime['steps']:,} updates" if was_trained(verdict) else "not trained"
     place = f"{regime['data']}, {regime['model']}, {trained}"
     first = f"[{text(name)}]({quote(path.parent.name)}/report.md): {text(place)}"
     contest = read_contest(path.parent)

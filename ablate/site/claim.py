@@ -15,6 +15,7 @@ from ablate.site.margins import Margins, margins
 from ablate.site.model import Site
 from ablate.site.source import Source
 from ablate.site.wording import changes, duration, rule
+from ablate.verdict.decision import was_trained
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class View:
     @property
     def trained(self) -> str:
         """How long its models were trained."""
-        if not self.source.verdict["regime"].get("test_sentences", True):
+        if not was_trained(self.source.verdict):
             return "not trained"
         steps = self.finding.steps
         return self.finding.budget or (f"{int(steps):,} updates" if steps.isdigit() else "")

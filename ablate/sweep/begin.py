@@ -8,7 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.check import check_study_keys
 from ablate.config.hydras import check_launcher
-from ablate.config.precision import settle
+from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import register
 from ablate.evidence.command import command

@@ -13,7 +13,7 @@ from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from ablate.config.precision import settle
+from ablate.config.settle import settle
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.registration import study_hash
 from ablate.evidence.types import Study

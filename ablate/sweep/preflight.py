@@ -32,6 +32,7 @@ from ablate.train.run import (
     make_parts,
     prepare_data,
 )
+from ablate.train.summary import introduce
 from ablate.train.test_inputs import check_shares, check_tests
 from ablate.train.tracking import check_loggers
 
@@ -76,6 +77,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
             text = corpus(config)
             if new := text not in data:
                 data[text] = prepare_data(config)
+            introduce(data[text])
             check_tests(config, data[text])
             check_shares(config, data[text])
             for doubt in doubts(config, data[text]) if new else ():

@@ -14,7 +14,7 @@ from pytorch_lightning.callbacks import Callback, EarlyStopping
 from ablate.config.check import check
 from ablate.config.construct import building, construct
 from ablate.config.parts import check_parts
-from ablate.config.precision import settle
+from ablate.config.settle import settle
 from ablate.data.module import TextData
 from ablate.data.packed import PackedData
 from ablate.errors import UserError
@@ -40,7 +40,7 @@ from ablate.train.own import callbacks as own_callbacks
 from ablate.train.own import check_own, doubts
 from ablate.train.progress import followers
 from ablate.train.resume import Saved, StateKeeper, WholeFiles, last_saved
-from ablate.train.summary import announce, conclude
+from ablate.train.summary import announce, conclude, introduce
 from ablate.train.test_inputs import check_shares, check_tests
 from ablate.train.tracking import Tracking, advise_reused, check_loggers
 from ablate.train.weights import WeightKeeper
@@ -76,6 +76,9 @@ def run(config: DictConfig, longer: Record | None = None) -> Outcome:
     check_tests(config, data)
     check_shares(config, data)
     record = Record(config, data.fingerprints)
+    record.corpus = data.about
+    if record.writes:
+        introduce(data)
     translates = record.writes and config.probe is None
     for doubt in doubts(config, data) if translates else ():
         print(doubt, flush=True)

@@ -11,11 +11,23 @@ from rich.table import Table
 from rich.text import Text
 
 from ablate.console import make_console
+from ablate.config.notice import say_once
 from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
 from ablate.record.training import Record
 from ablate.record.types import Outcome, Shorter, Whole
+
+
+@rank_zero_only
+def introduce(data: TextData) -> None:
+    """Say once which corpus is read, how large it is, and what of it is drawn from train."""
+    drawn = ""
+    if data.drawn:
+        sizes = " and ".join(f"data.{split}_size=N" for split in data.drawn)
+        verb = "are" if len(data.drawn) > 1 else "is"
+        drawn = f"; {' and '.join(data.drawn)} {verb} drawn from train, say {sizes} to set how many"
+    say_once(f"corpus: {data.about}{drawn}")
 
 
 @rank_zero_only

@@ -68,6 +68,12 @@ def read_verdict(path: Path) -> Verdict:
     return cast(Verdict, found)
 
 
+def was_trained(verdict: Verdict) -> bool:
+    """Return whether the runs of a verdict took optimiser steps; also where none has ended."""
+    ended = [arm for arm in verdict["arms"] if arm["metrics"]]
+    return not ended or any("steps" in arm["metrics"] for arm in ended)
+
+
 def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
     """Every claim of verdict.json, and then what that says of it at its short budget."""
     for claim in claims:

@@ -1,0 +1,55 @@
+"""The warm-up of a run that is shorter than the warm-up of its scale.
+
+`budget.steps=150` alone would keep a warm-up of 190 steps, and the learning rate would never reach
+its peak. The warm-up of the scale becomes a share of the steps then. All schedules read it from
+`budget.warmup`, so that arms with and without a warm-up go on to have one peak and one decay. A
+warm-up that the command itself gives is refused instead.
+"""
+
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf, read_write
+
+from ablate.config.notice import say_once
+from ablate.errors import UserError
+
+SHARE = 4  # steps for each step of warm-up, as in the scales gpu and smoke
+READS = "${budget.warmup}"
+
+
+def settle(config: DictConfig) -> None:
+    """Shorten a warm-up of the scale that would not end before the run; say so once.
+
+    Raises:
+        UserError: the command gives a warm-up that is longer than the run.
+    """
+    if config.get("probe") is not None or not OmegaConf.is_dict(config.get("schedule")):
+        return
+    schedule: Any = OmegaConf.to_container(config.schedule, resolve=False)
+    warmup, steps = config.budget.warmup, config.budget.steps
+    given = {"schedule.warmup": schedule.get("warmup")}
+    if READS in schedule.values():
+        given["budget.warmup"] = warmup if "budget.warmup" in overridden(config) else None
+    for key, value in given.items():
+        if isinstance(value, int) and value > steps:
+            raise UserError(
+                f"{key}={value} is more than budget.steps={steps}, so that the learning rate would "
+                f"never reach its peak: say {key}={steps // SHARE}, or schedule=no_warmup"
+            )
+    if READS in schedule.values() and given["budget.warmup"] is None and warmup >= steps > 1:
+        with read_write(config):
+            config.budget.warmup = max(1, steps // SHARE)
+        say_once(
+            f"budget.warmup is {config.budget.warmup} here: the {warmup} steps of the scale would "
+            f"not end within budget.steps={steps}"
+        )
+
+
+def overridden(config: DictConfig) -> set[str]:
+    """Return the keys that the command gives, of a run or of a cell of a sweep."""
+    node: Any = config.get("hydra")
+    if node is None and HydraConfig.initialized():
+        node = HydraConfig.get()
+    words = [] if node is None else node.overrides.task
+    return {word.lstrip("+~").partition("=")[0] for word in words}
