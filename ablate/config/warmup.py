@@ -22,7 +22,7 @@ def settle(config: DictConfig) -> None:
     """Shorten a warm-up of the scale that would not end before the run; say so once.
 
     Raises:
-        UserError: the command gives a warm-up that is longer than the run.
+        UserError: the command gives a warm-up longer than the run, or a short budget within it.
     """
     if config.get("probe") is not None or not OmegaConf.is_dict(config.get("schedule")):
         return
@@ -37,12 +37,23 @@ def settle(config: DictConfig) -> None:
                 f"{key}={value} is more than budget.steps={steps}, so that the learning rate would "
                 f"never reach its peak: say {key}={steps // SHARE}, or schedule=no_warmup"
             )
-    if READS in schedule.values() and given["budget.warmup"] is None and warmup >= steps > 1:
+    if READS in schedule.values() and given["budget.warmup"] is None and warmup > steps:
         with read_write(config):
             config.budget.warmup = max(1, steps // SHARE)
         say_once(
             f"budget.warmup is {config.budget.warmup} here: the {warmup} steps of the scale would "
             f"not end within budget.steps={steps}"
+        )
+    check_short(config)
+
+
+def check_short(config: DictConfig) -> None:
+    """Raise UserError where the rate of a run's short budget would not reach its peak."""
+    short, warmup = config.budget.short, OmegaConf.select(config, "schedule.warmup")
+    if short is not None and isinstance(warmup, int) and warmup > short:
+        raise UserError(
+            f"budget.short={short} is less than the warm-up of {warmup} steps, so that the rate of "
+            f"the short run would not reach its peak: say budget.short={warmup}, or budget.warmup={short}"
         )
 
 

@@ -35,13 +35,6 @@ def shortened(config: DictConfig) -> DictConfig | None:
     found = config.copy()
     with read_write(found):
         found.budget.steps, found.budget.short = short, None
-    warmup = OmegaConf.select(config, "schedule.warmup")
-    if isinstance(warmup, int) and warmup > short:
-        raise UserError(
-            f"budget.short={short} is less than the warm-up of {warmup} steps, so that the "
-            f"learning rate would not reach its peak: say budget.short={warmup} or more, or a "
-            "shorter budget.warmup"
-        )
     if short >= steps or found.trainer.max_steps != short:
         raise UserError(
             f"budget.short={short} with budget.steps={steps} and trainer.max_steps="

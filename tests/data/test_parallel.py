@@ -82,6 +82,24 @@ def test_a_sample_larger_than_the_corpus(tmp_path, write, parallel):
         corpus.read("train")
 
 
+@pytest.mark.parametrize(
+    ("lines", "held_out"), [(12, 1), (19, 1), (300, 30), (3000, 300), (9999, 999), (12000, 1000)]
+)
+def test_without_sizes_a_tenth_is_drawn_for_each_split(tmp_path, write, parallel, lines, held_out):
+    pairs = [(f"line {i}", f"Zeile {i}") for i in range(lines)]
+    corpus = parallel(write(tmp_path / "all", pairs), validation_size=None, test_size=None)
+    sizes = [len(corpus.read(split).src) for split in corpus.splits]
+    assert sizes == [lines - 2 * held_out, held_out, held_out]
+
+
+def test_a_corpus_names_its_files_and_what_is_drawn_from_them(tmp_path, write, parallel):
+    given = {name: write(tmp_path / name, PAIRS) for name in ("all", "dev")}
+    assert parallel(given["all"]).files == ("all.en", "all.de")
+    assert parallel(given["all"]).drawn == ("validation", "test")
+    assert parallel(given["all"], validation=given["dev"]).drawn == ("test",)
+    assert parallel(given["all"], test=given["dev"]).drawn == ("validation",)
+
+
 def test_an_empty_sample(parallel):
     with pytest.raises(UserError, match=r"data\.test_size is 0"):
         parallel("x", test_size=0)

@@ -133,10 +133,15 @@ def test_real_text_below_8_bleu_opens_with_a_warning(report, evidence, data, sha
     assert (first == "# made_up") != warned
 
 
-def test_the_regime_of_a_probe_has_no_steps(report):
+def test_the_regime_of_a_probe_has_no_steps(report, evidence):
     assert "480 optimiser steps of" in report()
-    probed = report(regime={"test_sentences": {}})
-    assert "not trained" in probed and "optimiser steps of" not in probed
+    untranslated = report(regime={"test_sentences": {}})  # as of language models
+    assert "480 optimiser steps of" in untranslated
+    probed = evidence().runs
+    for run in probed:
+        run["metrics"] = {"probe/ratio": 1.0, "test/bleu": run["metrics"]["test/bleu"]}
+    told = report(runs=probed)
+    assert "not trained" in told and "optimiser steps of" not in told
     assert "steps of 512 and 128 tokens" in report(regime={"tokens_per_step": "512 and 128"})
 
 

@@ -72,6 +72,48 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     assert list((tmp_path / "work").iterdir()) == []  # nothing outside paths.results
 
 
+LANGUAGE_MODELS = """
+# @package _global_
+name: language_models
+defaults:
+  - override /task: language_model
+  - override /model: decoder_only
+study:
+  factors: [model.dropout.rate]
+  claims:
+    - {id: mine, statement: It helps., source: me, kind: superiority, metric: test/nll,
+       better: lower, margin: 0.01, margin_reason: small,
+       treatment: {model.dropout.rate: 0.1}, baseline: {model.dropout.rate: 0.0}}
+hydra:
+  sweeper:
+    params: {model.dropout.rate: "0.1,0.0", seed: "0,1"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("task", "model"),
+    [
+        ("masked_language_model", "encoder_only"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (("language_model", "decoder_only"), ("denoising", "micro"))
+        ),
+    ],
+)
+def test_models_without_translations_are_said_to_be_trained(ablate, tmp_path, task, model):
+    (tmp_path / "conf" / "experiment").mkdir(parents=True)
+    text = LANGUAGE_MODELS.replace("language_model\n", f"{task}\n").replace("decoder_only", model)
+    (tmp_path / "conf" / "experiment" / "mine.yaml").write_text(text.lstrip())
+    words = ("+experiment=mine", "--config-dir", str(tmp_path / "conf"), "-m")
+    done = ablate(*words)
+    assert done.returncode == 0, done.stderr
+    assert "not trained" not in done.stdout
+    assert "4 optimiser steps" in done.stdout
+    assert "tested on 20 sentences of test" in done.stdout
+    report = (sweep_folder(tmp_path) / "report.md").read_text(encoding="utf-8")
+    assert "data toy (400 pairs of train, 20 of validation" in report
+
+
 @pytest.mark.slow
 def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, tmp_path):
     arguments = (
@@ -114,15 +156,23 @@ def test_cells_are_reused_by_the_next_sweep(processes, tmp_path):
     assert len(list((tmp_path / "results" / "runs").iterdir())) == 3
 
 
-def test_a_failed_run_does_not_stop_the_sweep(ablate, tmp_path):
-    # validations farther apart than an epoch are what Lightning refuses when training begins
-    epochs = ("trainer.check_val_every_n_epoch=1,null", "budget.validate_every=100000")
-    done = ablate(*epochs, "seed=0", "n_jobs=1", "-m")
+def test_a_failed_run_does_not_stop_the_sweep(ablate, tmp_path, monkeypatch):
+    from ablate.train import run
+
+    train = run.train
+
+    def fail_of_seed_0(task, trainer, weights, tracking, saved):
+        if tracking.record.config.seed == 0:
+            raise RuntimeError("no more memory")
+        return train(task, trainer, weights, tracking, saved)
+
+    monkeypatch.setattr(run, "train", fail_of_seed_0)
+    done = ablate("seed=0,1", "n_jobs=1", "-m")
     statuses = [link["status"] for link in links(tmp_path)]
     assert statuses[0] == "failed"
     assert statuses[1] in ("finished", "collapsed")
     assert done.returncode == 1
-    assert "val_check_interval" in done.stdout
+    assert "no more memory" in done.stdout
 
 
 def test_one_bad_cell_ends_the_sweep_before_the_first_run(ablate, tmp_path):

@@ -1,0 +1,87 @@
+"""A warm-up that would not end within the run."""
+
+import pytest
+
+from ablate.config import warmup
+from ablate.config.construct import construct
+from ablate.config.notice import say_once
+from ablate.config.schema import CONF
+from ablate.config.settle import settle
+from ablate.errors import UserError
+
+EXPERIMENTS = sorted(path.stem for path in CONF.glob("experiment/*.yaml"))
+SCALES = sorted(path.stem for path in CONF.glob("scale/*.yaml"))
+
+
+@pytest.fixture
+def settled(compose, capsys):
+    """Settle a config and return it, with what was said."""
+
+    def make(*overrides, hydra_node=False):
+        say_once.cache_clear()
+        config = compose(*overrides, hydra_node=hydra_node)
+        settle(config)
+        return config, capsys.readouterr().out
+
+    return make
+
+
+@pytest.mark.parametrize("schedule", ["noam", "cosine", "wsd"])
+@pytest.mark.parametrize("steps", [2, 7, 99, 189])
+def test_the_rate_of_a_short_run_reaches_its_peak(settled, schedule, steps):
+    config, said = settled(f"budget.steps={steps}", f"schedule={schedule}")
+    factor = construct(config.schedule)
+    assert max(factor(step) for step in range(1, steps + 1)) == 1
+    assert config.budget.warmup == max(1, steps // 4)
+    assert f"budget.steps={steps}" in said and "190" in said
+
+
+@pytest.mark.parametrize("steps", [2, 7, 150])
+def test_an_arm_without_warmup_decays_as_the_one_with_it(settled, steps):
+    names = ("noam", "no_warmup")
+    pair = [settled(f"budget.steps={steps}", f"schedule={name}")[0] for name in names]
+    noam, none = (construct(config.schedule) for config in pair)
+    after = range(pair[0].budget.warmup, steps + 1)
+    assert [noam(step) for step in after] == [none(step) for step in after]
+    assert none(1) == 1
+
+
+@pytest.mark.parametrize("words", [["schedule=constant"], ["probe=parameter_count"], []])
+def test_what_has_no_warmup_to_shorten_stays_as_it_is(settled, words):
+    steps = "budget.steps=190" if not words else "budget.steps=3"
+    config, said = settled(*words, steps)
+    assert (config.budget.warmup, said) == (190, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["budget.warmup=151"],
+        ["budget.warmup=4000", "schedule=cosine"],
+        ["budget.warmup=200", "schedule=no_warmup"],
+        ["schedule.warmup=151"],
+        ["schedule.warmup=900", "schedule=wsd"],
+    ],
+)
+def test_a_warmup_that_is_asked_for_and_too_long_is_refused(settled, words):
+    key, _, value = words[0].partition("=")
+    with pytest.raises(UserError, match=rf"{key}={value} is more than budget\.steps=150"):
+        settled("budget.steps=150", *words, hydra_node=True)
+
+
+@pytest.mark.parametrize("short", [1, 100, 189])
+def test_a_short_budget_within_the_warmup_is_refused(settled, short):
+    with pytest.raises(UserError, match=rf"budget\.short={short} .*190"):
+        settled(f"budget.short={short}")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_no_experiment_is_touched(settled, monkeypatch, name):
+    monkeypatch.setattr(warmup, "say_once", None)  # would raise
+    settled(f"+experiment={name}", hydra_node=True)
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_no_scale_is_touched(settled, monkeypatch, name):
+    monkeypatch.setattr(warmup, "say_once", None)
+    settled(f"scale={name}", "trainer.precision=32-true")
