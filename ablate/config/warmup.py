@@ -52,8 +52,9 @@ def check_short(config: DictConfig) -> None:
     short, warmup = config.budget.short, OmegaConf.select(config, "schedule.warmup")
     if short is not None and isinstance(warmup, int) and warmup > short:
         raise UserError(
-            f"budget.short={short} is less than the warm-up of {warmup} steps, so that the rate of "
-            f"the short run would not reach its peak: say budget.short={warmup}, or budget.warmup={short}"
+            f"budget.short={short} is less than the warm-up of {warmup} steps, so that the rate "
+            "of the short run would not reach its peak: "
+            f"say budget.short={warmup}, or budget.warmup={short}"
         )
 
 

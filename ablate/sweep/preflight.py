@@ -133,8 +133,9 @@ def _while_training(config: DictConfig, largest: int) -> int:
 
 
 def _see_to_space(results: Path, needed: int) -> None:
-    for folder in ("runs", "locks"):
-        check_writable(results / folder)
+    for folder in (results, results / "runs", results / "locks"):
+        if folder == results or folder.exists():
+            check_writable(folder)
     free = shutil.disk_usage(results).free
     if needed > free:
         raise UserError(

@@ -64,3 +64,15 @@ def check_own(config: DictConfig) -> None:
                 f"callbacks.{key}.monitor={monitor} is not measured in training; allowed is "
                 f"{', '.join((*validated, *STEPS))}"
             )
+        if monitor in STEPS:
+            check_logged(config, key, monitor)
+
+
+def check_logged(config: DictConfig, key: str, monitor: str) -> None:
+    """Raise UserError where a callback asks for a metric of steps before one is logged."""
+    every, first = config.trainer.log_every_n_steps, config.budget.validate_every
+    if not 0 < every <= first:
+        raise UserError(
+            f"callbacks.{key}.monitor={monitor} is logged every {every} steps, but the first "
+            f"validation comes after {first}: say trainer.log_every_n_steps={first} or less"
+        )

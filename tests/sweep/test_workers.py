@@ -104,7 +104,7 @@ def stage(cells, tmp_path):
         with View("toy", 3) as view:
             paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
             config = OmegaConf.create({"name": "toy", "fresh": False, "paths": paths})
-            runner = Runner(context, config, Instead(ends), view, {"text": "read"}, stay=True)
+            runner = Runner(context, config, Instead(ends), view, read, stay=True)
             return runner.all(cells[:3], again=again), view
 
     return ran
