@@ -15,12 +15,14 @@ from typing import Annotated, NamedTuple
 
 from ablate.config.limits import OneOf, Range
 from ablate.data.documents import SEPARATORS, Documents, Segment, split_documents
+from ablate.data.pairs import TRAINED
 from ablate.data.text import opened
 from ablate.errors import UserError
 
 BLOCK = 1 << 20  # bytes read at a time
 MARK = codecs.BOM_UTF8
 SPLITS = ("train", "validation", "test")
+SHOWN = 3  # names of files
 
 
 class Stretch(NamedTuple):
@@ -86,18 +88,31 @@ class TextFiles(Documents):
                 yield from split_documents(_blocks(file, stretch), SEPARATORS[self._rule])
 
     def fingerprint(self) -> str:
-        """Return a hash of the text, and of how it is split and cut.
+        """Return a hash of the text of train and validation, and of how it is split and cut.
 
         Raises:
             UserError: a file cannot be read or is empty, or a split would be.
         """
-        digest = hashlib.sha256(f"files\n{self._rule}\n".encode())
-        paths = dict.fromkeys(s.path for parts in self._stretches.values() for s in parts)
-        contents = {path: _content(path) for path in paths}
-        for split, stretches in self._stretches.items():
-            for path, start, stop in stretches:
-                digest.update(f"{split} {contents[path]} {start} {stop}\n".encode())
-        return digest.hexdigest()
+        lines = "".join(self.test_fingerprint(split) for split in TRAINED)
+        return hashlib.sha256(f"files\n{self._rule}\n{lines}".encode()).hexdigest()
+
+    def test_fingerprint(self, split: str) -> str:
+        """Return the SHA-256 of the files of a split, and which bytes of them it has."""
+        parts = self._stretches[split]
+        return "".join(f"{split} {_content(path)} {start} {stop}\n" for path, start, stop in parts)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files of train, the first ones where they are many."""
+        more = [f"{len(self._paths) - SHOWN} more"] if len(self._paths) > SHOWN else []
+        return (*(path.name for path in self._paths[:SHOWN]), *more)
+
+    @property
+    def division(self) -> str:
+        """Which splits are parts of `files`."""
+        parts = [split for split in SPLITS[1:] if split not in self._own]
+        share = f"the last {self._held_out:.0%} of data.files (say data.held_out)"
+        return f"{' and '.join(parts)} {'are' if len(parts) > 1 else 'is'} {share}" if parts else ""
 
     @cached_property
     def _stretches(self) -> dict[str, list[Stretch]]:

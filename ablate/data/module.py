@@ -80,9 +80,9 @@ class TextData(pl.LightningDataModule):
         return ", ".join([files, *sizes] if files else sizes)
 
     @property
-    def drawn(self) -> tuple[str, ...]:
-        """Splits that are drawn from train."""
-        return self._corpus.drawn
+    def division(self) -> str:
+        """How validation and test were made of train; "" where they have text of their own."""
+        return self._corpus.division
 
     @cached_property
     def fingerprints(self) -> Fingerprints:

@@ -169,6 +169,9 @@ class PackedData(TextData):
         size = f"{length.bytes:,} bytes, {length.texts:,} documents, {length.tokens:,} tokens"
         return f"{size}, {length.unknown:,} bytes unknown" if length.unknown else size
 
+    def check_test(self, split: str) -> None:
+        """Check nothing: contexts have no reference texts, and every split has tokens."""
+
     def references(self, split: str) -> Sequence[str]:
         """Return nothing: contexts have no reference texts."""
         return []
@@ -177,7 +180,7 @@ class PackedData(TextData):
         """Return nothing: contexts have no sources."""
         return []
 
-    def longest(self, split: str) -> tuple[int, int]:
+    def longest(self, split: str, *, tested: bool = False) -> tuple[int, int]:
         """Return no source, and the tokens of a context."""
         return 0, self._context
 

@@ -39,9 +39,9 @@ class Corpus(ABC):
         return ()
 
     @property
-    def drawn(self) -> tuple[str, ...]:
-        """Splits that are drawn from train, for want of files of their own."""
-        return ()
+    def division(self) -> str:
+        """How validation and test were made of train; "" where they have text of their own."""
+        return ""
 
     @abstractmethod
     def read(self, split: str) -> Pairs:

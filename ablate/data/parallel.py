@@ -77,9 +77,12 @@ class Parallel(Corpus):
         return tuple(path.name for path in self._paths["train"])
 
     @property
-    def drawn(self) -> tuple[str, ...]:
-        """Splits that are drawn from train."""
-        return tuple(reversed(self._sampled))
+    def division(self) -> str:
+        """Which splits are drawn from train, and the keys that say how many pairs."""
+        drawn = sorted(self._sampled, key=SPLITS.index)
+        sizes = " and ".join(f"data.{split}_size=N" for split in drawn)
+        verb = "are" if len(drawn) > 1 else "is"
+        return f"{' and '.join(drawn)} {verb} drawn from train (say {sizes})" if drawn else ""
 
     @property
     def splits(self) -> tuple[str, ...]:

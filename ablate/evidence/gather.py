@@ -223,8 +223,8 @@ def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
     """The tested splits of a run with their sentences, whatever their scores are made of."""
     for path in Path(link["evaluation"]).glob(f"*{STATISTICS}") if "evaluation" in link else ():
         with np.load(path, allow_pickle=False) as arrays:
-            scores = next(name for name in arrays.files if name != "groups")
-            yield path.name.removesuffix(STATISTICS), len(arrays[scores])
+            for name in [name for name in arrays.files if name != "groups"][:1]:
+                yield path.name.removesuffix(STATISTICS), len(arrays[name])
 
 
 def _corpus(link: Link) -> str:

@@ -22,12 +22,7 @@ from ablate.record.types import Outcome, Shorter, Whole
 @rank_zero_only
 def introduce(data: TextData) -> None:
     """Say once which corpus is read, how large it is, and what of it is drawn from train."""
-    drawn = ""
-    if data.drawn:
-        sizes = " and ".join(f"data.{split}_size=N" for split in data.drawn)
-        verb = "are" if len(data.drawn) > 1 else "is"
-        drawn = f"; {' and '.join(data.drawn)} {verb} drawn from train, say {sizes} to set how many"
-    say_once(f"corpus: {data.about}{drawn}")
+    say_once("; ".join(filter(None, [f"corpus: {data.about}", data.division])))
 
 
 @rank_zero_only

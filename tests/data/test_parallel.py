@@ -95,9 +95,10 @@ def test_without_sizes_a_tenth_is_drawn_for_each_split(tmp_path, write, parallel
 def test_a_corpus_names_its_files_and_what_is_drawn_from_them(tmp_path, write, parallel):
     given = {name: write(tmp_path / name, PAIRS) for name in ("all", "dev")}
     assert parallel(given["all"]).files == ("all.en", "all.de")
-    assert parallel(given["all"]).drawn == ("validation", "test")
-    assert parallel(given["all"], validation=given["dev"]).drawn == ("test",)
-    assert parallel(given["all"], test=given["dev"]).drawn == ("validation",)
+    assert parallel(given["all"]).division.startswith("validation and test are drawn")
+    assert parallel(given["all"], validation=given["dev"]).division.startswith("test is drawn")
+    assert parallel(given["all"], test=given["dev"]).division.startswith("validation is drawn")
+    assert parallel(given["all"], validation=given["dev"], test=given["dev"]).division == ""
 
 
 def test_an_empty_sample(parallel):

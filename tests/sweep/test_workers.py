@@ -14,6 +14,7 @@ from ablate.config.schema import CONF
 from ablate.errors import UserError
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
+from ablate.record.types import Fingerprints
 from ablate.sweep import share
 from ablate.sweep.begin import begin
 from ablate.sweep.cell import Cell
@@ -104,6 +105,7 @@ def stage(cells, tmp_path):
         with View("toy", 3) as view:
             paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
             config = OmegaConf.create({"name": "toy", "fresh": False, "paths": paths})
+            read = {"text": Fingerprints("read", {})}
             runner = Runner(context, config, Instead(ends), view, read, stay=True)
             return runner.all(cells[:3], again=again), view
 
