@@ -128,7 +128,7 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
 ):
     class Recorded:
         def __init__(self, config, data):
-            self.found = lambda: {"identity": f"{data} now"}
+            self.found = lambda: {"identity": f"{data.training} now"}
 
     monkeypatch.setattr("ablate.record.training.Record", Recorded)
     monkeypatch.setattr("ablate.sweep.preflight.corpus", lambda config: "text")
