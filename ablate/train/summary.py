@@ -10,8 +10,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ablate.console import make_console
 from ablate.config.notice import say_once
+from ablate.console import make_console
 from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
