@@ -23,7 +23,7 @@ from ablate.evidence.seal import FILES
 from ablate.evidence.types import Run
 from ablate.record.files import FILE_NAME, finite
 from ablate.verdict.load import load_evidence
-from ablate.wandb.connection import has_key, reachable
+from ablate.wandb.connection import check_environment, has_key, reachable
 from ablate.wandb.names import ANALYSIS, EVIDENCE, RESULT, STEP
 
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")
@@ -42,8 +42,9 @@ def connect() -> Any:
     """Return W&B's reader, without a prompt.
 
     Raises:
-        UserError: there is no key, or no network.
+        UserError: there is no key, or no network, or W&B does not accept one of its variables.
     """
+    check_environment()
     url = wandb.setup(settings=wandb.Settings(silent=True)).settings.base_url
     if not has_key():
         raise UserError("wandb needs a key of W&B; wandb login stores one")

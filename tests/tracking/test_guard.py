@@ -167,3 +167,21 @@ def test_settings_that_cannot_work_are_no_failure():
 
     with pytest.raises(UserError, match=r"logger\.name=x"):
         GuardedLogger("mine", refuse)
+
+
+def test_a_disk_that_is_full_for_the_thread_of_tensorboard_is_one_warning(
+    monkeypatch, tmp_path, capfd
+):
+    from ablate.train.tensorboard import tensorboard
+
+    def refuse(self, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tensorboard.summary.writer.record_writer.RecordWriter.write", refuse)
+    logger = GuardedLogger("tb", lambda: tensorboard(save_dir=str(tmp_path), name="tb"))
+    for step in range(3):
+        logger.log_metrics({"loss": 1.0}, step)
+        logger.save()
+    logger.finalize("success")
+    error = capfd.readouterr().err
+    assert error.count("warning: tb failed") == 1 and "Traceback" not in error
