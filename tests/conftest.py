@@ -99,7 +99,7 @@ def merged_once():
     from hydra._internal import config_loader_impl, defaults_list
     from omegaconf import OmegaConf, base
 
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
 
     loader = config_loader_impl.ConfigLoaderImpl
     find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
@@ -209,7 +209,7 @@ def _composed(words):
     import hydra
     from omegaconf import open_dict
 
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", list(words), return_hydra_config=True)

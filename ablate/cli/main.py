@@ -113,7 +113,7 @@ def _refuse_late_command(words: list[str]) -> None:
 
 def _no_command(word: str) -> str:
     """One sentence about a first word that is neither command nor override."""
-    from ablate.config.schema import CONF  # imports Hydra
+    from ablate.config.location import CONF  # imports Hydra
 
     if (CONF / "experiment" / f"{word}.yaml").is_file():
         return f"{word} is an experiment: say +experiment={word} -m"

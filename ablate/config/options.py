@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ablate.config.schema import CONF, PACKAGE
+from ablate.config.location import CONF, PACKAGE
 
 HIDDEN = ("_target_", "_partial_", "defaults")
 

@@ -6,17 +6,12 @@ before any work. Component nodes (`dict[str, Any]`) are checked against the sign
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import II, MISSING, DictConfig, OmegaConf
 
 from ablate.config.limits import Count, NotEmpty, OneOf, Range, Seed
-
-PACKAGE = Path(__file__).resolve().parents[1]
-# A wheel carries the configs inside the package; a checkout has them beside it.
-CONF = PACKAGE / "conf" if (PACKAGE / "conf").is_dir() else PACKAGE.parent / "conf"
 
 Component = dict[str, Any]
 

@@ -22,7 +22,7 @@ def with_own_seeds(words: Sequence[str]) -> list[str]:
     studies = any(word.startswith("experiment=") for word in plain)
     if not studies or f"scale={SMOKE}" not in plain or any(w.startswith(GIVEN) for w in plain):
         return [*words]
-    from ablate.config.schema import CONF  # Hydra, which ledger and judge do without
+    from ablate.config.location import CONF  # Hydra, which ledger and judge do without
 
     scale = yaml.safe_load((CONF / "scale" / f"{SMOKE}.yaml").read_text(encoding="utf-8"))
     return [*words, f"budget.seeds={scale['budget']['seeds']}"]

@@ -14,7 +14,7 @@ import yaml
 from hydra.utils import get_object
 
 from ablate.config.check import INSTANTIATE_KEYS
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 
 Words = dict[str, Any]  # what Hydra's instantiate reads itself: _target_, _partial_, ...

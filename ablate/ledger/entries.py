@@ -12,17 +12,16 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.ledger.claims import Claim, read_claims, read_documents
 from ablate.ledger.family import with_family
+from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
 from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
 from ablate.ledger.standings import Standing, read_standings
-from ablate.ledger.state import DEPENDS, State, state
-from ablate.ledger.verdicts import VERDICTS, Finding, collect, latest
+from ablate.ledger.verdicts import Finding, collect, latest
 
-NOT_TESTED = "not tested"
 TESTED = "tested"
 OUTSIDE = "Outside the ledger"
 YOURS = "Your claims"
-NO_RUN = "no run decides"
-STATES = (*VERDICTS, DEPENDS, NO_RUN, NOT_TESTED)
+# words of before, which filters still take for one release
+FORMER = {"inconclusive": "undecided", "depends": "mixed", "no run decides": NOT_TESTABLE}
 # What `only=` shows; the user's verdicts are those of sweeps and of a folder of experiments.
 ONLY = {"own": (KEPT, SWEEP), "committed": (COMMITTED,)}
 
@@ -36,56 +35,52 @@ class Entry:
     standing: Standing | None = None
 
     @property
-    def headline(self) -> tuple[Finding, ...]:
-        """The verdicts that decide the state: the committed ones, and only without them the user's.
-
-        A sweep decides nothing of a claim that no run decides.
-        """
-        first = min((ORIGINS.index(one.origin) for one in self.findings), default=0)
-        if first and self.standing:
-            return ()
-        return self._of(ORIGINS[first])
-
-    @property
-    def state(self) -> State:
-        """What the verdicts of the headline come to; without any, whether a run could give one."""
-        if self.headline:
-            return state(self.headline)
-        return State(NO_RUN, self.standing.standing) if self.standing else State(NOT_TESTED)
+    def headline(self) -> Headline:
+        """The headline of the committed verdicts, and only without them of the user's."""
+        if self.standing:
+            beside = self._of(COMMITTED)
+            return Headline(NOT_TESTABLE, self.standing.standing, beside=beside)
+        return headline(self.claim.statement, self._of(self.origin))
 
     @property
     def origin(self) -> str:
-        """Where the state comes from, one of ORIGINS; "" where no verdict decides it."""
-        return self.headline[0].origin if self.headline else ""
+        """Where the headline comes from, one of ORIGINS; "" where no verdict decides it."""
+        if self.standing or not self.findings:
+            return ""
+        return min((one.origin for one in self.findings), key=ORIGINS.index)
 
     @property
     def by_user(self) -> bool:
-        """Whether only verdicts of the user decide the state."""
+        """Whether only verdicts of the user decide the headline."""
         return self.origin in ONLY["own"]
 
     @property
-    def beside(self) -> dict[str, State]:
-        """The states that the user's verdicts come to, by origin, where they are no headline."""
-        others = {one.origin for one in self.findings} - {self.origin}
-        return {origin: state(self._of(origin)) for origin in ORIGINS if origin in others}
+    def beside(self) -> dict[str, Headline]:
+        """What the user's verdicts come to, by origin, where they do not decide the headline."""
+        others = {one.origin for one in self.findings} - {self.origin, COMMITTED}
+        return {
+            origin: headline(self.claim.statement, self._of(origin))
+            for origin in ORIGINS
+            if origin in others
+        }
 
     def _of(self, origin: str) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.origin == origin)
 
     @property
     def verdict(self) -> str:
-        """The word of the state."""
-        return self.state.word
+        """The word of the headline."""
+        return self.headline.word
 
     @property
     def smoke(self) -> bool:
         """Whether the experiment was only seen to run, at the scale for tests."""
-        return bool(self.headline) and self.headline[0].scale == SMOKE
+        return any(one.scale == SMOKE for one in self.headline.deciding)
 
     @property
     def differs(self) -> bool:
         """Whether experiments or regimes have different verdicts."""
-        return len({one.verdict for one in self.headline if not one.replaced}) > 1
+        return len({one.verdict for one in self.headline.deciding}) > 1
 
     @property
     def outside(self) -> bool:
@@ -122,7 +117,7 @@ def join(claims: list[Claim], verdicts: dict[str, list[Finding]]) -> list[Entry]
 def count(entries: Iterable[Entry]) -> dict[str, int]:
     """How many claims of the documents have which verdict."""
     counted = Counter(entry.verdict for entry in entries if not entry.outside)
-    return {state: counted[state] for state in STATES}
+    return {word: counted[word] for word in HEADLINES}
 
 
 def _stranger(finding: Finding) -> Claim:
@@ -151,7 +146,7 @@ def _documents(entry: Entry) -> list[str]:
 
 
 def _states(entry: Entry) -> list[str]:
-    return [entry.verdict, TESTED] if entry.headline else [entry.verdict]
+    return [entry.verdict, TESTED] if entry.findings else [entry.verdict]
 
 
 # What each filter looks at; a value picks the names that contain it.
@@ -184,7 +179,8 @@ def pick(entries: list[Entry], wanted: dict[str, str], words: Iterable[str] = ()
 def _matching(key: str, value: str, entries: list[Entry]) -> set[str]:
     """The names that contain a value; a name that is the value stands for itself alone."""
     names = {name for entry in entries for name in FILTERS[key](entry)}
-    names |= {*STATES, TESTED} if FILTERS[key] is _states else set()
+    names |= {*HEADLINES, TESTED} if FILTERS[key] is _states else set()
+    value = FORMER.get(value, value) if FILTERS[key] is _states else value
     plain = {name: _plain(name) for name in names}
     asked = _plain(re.split(r"[./]", value)[-1] if key == "factor" else value)
     exact = {name for name in names if plain[name] == asked}

@@ -4,16 +4,16 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from typing import Any
 
 from ablate.ledger.entries import Entry
+from ablate.ledger.headline import Headline
 from ablate.ledger.verdicts import Finding
 from ablate.record.files import finite
 
 VERDICT = (
     *("origin", "experiment", "reading", "verdict", "grade", "metric", "effect", "low", "high"),
-    *("kind", "data", "model", "scale", "steps", "exploratory", "ledger_wide", "discovery"),
+    *("kind", "data", "model", "scale", "steps", "exploratory", "ledger_wide"),
     *("replication", "replaced_by", "tested_as", "sentence", "folder"),
 )
 CLAIM = (
@@ -27,12 +27,16 @@ def as_json(entries: Iterable[Entry]) -> str:
     claims = [
         {
             **_claim(entry),
-            "beside": {origin: asdict(state) for origin, state in entry.beside.items()},
+            "beside": {origin: _headline(other) for origin, other in entry.beside.items()},
             "verdicts": [_verdict(finding) for finding in entry.findings],
         }
         for entry in entries
     ]
     return json.dumps(finite(claims), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _headline(headline: Headline) -> dict[str, str]:
+    return {"word": headline.word, "on": headline.on}
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
@@ -56,7 +60,7 @@ def _claim(entry: Entry) -> dict[str, str]:
     claim = entry.claim
     values = (
         *(claim.id, claim.statement, claim.document, claim.section, claim.also_in, claim.kind),
-        *(claim.factors, claim.metric, claim.group, entry.state.word, entry.state.on),
+        *(claim.factors, claim.metric, claim.group, entry.headline.word, entry.headline.on),
         *(entry.origin, entry.standing.why if entry.standing else ""),
     )
     return dict(zip(CLAIM, values, strict=True))
@@ -68,7 +72,6 @@ def _verdict(finding: Finding) -> dict[str, Any]:
         *(finding.origin, finding.experiment, finding.reading, finding.verdict, finding.grade),
         *(finding.metric, finding.effect, low, high, finding.kind, finding.data, finding.model),
         *(finding.scale, finding.steps, finding.exploratory, finding.ledger_wide),
-        finding.discovery if finding.ledger_wide else None,
         finding.again["replication"] if finding.again else "",
         finding.replaced.by if finding.replaced else "",
         *(finding.statement, finding.sentence, str(finding.report.parent)),

@@ -5,9 +5,7 @@ The family is every verdict that chance could make, over claims, readings, exper
 all that are shown but the exact ones. Committed verdicts are one family, and those of the user's
 sweeps another, so that no sweep changes what is said of committed verdicts. The p-values of a
 family are those of a claim alone, already paid for earlier looks. Holm's correction over them
-bounds the chance that any verdict is false, its two directions as ablate.stats.holm counts them;
-the rate by Benjamini and Yekutieli bounds the expected share of false ones among those that it
-keeps.
+bounds the chance that any verdict is false, its two directions as ablate.stats.holm counts them.
 """
 
 from collections.abc import Iterable
@@ -15,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from ablate.ledger.places import ORIGINS
 from ablate.ledger.verdicts import Finding
-from ablate.stats.discovery import false_discovery_rates
 from ablate.stats.holm import adjust
 from ablate.verdict.decision import INCONCLUSIVE, side
 
@@ -36,10 +33,9 @@ def _corrected(family: list[Finding]) -> dict[int, Finding]:
     """The verdicts of a family that chance could make, corrected, by the id of each object."""
     tested = [one for one in family if one.p]
     held = adjust([one.p for one in tested], [one.alpha for one in tested])
-    rates = false_discovery_rates([min(one.p.values()) for one in tested])
     return {
-        id(one): replace(one, ledger_wide=side(p, one.alpha), discovery=rate)
-        for one, p, rate in zip(tested, held, rates, strict=True)
+        id(one): replace(one, ledger_wide=side(p, one.alpha))
+        for one, p in zip(tested, held, strict=True)
     }
 
 
@@ -50,14 +46,12 @@ class Changes:
     tested: int
     decided: int
     by_holm: int
-    by_discovery: int
 
     def __str__(self) -> str:
         """As the summary of the ledger says it."""
         return (
-            f"of {self.decided} decisive verdicts that chance could make ({self.tested} in all), "
-            f"{self.by_holm} would not stand by Holm over the ledger and {self.by_discovery} by "
-            "its false-discovery rate"
+            f"With a correction for testing all {self.tested} statistical claims at once, "
+            f"{self.decided - self.by_holm} of {self.decided} verdicts remain (Holm)."
         )
 
 
@@ -69,5 +63,4 @@ def changes(findings: Iterable[Finding]) -> Changes:
         len(tested),
         len(decided),
         sum(one.ledger_wide != one.verdict for one in decided),
-        sum(one.discovery > one.alpha for one in decided),
     )

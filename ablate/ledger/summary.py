@@ -3,8 +3,9 @@
 import textwrap
 from collections.abc import Iterator
 
-from ablate.ledger.entries import ONLY, STATES, Entry, count
+from ablate.ledger.entries import ONLY, Entry, count
 from ablate.ledger.family import changes
+from ablate.ledger.headline import HEADLINES
 from ablate.ledger.places import COMMITTED
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
@@ -27,7 +28,7 @@ def summary(entries: list[Entry]) -> Iterator[str]:
     """Yield at most 24 lines of at most 80 characters."""
     counts = count(entries)
     yield f"{sum(counts.values())} claims about the Transformer, by what experiments say of them:"
-    for state in STATES:
+    for state in HEADLINES:
         yield f"  {MARKS[state].letter} {state:16}{counts[state]:4}"
     yield ""
     notes = " ".join([*_notes(entries), *_own(entries)])
@@ -49,11 +50,7 @@ def _notes(entries: list[Entry]) -> Iterator[str]:
         yield f"Verdicts of different settings differ on {_many(differ, 'claim')}."
     family = changes(findings)
     if family.decided:
-        yield (
-            f"{_many(family.tested, 'verdict')} are statistical, and {family.decided} of them are "
-            f"decisive. Corrected for testing all at once, {family.decided - family.by_holm} "
-            f"remain (Holm), or {family.decided - family.by_discovery} (false-discovery rate)."
-        )
+        yield str(family)
     yield from _replications(findings)
 
 

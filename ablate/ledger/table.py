@@ -7,10 +7,11 @@ from itertools import groupby
 from rich.text import Text
 
 from ablate.config.smoke import SMOKE
-from ablate.ledger.entries import STATES, Entry, count
+from ablate.ledger.entries import Entry, count
+from ablate.ledger.headline import HEADLINES
 from ablate.ledger.places import COMMITTED
-from ablate.ledger.state import State
 from ablate.ledger.verdicts import Finding
+from ablate.ledger.wording import bounds, marked
 from ablate.report.marks import MARKS
 
 INDENT = "    "
@@ -40,14 +41,8 @@ def totals(entries: list[Entry], every: list[Entry]) -> str:
     outside = len(entries) - shown
     if outside and not shown:
         return f"claims that no document makes: {outside}"
-    states = ", ".join(f"{counts[state]} {state}" for state in STATES)
+    states = ", ".join(f"{counts[state]} {state}" for state in HEADLINES)
     return f"{amount}: {states}" + (f"; {outside} outside the ledger" if outside else "")
-
-
-def marked(state: State) -> str:
-    """Return a state with its mark, and what it depends on."""
-    on = f" on {state.on}" if state.on else ""
-    return f"{MARKS[state.word].letter} {state.word}{on}"
 
 
 def _folded(text: str, width: int | None) -> str:
@@ -65,21 +60,23 @@ def _folded(text: str, width: int | None) -> str:
 
 
 def _state(entry: Entry) -> str:
-    return marked(entry.state) + (f" ({entry.origin})" if entry.by_user else "")
+    return marked(entry.headline) + (f" ({entry.origin})" if entry.by_user else "")
 
 
 def _style(entry: Entry) -> str:
-    return f"bold {MARKS[entry.verdict].colour}" if entry.headline else ""
+    return f"bold {MARKS[entry.verdict].colour}" if entry.headline.deciding else ""
 
 
 def _below(entry: Entry) -> Iterator[str]:
     """Yield why no run decides a claim, its verdicts, and the states that stand beside its own."""
-    if entry.standing and not entry.headline:
+    if entry.standing:
         yield entry.standing.why
+    yield from bounds(entry.headline)
     for finding in entry.findings:
-        yield f"{_origin(finding)}{finding.graded}: {_place(finding)}"
-    for origin, state in entry.beside.items():
-        yield f"{origin}, over all: {marked(state)}"
+        beside = "" if finding in entry.headline.deciding else "beside it, "
+        yield f"{beside}{_origin(finding)}{finding.graded}: {_place(finding)}"
+    for origin, other in entry.beside.items():
+        yield f"{origin}: {marked(other)}"
 
 
 def _origin(finding: Finding) -> str:
@@ -98,5 +95,5 @@ def _regime(finding: Finding) -> str:
     flags += [f"replaced by {finding.replaced.by}"] if finding.replaced else []
     flags += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
     if finding.ledger_wide:
-        flags += [f"ledger-wide {finding.ledger_wide}", f"q {finding.discovery:.2g}"]
+        flags += [f"ledger-wide {finding.ledger_wide}"]
     return finding.data + (f" ({', '.join(flags)})" if flags else "")

@@ -6,7 +6,7 @@ from pathlib import Path
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.registration import departures
-from ablate.evidence.types import Entry, Verdict
+from ablate.evidence.types import Entry, Levels, Regime, Verdict
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
 from ablate.ledger.replaced import Replaced, read_replaced
 from ablate.verdict.decision import at_each_budget, read_verdict
@@ -46,11 +46,15 @@ class Finding:
     # of the claim alone, on the scale of alpha and paid for earlier looks; empty where it is exact
     p: dict[str, float] = field(default_factory=dict)
     ledger_wide: str = ""  # the verdict after Holm over the ledger; "" where chance makes none
-    discovery: float = 0.0  # false-discovery rate of the ledger up to this verdict
     budget: str = ""  # of a claim with two budgets, which of them, in words
     again: Replication | None = None  # what fresh seeds said of it
     replaced: Replaced | None = None  # where its question missed the sentence and was asked again
     origin: str = COMMITTED  # one of ablate.ledger.places.ORIGINS
+    trained: bool = False  # whether models were trained and tested for it
+    size: str = ""  # of the models
+    conditions: str = ""  # levels that both arms have
+    arms: str = ""  # what is compared
+    remark: bool = False  # whether no document states what was asked
 
     @property
     def regime(self) -> tuple[str, ...]:
@@ -60,6 +64,17 @@ class Finding:
         """
         place = (self.data, self.model, self.scale, self.steps, self.origin)
         return (self.claim, self.reading, self.experiment, *place)
+
+    @property
+    def setting(self) -> tuple[str, ...]:
+        """Everything but the number of steps that an effect may depend on."""
+        asked = (self.kind, self.metric, self.arms, self.conditions)
+        return (self.reading, self.data, self.size, *asked)
+
+    @property
+    def updates(self) -> int:
+        """The number of optimiser steps, 0 where the regime does not say."""
+        return int(self.steps or 0)
 
     @property
     def graded(self) -> str:
@@ -172,7 +187,28 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         alpha=float(claim.get("alpha") or 0),
         p={side: float(p) for side, p in (claim.get("p_look") or {}).items()},
         budget=_budget(claim),
+        trained=bool(regime.get("test_sentences")),
+        size=_size(regime),
+        conditions=_levels(claim.get("where") or {}),
+        arms=_arms(claim),
     )
+
+
+def _arms(claim: Entry) -> str:
+    """What a claim compares: its arms, or the ladder of a trend, and what is subtracted."""
+    compared = " - ".join(claim.get("arms") or ()) or str(claim.get("over") or "")
+    return f"{compared} minus {_levels(claim['minus'])}" if claim.get("minus") else compared
+
+
+def _levels(levels: Levels) -> str:
+    """Levels in words; the names that people use need Hydra, which takes long to import."""
+    return ", ".join(f"{key.rpartition('/')[2]} {level}" for key, level in levels.items())
+
+
+def _size(regime: Regime) -> str:
+    """The model of a setting with its width and depth, where the regime says them."""
+    sizes = ((regime.get("d_model"), "wide"), (regime.get("n_layers"), "layers"))
+    return ", ".join([str(regime["model"]), *(f"{n} {unit}" for n, unit in sizes if n)])
 
 
 def _budget(claim: Entry) -> str:

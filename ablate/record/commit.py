@@ -3,7 +3,7 @@
 import functools
 import subprocess
 
-from ablate.config.schema import CONF, PACKAGE
+from ablate.config.location import CONF, PACKAGE
 
 CHANGED = "+changes"  # after a commit: files of the package or its configs were changed since
 SECONDS = 5  # that git may take

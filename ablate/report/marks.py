@@ -25,8 +25,9 @@ MARKS = {
     "supported": Mark("#009e73", "#00775a", "#2fc39b", "●", "o"),
     "refuted": Mark("#d55e00", "#b04500", "#f39257", "■", "s"),
     "inconclusive": Mark("#777777", "#5a6167", "#a9b1b8", "◆", "D"),
-    "depends": Mark("#cc79a7", "#96396f", "#e6a5ca", "◐"),
-    "no run decides": Mark("#777777", "#5a6167", "#a9b1b8", "–"),
+    "mixed": Mark("#cc79a7", "#96396f", "#e6a5ca", "◐"),
+    "undecided": Mark("#777777", "#5a6167", "#a9b1b8", "◆"),
+    "not testable": Mark("#777777", "#5a6167", "#a9b1b8", "–"),
     "not tested": Mark("#777777", "#5a6167", "#a9b1b8", "○"),
 }
 

@@ -4,8 +4,8 @@ from importlib.resources import files
 from typing import Any
 
 from ablate.config.smoke import SMOKE
+from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.ledger.places import COMMITTED
-from ablate.ledger.state import DEPENDS
 from ablate.metric.table import metric_of
 from ablate.site.claim import View, drawn, views
 from ablate.site.model import Site
@@ -15,10 +15,10 @@ FIRST = ("preln_vs_postln", "preln_solves_gradient_problem")  # experiment and c
 MEANINGS = {
     "supported": "The runs show what the sentence says.",
     "refuted": "The runs show that it is not so.",
-    "inconclusive": "The runs show neither: more of them, or larger ones, would have to.",
-    DEPENDS: "It holds here and not there, and the difference between here and there is shown.",
-    "no run decides": "It is a definition, a custom, history or an opinion.",
-    "not tested": "Nobody has asked yet.",
+    MIXED: "It holds in some settings and not in others.",
+    UNDECIDED: "In some setting the runs show neither: it takes more or longer ones.",
+    NOT_TESTABLE: "It is a definition, a convention, history or an opinion.",
+    NOT_TESTED: "Nobody has asked yet.",
 }
 
 

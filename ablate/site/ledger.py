@@ -5,8 +5,9 @@ from itertools import groupby
 from typing import Any
 
 from ablate.ledger.claims import KINDS
-from ablate.ledger.entries import FILTERS, STATES, Entry, count, titles
+from ablate.ledger.entries import FILTERS, Entry, count, titles
 from ablate.ledger.family import changes
+from ablate.ledger.headline import HEADLINES
 from ablate.ledger.places import COMMITTED
 from ablate.site.documents import shown
 from ablate.site.model import Site
@@ -33,14 +34,14 @@ def whole(site: Site) -> dict[str, Any]:
         "bounded": changes(one for e in entries for one in e.findings if one.origin == COMMITTED),
         "filters": filters,
         "choices": _choices(entries, filters),
-        "states": STATES,
+        "states": HEADLINES,
         "turns": {entry.claim.id: _turns(entry, site) for entry in entries},
     }
 
 
 def _turns(entry: Entry, site: Site) -> str:
-    """The states of a claim by a factor on all margins, for a script: "0:supported|2.1:depends"."""
-    return "|".join(f"{turn.factor:.6g}:{turn.state.word}" for turn in turns(entry, site))
+    """The states of a claim by a factor on all margins, for a script: "0:supported|2.1:mixed"."""
+    return "|".join(f"{turn.factor:.6g}:{turn.word}" for turn in turns(entry, site))
 
 
 def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:

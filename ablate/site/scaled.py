@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ablate.evidence.types import Band
 from ablate.ledger.entries import Entry
-from ablate.ledger.state import State, state
+from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import Finding
 from ablate.report.selection import bound
 from ablate.site.model import Site
@@ -15,18 +15,22 @@ Turns = list[tuple[float, Finding]]
 
 
 class Turn(NamedTuple):
-    """From a factor on, a claim has this state."""
+    """From a factor on, a claim has this headline."""
 
     factor: float
-    state: State
+    word: str
 
 
 def turns(entry: Entry, site: Site) -> list[Turn]:
     """The states of a claim by the factor, from the least; empty where no factor changes it."""
-    known = [_verdicts(finding, site) for finding in entry.headline]
+    known = [_verdicts(finding, site) for finding in entry.headline.deciding]
     starts = sorted({start for found in known for start, _ in found})
-    states = [Turn(start, state(_at(start, found) for found in known)) for start in starts]
-    kept = [turn for i, turn in enumerate(states) if not i or turn.state != states[i - 1].state]
+    words = [
+        headline(entry.claim.statement, [_at(start, found) for found in known]).word
+        for start in starts
+    ]
+    turned = [Turn(start, word) for start, word in zip(starts, words, strict=True)]
+    kept = [turn for i, turn in enumerate(turned) if not i or turn.word != turned[i - 1].word]
     return kept if len(kept) > 1 else []
 
 

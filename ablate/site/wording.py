@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ablate.evidence.types import Told
-from ablate.ledger.state import DEPENDS
+from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.verdict.decision import INCONCLUSIVE, Decision
@@ -78,10 +78,10 @@ def stands(title: str, counts: Mapping[str, int]) -> list[str]:
     decided = [
         _count(counts["supported"], "stands", "stand"),
         _count(counts["refuted"], "does not", "do not"),
-        _count(counts[DEPENDS], "depends", "depend") + " on where one looks",
-        _count(counts["inconclusive"], "is", "are") + " undecided by their runs",
+        _count(counts[MIXED], "is", "are") + " mixed",
+        _count(counts[UNDECIDED], "is", "are") + " undecided",
     ]
-    open_, never = counts["not tested"], counts["no run decides"]
+    open_, never = counts[NOT_TESTED], counts[NOT_TESTABLE]
     return [
         f"This ledger has {whole} sentences of {title}: {listed(decided)}.",
         f"{_count(open_, 'is', 'are')} not tested yet; {_count(never, 'is', 'are')} for no run to "

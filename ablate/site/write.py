@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.entries import Entry
+from ablate.ledger.wording import bounds, detail
 from ablate.record.files import writing
 from ablate.report.marks import arm_style, style_names
 from ablate.site import attention, claim, documents, example, ledger
@@ -87,6 +88,8 @@ def _templates() -> Environment:
         "date": _date,
         "css": lambda state: state.replace(" ", "-"),
         "decided": ledger.decided,
+        "detail": detail,
+        "bounds": bounds,
     }
     environment.globals["again_rule"] = RULE
     environment.globals["m"] = environment.get_template("macros.html").module

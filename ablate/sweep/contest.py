@@ -7,7 +7,7 @@ from pathlib import Path
 
 import hydra
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import Book, questions
 from ablate.evidence.command import CONFIG_DIR

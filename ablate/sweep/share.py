@@ -17,7 +17,7 @@ from typing import Any, TypedDict
 from filelock import FileLock
 from omegaconf import DictConfig, read_write
 
-from ablate.config.schema import PACKAGE
+from ablate.config.location import PACKAGE
 from ablate.errors import UserError
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Regime

@@ -9,7 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.seal import ABOUT, read_parts

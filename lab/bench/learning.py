@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from lab.bench.same_numbers import read_cells
 
 GROUPS = (

@@ -23,8 +23,8 @@ from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
 
 from ablate.config.construct import construct
+from ablate.config.location import CONF
 from ablate.config.precision import settle
-from ablate.config.schema import CONF
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model

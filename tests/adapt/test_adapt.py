@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from torch.nn import functional as F
 
 from ablate.config.construct import construct
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq

@@ -7,7 +7,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config.check import check
 from ablate.config.explain import explain, explain_bare
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 
 

@@ -12,7 +12,7 @@ def default():
     """The default config with W&B, composed once."""
     import hydra
 
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         return hydra.compose("config")

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from ablate.config.check import check
 from ablate.config.construct import construct
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 
 CONFIGS = {

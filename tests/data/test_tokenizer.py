@@ -154,7 +154,7 @@ def test_a_character_is_a_token(pairs):
 
 def test_every_level_builds(compose):
     from ablate.config.construct import construct
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
     from ablate.data.scheme.base import Scheme
 
     levels = sorted(path.stem for path in (CONF / "tokenizer").glob("*.yaml"))

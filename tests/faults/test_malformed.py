@@ -386,7 +386,7 @@ def finished(tmp_path_factory, cache_folder):
     """The folder of a finished run."""
     import hydra
 
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
     from ablate.train.run import run
 
     folder = tmp_path_factory.mktemp("finished")

@@ -11,7 +11,7 @@ import torch
 from omegaconf import OmegaConf
 
 from ablate.config.construct import construct
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError

@@ -6,7 +6,7 @@ from hydra.utils import get_class
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.initial.seeded import initialise
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq
 from ablate.model.build import build

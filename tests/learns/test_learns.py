@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.train.run import run
 
 LEVELS = sorted(f"{p.parent.name}={p.stem}" for p in CONF.glob("model/*/*.yaml"))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 EFFECTS = {"supported": 5.0, "refuted": -5.0}
-REGIME = {"scale": "cpu", "data": "toy", "model": "micro"}
+REGIME = {"scale": "cpu", "data": "toy", "model": "micro", "test_sentences": {"test": 10}}
 
 
 @pytest.fixture
@@ -42,6 +42,7 @@ def verdict(folders):
                 "metric": "test/bleu",
                 "effect": effect,
                 "interval": [effect - half, effect + half] if half else None,
+                "arms": regime.get("arms", []),
                 "grade": regime.get("grade", ""),
                 "reading": regime.get("reading", ""),
                 "sentence": f"{claim} is {given} <by> 5 & 6 seeds.",

@@ -46,8 +46,8 @@ def test_all_claims_with_their_count(ask, verdict):
     assert len(set(ids(output))) == ALL + 1
     assert output.count("○ not tested") == ALL - STANDING - 2
     assert output.splitlines()[-1] == (
-        f"{ALL} claims: 1 supported, 1 refuted, 0 inconclusive, 0 depends, {STANDING} no run "
-        f"decides, {ALL - STANDING - 2} not tested; 1 outside the ledger"
+        f"{ALL} claims: 1 supported, 1 refuted, 0 mixed, 0 undecided, {STANDING} not "
+        f"testable, {ALL - STANDING - 2} not tested; 1 outside the ledger"
     )
     assert "Outside the ledger" in output
 
@@ -85,13 +85,18 @@ def test_the_summary_fits_on_a_screen_and_says_how_to_ask_for_more(ask, verdict)
 
 
 def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
-    verdict("experiments/a", {CLAIM: "supported"}, time=200, exploratory=True)
-    verdict("experiments/b", {CLAIM: "refuted"}, time=100, data="multi30k")
+    verdict("experiments/a", {CLAIM: "supported"}, time=200)
+    verdict("experiments/b", {CLAIM: "refuted"}, time=100, model="rnn")
+    verdict("experiments/c", {CLAIM: "refuted"}, exploratory=True)
     shown = ask("verdict=tested")[1].splitlines()
     place = next(i for i, line in enumerate(shown) if CLAIM in line)
-    assert shown[place].startswith(f"◐ depends on data  {CLAIM}  ")
-    assert shown[place + 1].strip() == "supported: a, toy (exploratory)"
-    assert shown[place + 2].strip() == "refuted: b, multi30k"
+    assert shown[place].startswith(f"◐ mixed: it depends on the size of the model  {CLAIM}  ")
+    assert [line.strip() for line in shown[place + 1 : place + 5]] == [
+        "Only artificial languages were asked, not real text.",
+        "supported: a, toy",
+        "refuted: b, toy",
+        "beside it, refuted: c, toy (exploratory)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +144,7 @@ def test_a_document_is_found_where_it_only_repeats_a_claim(ask):
         (["verdict"], "unknown argument verdict: did you mean verdict=?"),
         (["verdict="], "verdict= has no value: it must be text"),
         (["verdict=superted"], "verdict=superted: no claim has it; did you mean supported?"),
-        (["state=inconclusiv3"], "state=inconclusiv3: no claim has it; did you mean inconclusive?"),
+        (["state=undecidet"], "state=undecidet: no claim has it; did you mean undecided?"),
         (["state="], "state= has no value: it must be text"),
         (["experiment=preln"], "experiment=preln: no claim has it"),
         (["only=mine"], "only=mine: it must be own or committed"),

@@ -2,12 +2,7 @@
 
 import json
 
-import numpy as np
-import pytest
-from scipy import stats
 from statsmodels.stats.multitest import multipletests
-
-from ablate.stats.discovery import false_discovery_rates
 
 IDS = ("pe_unique", "no_pe_bag_of_words", "preln_solves_gradient_problem")
 
@@ -19,13 +14,6 @@ def set_p(folders, name, *p):
     for claim, one in zip(whole["claims"], p, strict=True):
         claim |= {"alpha": 0.05, "p_look": {"supported": one, "refuted": 1.0}}
     path.write_text(json.dumps(whole))
-
-
-@pytest.mark.parametrize("k", [0, 1, 7, 40])
-def test_false_discovery_rates_are_those_of_scipy(k):
-    p = np.random.default_rng(k).uniform(0, 0.2, k)
-    expected = stats.false_discovery_control(p, method="by") if k else []
-    assert false_discovery_rates(p.tolist()) == pytest.approx(expected)
 
 
 def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folders, command):
@@ -43,12 +31,11 @@ def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folde
     assert flat.count("ledger-wide supported") == 1
     assert flat.count("ledger-wide inconclusive") == 2
     shown = " ".join(command("ledger")[1].split())
-    assert "3 verdicts are statistical, and 3 of them are decisive." in shown
-    assert "1 remain (Holm), or 1 (false-discovery rate)." in shown
+    assert "all 3 statistical claims at once, 1 of 3 verdicts remain (Holm)." in shown
     assert command("site", "to=site")[0] == 0
-    said = "as one family: inconclusive, false-discovery rate 0.073"
+    said = "at once (Holm): inconclusive."
     assert said in (folders / "site" / "claims" / f"{IDS[1]}.html").read_text()
-    assert "2 would not stand by Holm over the ledger" in (folders / "site/index.html").read_text()
+    assert "1 of 3 verdicts remain (Holm)" in (folders / "site/index.html").read_text()
 
 
 def test_what_is_shown_does_not_change_the_family(verdict, folders, command):

@@ -6,10 +6,16 @@ import shutil
 import pytest
 
 from ablate.ledger.entries import read_entries
-from ablate.ledger.state import State
 
 CLAIM = "preln_solves_gradient_problem"
-STANDS = "heads_8_or_16_usual"  # a claim that no run decides
+STANDS = "heads_8_or_16_usual"  # a claim that is not testable
+
+
+HEADLINE = {"inconclusive": "undecided"}  # of one verdict
+
+
+def words(headlines):
+    return {origin: headline.word for origin, headline in headlines.items()}
 
 
 @pytest.fixture
@@ -42,36 +48,37 @@ def test_no_sweep_changes_what_committed_verdicts_say(ledger, verdict, own, word
     before = ledger()[CLAIM]
     verdict("results/sweeps/study/1", {CLAIM: word}, experiment="study", **own)
     after = ledger()[CLAIM]
-    assert after.headline == before.headline == before.findings
-    assert (after.state, after.differs, after.smoke) == (before.state, False, False)
+    assert after.headline == before.headline and before.headline.deciding == before.findings
+    assert (after.verdict, after.differs, after.smoke) == ("refuted", False, False)
     assert [one.verdict for one in after.findings] == ["refuted", word]
-    assert after.beside == {"your sweep": State(word)} and not after.by_user
+    assert words(after.beside) == {"your sweep": HEADLINE.get(word, word)} and not after.by_user
 
 
 def test_sweeps_alone_decide_a_claim_and_are_marked(ledger, verdict, command):
     verdict("results/sweeps/a/1", {CLAIM: "supported", "mine": "refuted"})
-    verdict("results/sweeps/b/1", {CLAIM: "refuted"}, data="multi30k")
+    verdict("results/sweeps/b/1", {CLAIM: "refuted"}, model="rnn")
     entries = ledger()
-    assert (entries[CLAIM].state, entries[CLAIM].by_user) == (State("depends", "data"), True)
+    mine = entries[CLAIM]
+    assert (mine.headline.on, mine.by_user) == ("the size of the model", True)
     assert next(iter(entries)) == "mine" and entries["mine"].outside
     output = command("ledger", "state=tested")[1]
     assert output.lstrip().startswith("Your claims\n■ refuted (your sweep)  mine  ")
-    assert "◐ depends on data (your sweep)" in output
+    assert "◐ mixed: it depends on the size of the model (your sweep)" in output
 
 
-def test_a_sweep_decides_nothing_that_no_run_decides(ledger, verdict):
+def test_a_sweep_decides_nothing_that_is_not_testable(ledger, verdict):
     verdict("results/sweeps/a/1", {STANDS: "supported"})
     entry = ledger()[STANDS]
-    assert entry.state == State("no run decides", "convention")
-    assert entry.beside == {"your sweep": State("supported")}
-    assert ledger("own")[STANDS].state == State("supported")
+    assert (entry.verdict, entry.headline.on) == ("not testable", "convention")
+    assert words(entry.beside) == {"your sweep": "supported"}
+    assert ledger("own")[STANDS].verdict == "supported"
 
 
 def test_only_the_own_or_only_the_committed_verdicts(ledger, verdict, command):
     verdict("experiments/study", {CLAIM: "refuted", "pe_unique": "supported"})
     verdict("results/sweeps/study/1", {CLAIM: "supported", "mine": "supported"})
     own = ledger("own")
-    assert set(own) == {CLAIM, "mine"} and own[CLAIM].state == State("supported")
+    assert set(own) == {CLAIM, "mine"} and own[CLAIM].verdict == "supported"
     committed = ledger("committed")
     assert "mine" not in committed and len(committed[CLAIM].findings) == 1
     assert command("ledger", "only=own")[1].splitlines()[-1].startswith("1 claims: 1 supported, 0")
@@ -91,7 +98,7 @@ def test_the_family_of_committed_verdicts_has_no_sweeps(ledger, verdict, folders
     verdict("experiments/study", {CLAIM: "supported"})
     with_p("experiments/study", 0.02)
     alone = ledger()[CLAIM].headline
-    assert alone[0].ledger_wide == "supported"
+    assert alone.deciding[0].ledger_wide == "supported"
     for number in range(5):
         verdict(f"results/sweeps/{number}/1", {"pe_unique": "supported"}, experiment=f"e{number}")
         with_p(f"results/sweeps/{number}/1", 0.02)
@@ -115,10 +122,10 @@ def test_an_experiment_that_the_user_keeps_stands_beside_the_packaged(
     verdict(f"experiments/{name}", {CLAIM: "supported", "mine": "supported"}, experiment="study")
     verdict("results/sweeps/study/1", {"mine": "refuted"}, time=900, experiment="study")
     entries = ledger()
-    assert (entries[CLAIM].state, list(entries)[0]) == (State("refuted"), "mine")
-    assert entries[CLAIM].beside == {"your experiment": State("supported")}
-    assert entries["mine"].state == State("supported")
-    assert entries["mine"].beside == {"your sweep": State("refuted")}
+    assert (entries[CLAIM].verdict, list(entries)[0]) == ("refuted", "mine")
+    assert words(entries[CLAIM].beside) == {"your experiment": "supported"}
+    assert entries["mine"].verdict == "supported"
+    assert words(entries["mine"].beside) == {"your sweep": "refuted"}
 
 
 def test_a_checkout_is_known_by_its_verdicts(packaged, ledger, verdict, folders):

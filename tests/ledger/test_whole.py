@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from ablate.ledger.entries import NOT_TESTED, read_entries
+from ablate.ledger.entries import read_entries
+from ablate.ledger.headline import NOT_TESTED
 from ablate.ledger.replaced import read_replaced
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ import yaml
 from ablate import __version__
 from ablate.cli.main import names
 from ablate.config.check import check
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -2,7 +2,7 @@
 
 from omegaconf import OmegaConf
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 
 PROBES = [path for path in (CONF / "probe").glob("*.yaml") if path.stem != "none"]
 

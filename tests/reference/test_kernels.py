@@ -14,7 +14,7 @@ def kernel():
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
     from ablate.initial.seeded import initialise
 
     def built(level, **options):

@@ -41,7 +41,7 @@ def attention():
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
 
     def built(level, **options):
         config = OmegaConf.load(f"{CONF}/model/projections/{level}.yaml")

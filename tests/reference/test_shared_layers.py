@@ -4,7 +4,7 @@ import hydra
 import pytest
 import torch
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
 from ablate.model.build import build

@@ -8,7 +8,7 @@ import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.train.run import make_model, prepare_data
 
 # Probes train nothing; arms of other corpora, batches, beginnings or architectures share less; and

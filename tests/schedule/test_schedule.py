@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.config.construct import construct
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.schedule.wsd import WarmupStableDecay
 

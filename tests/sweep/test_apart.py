@@ -10,7 +10,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.form import check_arms
 from ablate.record.arm import say

@@ -3,7 +3,7 @@
 import hydra
 import pytest
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import plain_study
 

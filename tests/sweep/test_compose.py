@@ -16,7 +16,7 @@ from hydra.errors import ConfigCompositionException
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, open_dict
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.sweep.begin import begin
 from ablate.sweep.cell import compose
 

@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import pytest
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.sweep import preflight
 from ablate.sweep.cell import Cell

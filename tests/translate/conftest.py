@@ -16,7 +16,7 @@ def finished(tmp_path_factory):
     from omegaconf import OmegaConf
 
     from ablate.config.construct import construct
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
     from ablate.data.pairs import Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial.seeded import initialise

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ablate.claims.example.block import COPY, UNPRINTED, Block, Example
 from ablate.claims.example.operations import apply
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.errors import UserError
 
 INPUT, RIGHT, DIFFERS, INHERITED, REPRINT, UNCHECKED = STATES = (

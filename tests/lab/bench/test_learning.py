@@ -1,6 +1,6 @@
 """The table of what every level learns has every level."""
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from lab.bench.learning import GROUPS, LEFT_OUT, OTHERS, row, sweeps
 
 

@@ -1,0 +1,191 @@
+"""The headline of a claim: one word for all of its verdicts, by a rule that looks at no date.
+
+1. A claim that no run can decide is *not testable*, whatever was measured around it.
+2. Verdicts on a reading that no document states are remarks, and so are exploratory ones, where
+   there are others.
+3. In a setting (corpus, size of the model, metric, what is compared) the longest budget decides.
+4. Of models that were trained, real text decides where it was asked beside an artificial language.
+5. A sentence with *always*, *must*, *never* or *exactly* is refuted by one counterexample.
+6. All supported is supported, all refuted is refuted. Supported and refuted are *mixed*. Decided
+   here and undecided there is *undecided*.
+
+Verdicts are not pooled: budgets share runs, and a few settings estimate no variance between
+settings. docs/headlines.md explains each rule by an example.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+from ablate.config.location import CONF
+from ablate.ledger.verdicts import VERDICTS, Finding
+
+SUPPORTED, REFUTED, INCONCLUSIVE = VERDICTS
+MIXED, UNDECIDED = "mixed", "undecided"
+NOT_TESTABLE, NOT_TESTED = "not testable", "not tested"
+HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
+UNIVERSAL = re.compile(r"\b(always|must|never|exactly)\b", re.IGNORECASE)
+ARTIFICIAL = re.compile(r"_target_: ablate\.(data\.toy|claims\.corpus)\.")
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What all verdicts of a claim come to.
+
+    Args:
+        word: one of HEADLINES.
+        on: what a mixed result depends on; why a sentence is not testable.
+        deciding: the verdicts that the word was made from, one per setting.
+        beside: verdicts that did not decide: shorter budgets, an artificial language beside real
+            text, readings that no document states, exploratory ones.
+        universal: whether one counterexample decided.
+    """
+
+    word: str
+    on: str = ""
+    deciding: tuple[Finding, ...] = ()
+    beside: tuple[Finding, ...] = ()
+    universal: bool = False
+
+    @property
+    def artificial(self) -> bool:
+        """Whether trained models decided it, and all of them on artificial languages."""
+        trained = [one for one in self.deciding if one.trained]
+        return bool(trained) and all(is_artificial(one.data) for one in trained)
+
+    def where(self, verdict: str) -> list[str]:
+        """Return the settings with a verdict, each by what tells it from the others."""
+        apart = _differing(self.deciding)
+        places = [
+            ", ".join(str(PARTS[name](one)) for name in apart) or one.experiment
+            for one in self.deciding
+            if one.verdict == verdict
+        ]
+        return [*dict.fromkeys(places)]
+
+
+def headline(statement: str, findings: Sequence[Finding]) -> Headline:
+    """Return the headline of a claim that runs can decide.
+
+    Args:
+        statement: the sentence of the document.
+        findings: the verdicts on it, of one origin.
+    """
+    if not findings:
+        return Headline(NOT_TESTED)
+    counted = _without_remarks(findings)
+    deciding = _real_text([_longest(group) for group in _by_setting(counted)])
+    chosen = tuple(one for group in deciding for one in group)
+    word = _combined({one.verdict for one in chosen})
+    universal = bool(UNIVERSAL.search(statement)) and REFUTED in {one.verdict for one in chosen}
+    return Headline(
+        word=REFUTED if universal else word,
+        on=_strongest_contrast(chosen) if word == MIXED and not universal else "",
+        deciding=chosen,
+        beside=tuple(one for one in findings if one not in chosen),
+        universal=universal and word != REFUTED,
+    )
+
+
+def _combined(verdicts: set[str]) -> str:
+    if {SUPPORTED, REFUTED} <= verdicts:
+        return MIXED
+    return UNDECIDED if INCONCLUSIVE in verdicts else next(iter(verdicts))
+
+
+def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
+    """Drop remarks, replaced and exploratory verdicts, each kind only where others are left."""
+    for aside in ("replaced", "remark", "exploratory"):
+        findings = [one for one in findings if not getattr(one, aside)] or findings
+    return [*findings]
+
+
+def _by_setting(findings: Iterable[Finding]) -> list[list[Finding]]:
+    settings: dict[tuple[object, ...], list[Finding]] = {}
+    for one in findings:
+        settings.setdefault(one.setting, []).append(one)
+    return list(settings.values())
+
+
+def _longest(findings: list[Finding]) -> list[Finding]:
+    """Return the verdicts of a setting at its longest budget."""
+    longest = max(one.updates for one in findings)
+    return [one for one in findings if one.updates == longest]
+
+
+def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
+    """Drop artificial languages where the same reading was asked on real text."""
+    real = {
+        one.reading
+        for group in settings
+        for one in group
+        if one.trained and not is_artificial(one.data)
+    }
+    return [
+        group
+        for group in settings
+        if not (group[0].trained and is_artificial(group[0].data) and group[0].reading in real)
+    ]
+
+
+@cache
+def _artificial_languages() -> frozenset[str]:
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in CONF.glob("data/*.yaml")}
+    return frozenset(name for name, text in texts.items() if ARTIFICIAL.search(text))
+
+
+def is_artificial(data: str) -> bool:
+    """Return whether every corpus of a setting, named `a, b and c`, is made by rules."""
+    return {*re.split(r", | and ", data)} <= _artificial_languages()
+
+
+# What settings may differ in, in the order in which a headline names it.
+PARTS: dict[str, Callable[[Finding], object]] = {
+    "the reading": lambda one: one.reading,
+    "the corpus": lambda one: one.data,
+    "the size of the model": lambda one: one.size,
+    "the conditions": lambda one: one.conditions,
+    "what is compared": lambda one: one.arms,
+    "the metric": lambda one: one.metric,
+    "the number of steps": lambda one: one.steps,
+}
+
+
+def _differing(findings: Sequence[Finding]) -> list[str]:
+    """Return the parts in which some findings differ.
+
+    Two readings are two questions, which differ in much else; steps tell findings apart only
+    where nothing else does.
+    """
+    names = [name for name, part in PARTS.items() if len({part(one) for one in findings}) > 1]
+    if names[:1] == ["the reading"]:
+        return names[:1]
+    return names[:-1] or names if names[-1:] == ["the number of steps"] else names
+
+
+def _strongest_contrast(findings: Sequence[Finding]) -> str:
+    """Name what parts the supported verdict from the refuted one that is farthest from it."""
+    supported = [one for one in findings if one.verdict == SUPPORTED]
+    refuted = [one for one in findings if one.verdict == REFUTED]
+    pair = max(product(supported, refuted), key=lambda pair: distance(*pair))
+    return " and ".join(_differing(pair)) or "the experiment"
+
+
+def distance(one: Finding, other: Finding) -> float:
+    """Return the difference of two effects in units of the half-width of its interval.
+
+    The interval of a difference is that of Zou & Donner (2008), square-and-add. Exact verdicts
+    leave nothing to chance, so that they are infinitely far apart; effects in different metrics
+    have no distance (0).
+    """
+    if one.kind == other.kind == "exact":
+        return math.inf
+    if one.metric != other.metric or not (one.interval and other.interval):
+        return 0.0
+    high, low = (one, other) if one.effect >= other.effect else (other, one)
+    assert high.interval and low.interval
+    width = math.hypot(high.effect - high.interval[0], low.interval[1] - low.effect)
+    return (high.effect - low.effect) / width if width else math.inf

@@ -1,0 +1,176 @@
+"""The rule that makes one word of all verdicts on a claim, line by line."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ablate.ledger.headline import Headline, distance, headline, is_artificial
+from ablate.ledger.replaced import Replaced
+from ablate.ledger.verdicts import Finding
+from ablate.ledger.wording import bounds, detail, marked
+
+PLAIN = "Pre-LN translates better than Post-LN."
+FINDING = Finding(
+    claim="c",
+    statement=PLAIN,
+    source="",
+    kind="superiority",
+    verdict="supported",
+    grade="",
+    reading="",
+    metric="test/bleu",
+    effect=0.0,
+    interval=None,
+    sentence="",
+    exploratory=False,
+    experiment="study",
+    data="toy",
+    model="micro",
+    scale="cpu",
+    steps="600",
+    registered=0.0,
+    looks=0,
+    report=Path("report.md"),
+    trained=True,
+    size="micro",
+)
+
+
+def finding(verdict="supported", **changes):
+    return replace(FINDING, verdict=verdict, **changes)
+
+
+SUPPORTED = finding()
+LONG = {"steps": "3000"}
+
+
+@pytest.mark.parametrize(
+    ("findings", "word"),
+    [
+        # within a setting the longest budget decides
+        ([finding(), finding("inconclusive", **LONG)], "undecided"),
+        ([finding("refuted"), finding(**LONG)], "supported"),
+        ([finding(**LONG), finding("refuted", steps="30000")], "refuted"),
+        ([finding(steps=""), finding("refuted")], "refuted"),
+        # over settings, each at its longest budget
+        ([finding(), finding(size="six layers")], "supported"),
+        ([finding("refuted"), finding("refuted", size="six layers")], "refuted"),
+        ([finding(), finding("refuted", size="six layers")], "mixed"),
+        ([finding(), finding("inconclusive", size="six layers")], "undecided"),
+        ([finding("refuted"), finding("inconclusive", conditions="no warm-up")], "undecided"),
+        ([finding(), finding("refuted", arms="b - a"), finding("inconclusive", size="x")], "mixed"),
+        # real text decides where it was asked beside an artificial language
+        ([finding(), finding("refuted", data="multi30k")], "refuted"),
+        ([finding("refuted"), finding(data="shakespeare", steps="10")], "supported"),
+        ([finding(), finding("inconclusive", data="multi30k")], "undecided"),
+        ([finding(data="copy, reverse and count"), finding("refuted", data="a.txt")], "refuted"),
+        # ... of the same reading, and of trained models alone
+        ([finding(reading="a"), finding("refuted", reading="b", data="multi30k")], "mixed"),
+        ([finding(trained=False), finding("refuted", data="multi30k")], "mixed"),
+        # remarks, replaced and exploratory verdicts count where there is nothing else
+        ([finding(), finding("refuted", reading="ours", remark=True)], "supported"),
+        ([finding("refuted", reading="ours", remark=True)], "refuted"),
+        ([finding(), finding("refuted", size="x", exploratory=True)], "supported"),
+        ([finding("refuted", exploratory=True)], "refuted"),
+        ([finding(), finding("refuted", size="x", replaced=Replaced("y", "why"))], "supported"),
+        ([], "not tested"),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])  # no order of verdicts matters
+def test_the_word(findings, word, turned):
+    assert headline(PLAIN, findings[::-1] if turned else findings).word == word
+
+
+@pytest.mark.parametrize("word", ["always", "must", "never", "exactly", "Never"])
+def test_one_counterexample_refutes_a_sentence_without_exceptions(word):
+    findings = [finding(data="multi30k", size="two layers"), finding("refuted", data="multi30k")]
+    found = headline(f"It {word} helps.", findings)
+    assert (found.word, found.universal) == ("refuted", True)
+    assert any("two layers" in sentence for sentence in bounds(found))
+    assert headline(f"It {word} helps.", [SUPPORTED]).word == "supported"
+    undecided = [finding(), finding("inconclusive", size="six layers")]
+    assert headline(f"It {word} helps.", undecided).word == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"data": "multi30k", "trained": False}, "the corpus"),
+        ({"size": "six layers"}, "the size of the model"),
+        ({"conditions": "schedule no_warmup"}, "the conditions"),
+        ({"reading": "another", "metric": "val/nll"}, "the reading"),
+        ({"metric": "val/nll"}, "the metric"),
+        ({"arms": "rms_norm - layer_norm"}, "what is compared"),
+    ],
+)
+def test_a_mixed_result_names_what_it_depends_on(change, named):
+    found = headline(PLAIN, [finding(trained=False), finding("refuted", **change)])
+    assert (found.word, found.on) == ("mixed", named)
+    assert named in marked(found) and named in detail(found)
+
+
+def test_the_strongest_contrast_is_named_of_several():
+    ends = {"effect": 5.0, "interval": (4.0, 6.0)}
+    near = finding("refuted", size="six layers", effect=-1.0, interval=(-9.0, 7.0))
+    far = finding("refuted", conditions="dropout", effect=-5.0, interval=(-6.0, -4.0))
+    assert headline(PLAIN, [finding(**ends), near, far]).on == "the conditions"
+
+
+def test_the_distance_of_two_effects_is_in_units_of_its_interval():
+    one = finding(effect=3.0, interval=(0.0, 6.0))
+    other = finding(effect=-7.0, interval=(-11.0, -3.0))
+    assert distance(one, other) == distance(other, one) == pytest.approx(10 / 5)
+    assert distance(one, replace(other, metric="val/nll")) == 0
+    exact = finding(kind="exact")
+    assert distance(exact, exact) == float("inf")
+
+
+def test_an_undecided_headline_says_where_it_is_decided():
+    findings = [finding(size="2 layers"), finding("inconclusive", size="6 layers")]
+    found = headline(PLAIN, findings)
+    assert found.where("supported") == ["2 layers"]
+    assert "It is supported here: 2 layers." in bounds(found)
+
+
+def test_what_does_not_decide_stands_beside():
+    short, remark = finding("refuted", steps="100"), finding("refuted", reading="x", remark=True)
+    found = headline(PLAIN, [SUPPORTED, short, remark])
+    assert found.deciding == (SUPPORTED,)
+    assert found.beside == (short, remark)
+
+
+@pytest.mark.parametrize(
+    ("findings", "artificial"),
+    [
+        ([SUPPORTED], True),
+        ([finding(data="recall"), finding(data="copy")], True),
+        ([finding(), finding(data="multi30k")], False),
+        ([finding(trained=False)], False),
+        ([finding(reading="a"), finding(reading="b", data="multi30k")], False),
+    ],
+)
+def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, artificial):
+    found = headline(PLAIN, findings)
+    assert found.artificial == artificial
+    assert ("artificial" in " ".join(bounds(found))) == artificial
+
+
+@pytest.mark.parametrize(
+    ("data", "artificial"),
+    [
+        ("toy", True),
+        ("copy, reverse and count", True),
+        ("copy and multi30k", False),
+        ("multi30k", False),
+        ("parallel", False),
+        ("my own corpus", False),
+    ],
+)
+def test_what_is_artificial_is_told_by_the_config_tree(data, artificial):
+    assert is_artificial(data) == artificial
+
+
+def test_no_headline_speaks_of_all_settings():
+    for word in ("supported", "refuted", "mixed", "undecided"):
+        assert "all" not in marked(Headline(word, "the corpus")).split()
