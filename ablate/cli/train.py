@@ -17,7 +17,7 @@ from ablate.cli.folders import config_folders
 from ablate.cli.streams import end_if_unwritable
 from ablate.config.explain import explain, explain_bare
 from ablate.config.hydras import check_modes, check_words, expand_home, flags_last
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
 

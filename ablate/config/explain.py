@@ -18,7 +18,8 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
 from ablate.config.hints import groups, keys, likely, unknown, unknown_level
-from ablate.config.schema import CONF, Claim, Published, Shown
+from ablate.config.location import CONF
+from ablate.config.schema import Claim, Published, Shown
 
 KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
 # what OmegaConf says of a value of another form

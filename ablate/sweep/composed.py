@@ -11,7 +11,7 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
 from ablate.config.explain import searching
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 from ablate.sweep.apart import check_swept
 from ablate.sweep.begin import checked
 

@@ -74,7 +74,7 @@ def test_the_former_name_works_and_says_the_new_one(command):
     ],
 )
 def test_a_plan_takes_the_flags_that_training_takes(command, own, monkeypatch, flags):
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
     from ablate.errors import UserError
 
     def make(sweep):

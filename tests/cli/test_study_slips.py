@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from ablate.config.schema import CONF
+from ablate.config.location import CONF
 
 
 @pytest.mark.parametrize(

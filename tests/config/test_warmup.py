@@ -4,8 +4,8 @@ import pytest
 
 from ablate.config import warmup
 from ablate.config.construct import construct
+from ablate.config.location import CONF
 from ablate.config.notice import say_once
-from ablate.config.schema import CONF
 from ablate.config.settle import settle
 from ablate.errors import UserError
 
