@@ -30,6 +30,7 @@ import numpy.typing as npt
 import tokenizers
 
 from ablate.data.documents import Documents, Segment, SegmentTexts, TextLength
+from ablate.data.doubts import doubts
 from ablate.data.on_disk import Integers, OnDisk
 from ablate.data.pairs import TRAINED, Corpus, Pairs
 from ablate.data.progress import progress
@@ -192,6 +193,8 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
+    for doubt in () if isinstance(corpus, Documents) else doubts(corpus):
+        print(f"warning, {doubt}", flush=True)
     vocabularies, train = _write_train(folder, corpus, scheme)
     lengths = {"train": train}
     for split in corpus.splits:

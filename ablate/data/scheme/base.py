@@ -11,7 +11,10 @@ always a piece of its own. No MARK goes in front of a document, so that a docume
 any space or line feed and encoded part by part.
 """
 
+import re
+import string
 import sys
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
@@ -31,6 +34,8 @@ LINE_FEED = "\ufdd0"
 RESERVED = [f"{name}{MARK}" for name in SPECIALS]  # MARK only begins a piece, so none is like these
 UNLIMITED = 1 << 20  # the library reserves memory for the size it is asked for
 CHUNK = 10_000  # lines handed to the library at a time
+LONGEST = 1_000  # characters of a word that a vocabulary is trained on; longer ones are cut
+LONG = re.compile(f"[^ ]{{{LONGEST + 1}}}")  # what may be such a word
 MANY_LINES = 200_000  # from here on the library shows its own bars as well
 
 Texts = Sequence[Iterable[str]]  # each can be read more than once
@@ -128,8 +133,30 @@ def _chunks(texts: Texts, lines: int | None) -> Iterator[Sequence[str]]:
         for text in texts:
             rest = iter(text)
             while chunk := list(islice(rest, CHUNK)):
-                yield chunk
+                yield [part for line in chunk for part in cut_words(line)]
                 bar.update(len(chunk))
+
+
+def cut_words(line: str) -> list[str]:
+    """Return a line in parts, in which no word is longer than `LONGEST` characters.
+
+    Finding the pairs of a word takes time that grows with its length for every new piece. Only the
+    training of a vocabulary sees the parts.
+    """
+    if not LONG.search(line):
+        return [line]
+    begin, length, parts = 0, 0, []
+    for at, character in enumerate(line):
+        length = 0 if character == " " or _is_punctuation(character) else length + 1
+        if length > LONGEST:
+            parts.append(line[begin:at])
+            begin, length = at, 1
+    return [*parts, line[begin:]]
+
+
+def _is_punctuation(character: str) -> bool:
+    """Whether the library cuts around a character."""
+    return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
 def characters_and_specials(texts: Texts) -> int:
