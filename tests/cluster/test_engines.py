@@ -52,6 +52,22 @@ def test_where_srun_is_installed_no_run_is_told_to_use_it():
     assert len(told) == 1
 
 
+@pytest.mark.parametrize("name", ["val/nll", "test/bleu", "test_long/chrf", "test/mine"])
+def test_scores_that_all_devices_hold_bring_no_advice_to_reduce_them(name):
+    from ablate.train.run import hush_lightning
+
+    advice = (
+        f"It is recommended to use `self.log({name!r}, ..., sync_dist=True)` when logging on epoch "
+        "level in distributed setting to accumulate the metric across devices."
+    )
+    with warnings.catch_warnings(record=True) as recorded:
+        warnings.simplefilter("always")
+        hush_lightning()
+        warnings.warn(advice, stacklevel=1)
+        warnings.warn("something else", stacklevel=1)
+    assert [str(warning.message) for warning in recorded] == ["something else"]
+
+
 @pytest.mark.parametrize(("engine", "package"), [("ray", "ray"), ("submitit", "submitit")])
 def test_an_engine_that_is_not_installed_is_named_before_any_work(
     compose, monkeypatch, engine, package
