@@ -35,7 +35,7 @@ from ablate.data.on_disk import Integers, OnDisk
 from ablate.data.pairs import TRAINED, Corpus, Pairs
 from ablate.data.progress import progress
 from ablate.data.scheme.base import Scheme
-from ablate.data.tokenizer import SIDES, Tokenizer, Tokenizers
+from ablate.data.tokenizer import SIDES, Given, Tokenizer, Tokenizers
 from ablate.data.vocabulary import EOS, UNK
 from ablate.errors import UserError
 from ablate.record.files import clear_unfinished, digest_of, seal, unfinished
@@ -130,7 +130,7 @@ class TokenCache:
         return src, tgt
 
 
-def open_cache(root: Path, corpus: Corpus, scheme: Scheme) -> TokenCache:
+def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache:
     """Return the token ids of a corpus, built first where there are none.
 
     Raises:
@@ -149,7 +149,12 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme) -> TokenCache:
     return TokenCache(folder)
 
 
-def key(corpus: Corpus, scheme: Scheme) -> str:
+def splits_of(corpus: Corpus, scheme: Scheme | Given) -> tuple[str, ...]:
+    """Return the names of the splits that are wanted of a corpus."""
+    return scheme.splits if isinstance(scheme, Given) else corpus.splits
+
+
+def key(corpus: Corpus, scheme: Scheme | Given) -> str:
     """Return a hash of everything that can change a token id."""
     tests = filter(None, (corpus.test_fingerprint(s) for s in corpus.splits if s not in TRAINED))
     text = [corpus.fingerprint(), *tests]
@@ -181,7 +186,7 @@ def _digest(path: Path, file: int, modified: int) -> str:
     return digest_of(path)
 
 
-def _build(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
+def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
     clear_unfinished(folder.parent)
     private = _private(folder)
     private.mkdir()
@@ -192,13 +197,18 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
         shutil.rmtree(private, ignore_errors=True)
 
 
-def _write(folder: Path, corpus: Corpus, scheme: Scheme) -> None:
-    for doubt in () if isinstance(corpus, Documents) else doubts(corpus):
+def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
+    unread = isinstance(corpus, Documents) or isinstance(scheme, Given)
+    for doubt in () if unread else doubts(corpus):
         print(f"warning, {doubt}", flush=True)
-    vocabularies, train = _write_train(folder, corpus, scheme)
-    lengths = {"train": train}
-    for split in corpus.splits:
-        if split != "train":
+    lengths: dict[str, TextLength] = {}
+    if isinstance(scheme, Given):
+        vocabularies = scheme.tokenizers
+        vocabularies.save(folder)
+    else:
+        vocabularies, lengths["train"] = _write_train(folder, corpus, scheme)
+    for split in splits_of(corpus, scheme):
+        if split not in lengths:
             lengths[split] = _write_split(folder, corpus, split, vocabularies)
     files = {
         path.name: {"size": path.stat().st_size, "sha256": digest_of(path)}

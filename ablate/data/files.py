@@ -37,7 +37,8 @@ class TextFiles(Documents):
     """Documents of files, and of all files in folders.
 
     Args:
-        files: what train is made of, and the splits that have no files of their own.
+        files: what train is made of, and the splits that have no files of their own; it may be
+            empty where no text of these is read.
         validation: files and folders; None: a part of `files`.
         test: the same.
         held_out: share of `files` that is not trained on, where they are split. Train is the
@@ -77,12 +78,14 @@ class TextFiles(Documents):
         """Yield the documents of a split.
 
         Raises:
-            UserError: there is no such split, it is empty, or a file is not text.
+            UserError: there is no such split, there is no text for it, or a file is not text.
         """
         if split not in SPLITS:
             raise UserError(
                 f"There is no split {split!r} in this corpus; it has {', '.join(SPLITS)}."
             )
+        if not self._stretches[split]:
+            raise UserError(self._nothing_for(split))
         for stretch in self._stretches[split]:
             with opened(stretch.path) as file:
                 yield from split_documents(_blocks(file, stretch), SEPARATORS[self._rule])
@@ -91,7 +94,7 @@ class TextFiles(Documents):
         """Return a hash of the text of train and validation, and of how it is split and cut.
 
         Raises:
-            UserError: a file cannot be read or is empty, or a split would be.
+            UserError: a file cannot be read or is empty.
         """
         lines = "".join(self.test_fingerprint(split) for split in TRAINED)
         return hashlib.sha256(f"files\n{self._rule}\n{lines}".encode()).hexdigest()
@@ -121,13 +124,16 @@ class TextFiles(Documents):
         missing = [split for split in SPLITS[1:] if split not in own]
         parts = _split(whole, self._held_out, len(missing))
         stretches = own | dict(zip(("train", *missing), parts, strict=True))
-        for split in SPLITS:
-            if not stretches[split]:
-                raise UserError(
-                    f"data.held_out={self._held_out} leaves no line of data.files for {split}; "
-                    f"give more text or another share, or files of its own for validation and test."
-                )
         return {split: stretches[split] for split in SPLITS}
+
+    def _nothing_for(self, split: str) -> str:
+        key = split if split in self._own else "files"
+        if not self._own.get(split, self._paths):
+            return f"data.{key} is an empty list, so there is no text for {split}; name files."
+        return (
+            f"data.held_out={self._held_out} leaves no line of data.files for {split}; give more "
+            "text or another share, or files of their own for validation and test."
+        )
 
 
 def _listed(key: str, names: Sequence[str]) -> list[Path]:
@@ -141,8 +147,6 @@ def _listed(key: str, names: Sequence[str]) -> list[Path]:
         if not inside:
             raise UserError(f"data.{key}: the folder {name} has no files.")
         paths += inside
-    if not paths:
-        raise UserError(f"data.{key} is an empty list; it must name a file or a folder.")
     return paths
 
 

@@ -12,12 +12,12 @@ import pytorch_lightning as pl
 from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Collate
 from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingBatches, numbered
-from ablate.data.cache import TokenCache, TokenIds, open_cache
+from ablate.data.cache import TokenCache, TokenIds, open_cache, splits_of
 from ablate.data.documents import TextLength
 from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader, padded
 from ablate.data.pairs import Corpus, Pairs, fingerprint_of_test
 from ablate.data.scheme.base import Scheme
-from ablate.data.tokenizer import Tokenizers
+from ablate.data.tokenizer import Given, Tokenizers
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.record.types import Fingerprints
@@ -49,7 +49,7 @@ class TextData(pl.LightningDataModule):
         self,
         *,
         corpus: Corpus,
-        scheme: Scheme,
+        scheme: Scheme | Given,
         collate: Collate,
         batch: Batching,
         cache_dir: str,
@@ -59,6 +59,7 @@ class TextData(pl.LightningDataModule):
         _check(batch)
         self._corpus = corpus
         self._scheme = scheme
+        self._splits = splits_of(corpus, scheme)
         self._collate = collate
         self._batch = batch
         self._cache_dir = Path(cache_dir)
@@ -113,9 +114,17 @@ class TextData(pl.LightningDataModule):
                 "training pair; make it longer, or truncate."
             )
         self._check_budget("train", "tokens", self._batch.tokens)
-        for split in self._corpus.splits:
+        for split in self._splits:
             if split != "train":
-                self._check_budget(split, "eval_tokens", self._batch.eval_tokens)
+                self.check_evaluation(split)
+
+    def check_evaluation(self, split: str) -> None:
+        """Check that a split can be scored; its token ids are made, or found in the cache.
+
+        Raises:
+            UserError: the text or the token budget is not usable.
+        """
+        self._check_budget(split, "eval_tokens", self._batch.eval_tokens)
 
     def check_test(self, split: str) -> None:
         """Read the text of a split as a test does.
@@ -160,7 +169,7 @@ class TextData(pl.LightningDataModule):
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """Pairs, skipped pairs and truncated pairs of each split."""
-        return {split: self._count(split) for split in self._corpus.splits}
+        return {split: self._count(split) for split in self._splits}
 
     def describe(self, split: str) -> str:
         """Say how much text a split has, and how much of it is used."""
@@ -282,10 +291,9 @@ class TextData(pl.LightningDataModule):
         )
 
     def _ids(self, split: str) -> tuple[TokenIds, TokenIds]:
-        if split not in self._corpus.splits:
+        if split not in self._splits:
             raise UserError(
-                f"There is no split {split!r} in this corpus; it has "
-                f"{', '.join(self._corpus.splits)}."
+                f"There is no split {split!r} in this corpus; it has {', '.join(self._splits)}."
             )
         return self._cache.split(split)
 

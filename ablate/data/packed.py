@@ -157,10 +157,14 @@ class PackedData(TextData):
                 "or give more text."
             )
 
+    def check_evaluation(self, split: str) -> None:
+        """Make the token ids of a split, or find them in the cache: any text can be scored."""
+        self._ids(split)
+
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """Texts of each split; none is skipped or truncated."""
-        lengths = {split: self._cache.length(split) for split in self._corpus.splits}
+        lengths = {split: self._cache.length(split) for split in self._splits}
         return {split: Counts(length.texts, 0, 0) for split, length in lengths.items()}
 
     def describe(self, split: str) -> str:

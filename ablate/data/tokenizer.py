@@ -62,6 +62,10 @@ class Tokenizer:
         """Write the vocabulary to a file."""
         path.write_text(self._library.to_str(pretty=True), encoding="utf-8", newline="\n")
 
+    def to_str(self) -> str:
+        """Return the vocabulary as text, as a file has it."""
+        return self._library.to_str()
+
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
         """Return the vocabulary that `save` wrote."""
@@ -137,3 +141,21 @@ class Tokenizers:
             both = Tokenizer.load(shared)
             return cls(both, both)
         return cls(*(Tokenizer.load(folder / f"{side}.json") for side in SIDES))
+
+
+class Given:
+    """Vocabularies that are there already, where a run in training learns them by a scheme.
+
+    Args:
+        tokenizers: the vocabularies.
+        splits: names of the splits that they are wanted for.
+    """
+
+    def __init__(self, tokenizers: Tokenizers, splits: tuple[str, ...]) -> None:
+        self.tokenizers = tokenizers
+        self.splits = splits
+
+    def signature(self, *, documents: bool) -> str:
+        """Return the vocabularies and the splits as text, for the key of a cache."""
+        sides = (self.tokenizers.src, self.tokenizers.tgt)
+        return "\n".join([*self.splits, *(side.to_str() for side in sides)])

@@ -1,4 +1,4 @@
-"""Restores a translator from the folder of a finished run."""
+"""Restores the model of a finished run from its folder, as a translator or for other uses."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from ablate.record.files import check_links
 from ablate.record.sealed import read_result
 from ablate.record.weights import load_weights
 from ablate.search.base import Search
+from ablate.task.base import Task
 from ablate.train.allocator import keep_memory
 
 
@@ -52,10 +53,40 @@ class Translator:
         return [by_line.get(i, "") for i in range(len(lines))]
 
 
+@dataclass(frozen=True)
+class Restored:
+    """The trained model of a run, its vocabularies, and the nodes of its config that it needs."""
+
+    folder: Path
+    config: DictConfig  # model, adapt, search, batch and task
+    model: Model
+    tokenizers: Tokenizers
+    task: Task
+    device: str
+
+
 def restore(
     folder: Path, settings: dict[str, Any], trust: list[str], device: str, threads: int
 ) -> Translator:
     """Return the translator that a run has left; `settings` replace some of its search's.
+
+    Raises:
+        UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
+    """
+    run = restore_run(folder, settings, trust, device, threads)
+    if not run.task.generates:
+        raise UserError(
+            f"checkpoint is {str(folder)!r}, whose task translates nothing"
+            + (": for a language model say ablate generate" if run.task.writes else "")
+        )
+    search = construct(run.config.search)
+    return Translator(run.model, run.tokenizers, search, run.config.batch.max_length, device)
+
+
+def restore_run(
+    folder: Path, settings: dict[str, Any], trust: list[str], device: str, threads: int
+) -> Restored:
+    """Return the trained model of a run; `settings` replace some of its search's.
 
     Raises:
         UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
@@ -71,9 +102,8 @@ def restore(
     keep_memory()
     tokenizers = read_tokenizers(folder / "tokenizer")
     try:
-        if not construct(config.task).generates:
-            raise UserError(f"checkpoint is {str(folder)!r}, whose task translates nothing")
-        search = construct(config.search)
+        task: Task = construct(config.task)
+        construct(config.search)
         model = build(
             config.model,
             src_vocab=tokenizers.src.size,
@@ -89,7 +119,7 @@ def restore(
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
         first = str(error).splitlines()[0]
         raise UserError(f"device is {device!r}, which cannot be used: {first}") from None
-    return Translator(model.eval(), tokenizers, search, config.batch.max_length, device)
+    return Restored(folder, config, model.eval(), tokenizers, task, device)
 
 
 def read_config(folder: Path, settings: dict[str, Any], trust: list[str]) -> DictConfig:

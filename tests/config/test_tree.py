@@ -23,7 +23,6 @@ EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # Corpora and tokenizers that need something from the user.
 NEEDS = {
     "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
-    "data=text": ["data.files=[x]"],
     "data=language": [
         *(f"data.{split}=x" for split in ("train", "validation", "test")),
         "data.language=aa",

@@ -119,7 +119,8 @@ WRONG = {
     "one line": (["a"], {"a": "word " * 99}, {}, "leaves no line of data.files for validation"),
     "nothing held out": (["a"], {"a": "x\ny"}, dict(held_out=0.0), "no line .* for validation"),
     "nothing trained on": (["a"], {"a": "x\n" * 99}, dict(held_out=1.0), "no line .* for train"),
-    "no files": ([], {}, {}, "data.files is an empty list"),
+    "no files": ([], {}, {}, "data.files is an empty list.* train"),
+    "no test": (["a"], {"a": "x\ny\nz\nw\n" * 9}, dict(test=[]), "data.test is an empty list"),
     "missing test": (["a"], {"a": "x\ny"}, dict(test=["gone"]), "data.test: there is no file"),
 }
 
@@ -131,6 +132,12 @@ def test_what_cannot_be_read_is_named(corpus, case):
         made = corpus(*names, content=content, **changes)
         made.fingerprint()
         texts(made)
+
+
+def test_one_split_can_be_read_alone(corpus):
+    alone = corpus(content={"a": "x\ny"}, test=["a"])
+    assert list(alone.read("test").tgt) == ["x", "y"]
+    assert alone.fingerprint() != corpus(test=["a"], documents="file").fingerprint()
 
 
 def test_there_is_no_other_split(corpus):

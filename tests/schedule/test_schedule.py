@@ -5,6 +5,7 @@ import pytest
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError
+from ablate.schedule.cosine import Cosine
 from ablate.schedule.wsd import WarmupStableDecay
 
 SCHEDULES = sorted(path.stem for path in CONF.glob("schedule/*.yaml"))
@@ -43,3 +44,11 @@ def test_wsd_without_warmup_or_stable_phase():
 def test_wsd_refuses_a_decay_within_the_warmup(warmup):
     with pytest.raises(UserError, match=f"schedule.warmup={warmup} .* allowed is 0 <= warmup <= 8"):
         WarmupStableDecay(warmup=warmup, steps=10, decay=0.2)
+
+
+@pytest.mark.parametrize("final", [0.0, 0.1, 0.5, 1.0])
+def test_a_cosine_ends_at_its_final_share(final):
+    schedule = Cosine(warmup=4, steps=20, final=final)
+    assert [schedule(step) for step in range(1, 5)] == [0.25, 0.5, 0.75, 1]
+    assert schedule(12) == pytest.approx((1 + final) / 2)
+    assert schedule(20) == schedule(99) == pytest.approx(final)

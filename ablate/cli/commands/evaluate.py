@@ -1,0 +1,66 @@
+"""Score the model of a run on another text or test set.
+
+The corpus is chosen as for training, and its split is scored as the test of the run was, with the
+vocabulary, the batches and the search of the run:
+
+  ablate evaluate checkpoint=results/runs/<identity> data=text data.test=[letters.txt]
+  ablate evaluate checkpoint=results/runs/<identity> data=multi30k split=validation
+
+The last lines are the metrics, a name and a value each.
+"""
+
+import argparse
+import logging
+
+from ablate.cli.parser import PATH, TEXT, Parser, several, whole
+from ablate.errors import UserError
+
+FIRST = "loading the model"
+GROUPS = ("data", "paths")  # what an override may set
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the run, the split, and what it may use of the machine; the corpus is an override."""
+    parser.takes_overrides = True
+    parser.add_key("checkpoint", "folder of a finished run: results/runs/...", PATH, required=True)
+    parser.add_key("split", "the split of the corpus that is scored", TEXT, "test")
+    parser.add_key("threads", "CPU threads", whole(1), 1)
+    parser.add_key("device", "cpu, cuda, cuda:1, ...", default="cpu")
+    parser.add_key(
+        "trust",
+        "packages of your own whose components the run's config may name, or full names of "
+        "classes; their code will run",
+        several(TEXT),
+        [],
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the metrics.
+
+    Raises:
+        UserError: the run, the corpus or their combination cannot be used.
+    """
+    if not any(word.startswith("data=") for word in arguments.overrides):
+        raise UserError("data= is missing: the corpus to score, such as data=multi30k")
+    for word in arguments.overrides:
+        if word.lstrip("+~").partition("=")[0].partition(".")[0] not in GROUPS:
+            raise UserError(f"{word}: only data and paths can be set; all else is the run's")
+    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log what the error says
+    import hydra
+
+    from ablate.cli.train import explained
+    from ablate.config.check import check
+    from ablate.config.construct import construct  # only now: they import torch
+    from ablate.config.schema import CONF
+    from ablate.train.restore import restore_run
+    from ablate.train.score import score
+
+    with explained(), hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", arguments.overrides)
+        check(config)
+    corpus = construct(config.data)
+    given = (arguments.trust, arguments.device, arguments.threads)
+    restored = restore_run(arguments.checkpoint, {}, *given)
+    for name, value in score(restored, corpus, arguments.split, config.paths.cache).items():
+        print(f"{arguments.split}/{name} {value:.6g}")

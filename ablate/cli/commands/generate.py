@@ -1,0 +1,75 @@
+"""Continue a prompt from standard input with a language model.
+
+Reads the whole input as the prompt, and writes the prompt with what the model adds:
+
+  echo "ROMEO:" | ablate generate checkpoint=results/runs/<identity> tokens=500
+
+An empty input lets the model begin by itself. Where it ends a document, a blank line follows.
+"""
+
+import argparse
+import logging
+import sys
+
+from ablate.cli.parser import PATH, TEXT, Kind, Parser, several, whole
+from ablate.cli.streams import closed
+from ablate.errors import UserError
+
+FIRST = "loading the model"
+
+
+def _at_least_0(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError
+    return value
+
+
+TEMPERATURE = Kind("NUMBER", "a number, at least 0", _at_least_0)
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the run, how it writes, and what it may use of the machine."""
+    parser.add_key("checkpoint", "folder of a finished run: results/runs/...", PATH, required=True)
+    parser.add_key("tokens", "length of the continuation", whole(1), 500)
+    parser.add_key("count", "continuations, each behind a line of dashes if several", whole(1), 1)
+    parser.add_key("temperature", "what divides the logits; 0: the likeliest", TEMPERATURE, 0.8)
+    parser.add_key("top", "likeliest tokens to draw from; all by default", whole(1))
+    parser.add_key("seed", "of what is drawn", whole(0), 1)
+    parser.add_key("threads", "CPU threads", whole(1), 1)
+    parser.add_key("device", "cpu, cuda, cuda:1, ...", default="cpu")
+    parser.add_key(
+        "trust",
+        "packages of your own whose components the run's config may name, or full names of "
+        "classes; their code will run",
+        several(TEXT),
+        [],
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the continuations.
+
+    Raises:
+        UserError: the run or the prompt cannot be used.
+    """
+    if missing := [name for name in ("stdin", "stdout") if name in closed]:
+        raise UserError(f"{missing[0]} is closed: generate reads stdin and writes stdout")
+    raw = sys.stdin.buffer.read()
+    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log what the error says
+    from ablate.search.sampling import Sampling  # only now: they import torch
+    from ablate.train.generate import read_prompt, writer_of
+    from ablate.train.restore import restore_run
+
+    given = (arguments.trust, arguments.device, arguments.threads)
+    writer = writer_of(restore_run(arguments.checkpoint, {}, *given))
+    prompt = read_prompt(raw, writer.tokenizer)
+    texts = writer(
+        prompt,
+        count=arguments.count,
+        tokens=arguments.tokens,
+        sampling=Sampling(arguments.temperature, arguments.top),
+        seed=arguments.seed,
+    )
+    written = "\n----\n".join(f"{prompt}{text}" for text in texts)
+    sys.stdout.buffer.write(f"{written}\n".encode())

@@ -1,0 +1,64 @@
+"""Scores of a trained run's model on a split of any corpus."""
+
+from typing import Any
+
+import torch
+from lightning_fabric.utilities import move_data_to_device
+from omegaconf import OmegaConf
+
+from ablate.config.construct import construct
+from ablate.data.module import TextData
+from ablate.data.packed import PackedData
+from ablate.data.pairs import Corpus
+from ablate.data.tokenizer import Given
+from ablate.errors import UserError
+from ablate.task.base import Text
+from ablate.train.restore import Restored
+
+
+def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str, float]:
+    """Return every metric that a test of the run would have on this split, by name.
+
+    The vocabulary, the batches and the search are those of the run.
+
+    Raises:
+        UserError: there is no such split, or its text does not fit the run.
+    """
+    data = evaluation_data(run, corpus, split, cache_dir)
+    task, search = run.task, construct(run.config.search)
+    text = Text(data.tokenizers, data.languages, data.references(split), data.length(split))
+    if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:1000]):
+        print(f"warning, {split}: {doubt}", flush=True)
+    evaluation = task.evaluation(data.languages[1], thorough=True).to(run.device)
+    evaluation.begin(text)
+    with torch.inference_mode():
+        for batch in data.evaluation_loader(split):
+            evaluation.update(run.model, move_data_to_device(batch, run.device), search, text)
+    return evaluation.compute()
+
+
+def evaluation_data(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> TextData:
+    """Return the data of one split, in the vocabulary of a run.
+
+    Raises:
+        UserError: there is no such split, or its text does not fit the run.
+    """
+    if split not in corpus.splits:
+        raise UserError(f"split={split}: this corpus has {', '.join(corpus.splits)}")
+    if corpus.documents and not run.tokenizers.tgt.verbatim:
+        raise UserError(
+            "data has documents, and the vocabulary of this run is one of single lines, which "
+            "knows no line feed: choose data=language or data=parallel"
+        )
+    given: dict[str, Any] = {
+        "corpus": corpus,
+        "scheme": Given(run.tokenizers, (split,)),
+        "collate": run.task.batch,
+        "batch": OmegaConf.to_object(run.config.batch),
+        "cache_dir": cache_dir,
+        "seed": 0,
+    }
+    packed = run.config.batch.context is not None
+    data = PackedData(pack=run.task.pack, **given) if packed else TextData(**given)
+    data.check_evaluation(split)
+    return data

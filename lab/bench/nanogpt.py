@@ -1,0 +1,100 @@
+"""`scale=nanogpt` beside a small GPT trained by hand (`lab.bench.nanogpt_loop`), over seeds.
+
+    python -m lab.bench.nanogpt [seeds=5] [steps=2000] [OVERRIDES...]
+
+Both sides have the settings of nanoGPT for a laptop, and both are scored on the whole last tenth of
+tiny Shakespeare. Ours is the real command with its record. Each run is a process of its own with
+one thread; which side goes first changes from seed to seed. Seconds are those of the median step:
+of a window of steps, validation left out, for ours.
+"""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ablate.errors import UserError
+from ablate.record.sealed import read_result
+from lab.bench.command import environment, options, run, told
+from lab.bench.language_models import pace, read_clock
+
+DEFAULTS = {"seeds": 5, "steps": 2000}
+HEAD = "| seed | nats per character: by hand | ablate | difference | ms a step: by hand | ablate |"
+RULE = "|---|---:|---:|---:|---:|---:|"
+
+
+class Side(NamedTuple):
+    """One run of one side."""
+
+    nll: float  # nats per character of the validation text
+    seconds: float  # of a step
+    parameters: int
+
+
+def by_hand(seed: int, steps: int) -> Side:
+    """Train the small GPT.
+
+    Raises:
+        UserError: the run has failed.
+    """
+    words = ["-m", "lab.bench.nanogpt_loop", f"seed={seed}", f"steps={steps}"]
+    return Side(**run(words, environment(1)))
+
+
+def by_command(seed: int, steps: int, rest: Sequence[str]) -> Side:
+    """Train by `python -m ablate`, and read its record.
+
+    Raises:
+        UserError: the run has failed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        own = [f"seed={seed}", f"budget.steps={steps}", f"budget.validate_every={steps}"]
+        words = ["scale=nanogpt", "logger=none", f"paths.results={folder}", *own, *rest]
+        command = [sys.executable, "-m", "ablate", *words]
+        done = subprocess.run(command, env=environment(1), stdout=subprocess.DEVNULL, check=False)
+        runs = sorted(Path(folder).glob("runs/*/"))
+        result = read_result(runs[0]) if runs else None
+        if done.returncode or result is None or result["status"] != "finished":
+            raise UserError(f"{' '.join(command[1:])} has left no result")
+        seconds = pace(read_clock(runs[0] / "metrics.jsonl"))
+    metrics = result["metrics"]
+    nll, size = metrics["val/nll_per_character"], metrics["parameters"]
+    assert nll is not None and size is not None
+    return Side(nll, seconds, int(size))
+
+
+def line(name: str, hand: Side, ours: Side) -> str:
+    """Return a row of the table."""
+    nlls = f"{hand.nll:.4f} | {ours.nll:.4f} | {ours.nll - hand.nll:+.4f}"
+    return f"| {name} | {nlls} | {hand.seconds * 1e3:.1f} | {ours.seconds * 1e3:.1f} |"
+
+
+def mean(sides: Sequence[Side]) -> Side:
+    """Return the mean nll and the median seconds."""
+    nll = statistics.fmean(side.nll for side in sides)
+    return Side(nll, statistics.median(side.seconds for side in sides), sides[0].parameters)
+
+
+@told
+def main() -> None:
+    """Train both sides with every seed, and print a table."""
+    found, rest = options(sys.argv[1:], {**DEFAULTS, "what": ["all"]}, ["all"])
+    pairs: list[tuple[Side, Side]] = []
+    print(f"{HEAD}\n{RULE}", flush=True)
+    for seed in range(1, found["seeds"] + 1):
+        if seed % 2:
+            hand, ours = by_hand(seed, found["steps"]), by_command(seed, found["steps"], rest)
+        else:
+            ours, hand = by_command(seed, found["steps"], rest), by_hand(seed, found["steps"])
+        pairs.append((hand, ours))
+        print(line(str(seed), hand, ours), flush=True)
+    hand, ours = (mean(side) for side in zip(*pairs, strict=True))
+    print(line("mean; median", hand, ours))
+    print(f"\n{hand.parameters:,} and {ours.parameters:,} parameters")
+
+
+if __name__ == "__main__":
+    main()

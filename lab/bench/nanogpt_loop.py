@@ -1,0 +1,147 @@
+"""A small GPT trained by hand on tiny Shakespeare: the other side of `lab.bench.nanogpt`.
+
+    python -m lab.bench.nanogpt_loop [seed=1] [steps=2000] [width=128] [context=64] [batch=12]
+
+It is written in the manner of nanoGPT (Karpathy, github.com/karpathy/nanoGPT), with its settings
+for a laptop: 4 layers, 4 heads, no dropout, learned positions, GELU, one matrix for embedding and
+output, AdamW from 1e-3 to 1e-4 by a cosine after 100 steps, betas 0.9 and 0.99, a weight decay of
+0.1 on matrices, gradients clipped at 1, and contexts from random places of the text. Nothing of
+`ablate` takes part. One JSON line: the nll of the whole last tenth of the text, in nats per
+character, the seconds of the median step, and the parameters.
+"""
+
+import json
+import lzma
+import math
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+TEXT = Path(__file__).parents[2] / "ablate" / "data" / "tinyshakespeare.txt.xz"
+DEFAULTS = {"seed": 1, "steps": 2000, "width": 128, "context": 64, "batch": 12}
+LAYERS, HEADS = 4, 4
+PEAK, LEAST, WARMUP, DECAY = 1e-3, 1e-4, 100, 0.1
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward network, each behind a norm and around a skip."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.merge = nn.Linear(width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the tokens after the block."""
+        n, length, width = x.shape
+        q, k, v = self.qkv(self.norm_1(x)).chunk(3, -1)
+        q, k, v = (y.view(n, length, HEADS, width // HEADS).transpose(1, 2) for y in (q, k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.merge(y.transpose(1, 2).reshape(n, length, width))
+        return x + self.down(F.gelu(self.up(self.norm_2(x))))
+
+
+class Gpt(nn.Module):
+    """A decoder; logits of the next character for every character."""
+
+    def __init__(self, vocab: int, width: int, context: int) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocab, width)
+        self.places = nn.Embedding(context, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(LAYERS))
+        self.norm = nn.LayerNorm(width)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:
+                last = name.endswith(("merge.weight", "down.weight"))
+                nn.init.normal_(parameter, std=0.02 / (math.sqrt(2 * LAYERS) if last else 1))
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return the logits."""
+        x = self.tokens(ids) + self.places.weight[: ids.size(1)]
+        for block in self.blocks:
+            x = block(x)
+        return F.linear(self.norm(x), self.tokens.weight)
+
+
+def rate(step: int, steps: int) -> float:
+    """Return the learning rate of a step, counted from 1."""
+    if step < WARMUP:
+        return PEAK * step / WARMUP
+    done = (step - WARMUP) / max(1, steps - WARMUP)
+    return LEAST + (PEAK - LEAST) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def loss(net: Gpt, ids: Tensor) -> Tensor:
+    """Return the mean nll of all characters of a batch but the first ones."""
+    logits = net(ids[:, :-1])
+    return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+
+
+def train(net: Gpt, text: Tensor, given: dict[str, int]) -> float:
+    """Train; return the seconds of the median step."""
+    context, steps = given["context"], given["steps"]
+    matrices = [p for p in net.parameters() if p.dim() > 1]
+    others = [p for p in net.parameters() if p.dim() < 2]
+    groups = [
+        {"params": matrices, "weight_decay": DECAY},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=PEAK, betas=(0.9, 0.99), fused=True)
+    seconds = []
+    for step in range(1, steps + 1):
+        start = time.perf_counter()
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step, steps)
+        places = torch.randint(len(text) - context, (given["batch"],)).tolist()
+        ids = torch.stack([text[place : place + context + 1] for place in places])
+        optimizer.zero_grad(set_to_none=True)
+        loss(net, ids).backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+@torch.no_grad()
+def evaluate(net: Gpt, text: Tensor, context: int) -> float:
+    """Return the mean nll of a text, cut into contexts that do not overlap."""
+    total = 0.0
+    rest = (len(text) - 1) % context
+    whole = text[: len(text) - rest].unfold(0, context + 1, context)
+    parts = [*whole.split(64), *([text[-rest - 1 :][None]] if rest else [])]
+    for ids in parts:
+        total += float(loss(net, ids)) * ids[:, 1:].numel()
+    return total / (len(text) - 1)
+
+
+def main() -> None:
+    """Train, evaluate, and print the figures."""
+    given = DEFAULTS | {key: int(value) for key, value in (w.split("=") for w in sys.argv[1:])}
+    torch.set_num_threads(1)
+    torch.manual_seed(given["seed"])
+    text = lzma.decompress(TEXT.read_bytes()).decode()
+    number = {character: i for i, character in enumerate(sorted(set(text)))}
+    ids = torch.tensor([number[character] for character in text])
+    end = int(0.9 * len(ids))
+    net = Gpt(len(number), given["width"], given["context"])
+    seconds = train(net, ids[:end], given)
+    figures = {
+        "nll": evaluate(net, ids[end:], given["context"]),
+        "seconds": seconds,
+        "parameters": sum(p.numel() for p in net.parameters()),
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""GPT-2's initial values: one standard deviation, and a smaller one into the residual stream."""
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+from ablate.data.scheme.byte import Byte
+from ablate.data.tokenizer import Tokenizer, Tokenizers
+from ablate.initial.gpt2 import Gpt2
+from ablate.model.build import build
+
+
+def made(compose, model, *words, std=0.02, seed=1):
+    sizes = ("model.d_model=64", "model.d_ff=128", "model.n_layers=3", "model.n_heads=2")
+    config = compose(f"model={model}", *sizes, *words)
+    net = build(config.model, src_vocab=90, tgt_vocab=90, joint_vocab=True)
+    vocabulary = Tokenizer(Byte(joint=True).train([]))
+    Gpt2(std=std)(net, Tokenizers(vocabulary, vocabulary), seed)
+    return dict(net.named_parameters())
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "sublayers"),
+    [
+        ("decoder_only", ["model/position=learned"], {"decoder": 6}),
+        ("decoder_only", ["model.share_layers=all"], {"decoder": 6}),
+        ("encoder_only", ["model/projections=grouped"], {"encoder": 6}),
+        ("micro", [], {"encoder": 6, "decoder": 9}),
+    ],
+)
+def test_matrices_are_small_and_smaller_where_they_write(compose, model, words, sublayers):
+    for name, parameter in made(compose, model, *words).items():
+        if parameter.dim() > 1:
+            writes = name.endswith(("attention.output.weight", "outer.weight"))
+            depth = sublayers[name.partition(".")[0]] if writes else 1
+            assert parameter.std().item() == pytest.approx(0.02 * depth**-0.5, rel=0.15), name
+            assert abs(parameter.mean().item()) < 0.002
+        else:
+            assert (parameter == (0 if name.endswith("bias") else 1)).all()
+
+
+def test_values_follow_from_seed_and_name(compose):
+    one, again, other = (made(compose, "decoder_only", seed=seed) for seed in (1, 1, 2))
+    assert all(one[name].equal(again[name]) for name in one)
+    weights = [name for name in one if one[name].dim() > 1]
+    assert not any(one[name].equal(other[name]) for name in weights)
+    tall = made(compose, "decoder_only", std=0.04)
+    assert all(torch.allclose(2 * one[name], tall[name]) for name in weights)
+    assert OmegaConf.to_container(compose("initial=gpt2").initial)["std"] == 0.02

@@ -1,0 +1,60 @@
+"""The small GPT that is trained by hand, and the table beside it."""
+
+import json
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from ablate.model.build import build
+from lab.bench import nanogpt_loop
+from lab.bench.nanogpt import Side, line, mean
+from lab.bench.nanogpt_loop import Gpt, evaluate, rate
+
+
+def test_both_sides_have_the_same_parts(compose):
+    given = "model.position.max_length=64"
+    ours = build(
+        compose("scale=nanogpt", given).model, src_vocab=65, tgt_vocab=65, joint_vocab=True
+    )
+    by_hand = Gpt(65, 128, 64)
+    sizes = [sum(p.numel() for p in net.parameters()) for net in (by_hand, ours)]
+    assert sizes[0] == sizes[1]
+
+
+def test_both_sides_have_the_same_learning_rates(compose):
+    from ablate.config.construct import construct
+
+    config = compose("scale=nanogpt")
+    schedule = construct(config.schedule)
+    for step in (1, 50, 100, 101, 1000, 2000):
+        assert rate(step, 2000) == pytest.approx(config.optimizer.lr * schedule(step))
+
+
+@pytest.mark.parametrize("length", [9, 16, 17, 40])
+@torch.no_grad()
+def test_every_character_but_the_first_is_scored_once(length):
+    torch.manual_seed(1)
+    net, text = Gpt(5, 8, 8), torch.randint(5, (length,))
+    total = 0.0
+    for start in range(0, length - 1, 8):
+        part = text[start : start + 9]
+        total += float(F.cross_entropy(net(part[None, :-1])[0], part[1:], reduction="sum"))
+    assert evaluate(net, text, 8) == pytest.approx(total / (length - 1), rel=1e-5)
+    assert evaluate(net, text, 8) == pytest.approx(math.log(5), abs=0.1)  # as it starts
+
+
+def test_the_loop_learns_and_prints_its_figures(monkeypatch, capsys):
+    words = ["loop", "steps=30", "width=16", "context=16", "batch=8", "seed=2"]
+    monkeypatch.setattr("sys.argv", words)
+    monkeypatch.setattr(nanogpt_loop, "WARMUP", 5)
+    nanogpt_loop.main()
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["nll"] < math.log(65) and figures["seconds"] > 0
+
+
+def test_a_table_has_differences_and_means():
+    hand, ours = Side(1.5, 0.1, 10), Side(1.4, 0.2, 10)
+    assert line("1", hand, ours) == "| 1 | 1.5000 | 1.4000 | -0.1000 | 100.0 | 200.0 |"
+    assert mean([hand, ours, ours]) == Side(pytest.approx(4.3 / 3), 0.2, 10)

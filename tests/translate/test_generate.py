@@ -1,0 +1,195 @@
+"""`ablate generate` and `ablate evaluate` with trained language models and translators."""
+
+import io
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+TEXT = "\n\n".join(f"A{'b' * (n % 5)}:\nthe cat {n % 7}\nand ä dog" for n in range(80))
+TINY = (
+    *("scale=language", "logger=none", "data=text", "data.documents=paragraph", "tokenizer=char"),
+    *("model.n_layers=1", "model.d_model=16", "model.d_ff=32", "model.n_heads=2"),
+    *("batch.context=16", "batch.tokens=64", "batch.eval_tokens=64"),
+    *("budget.steps=8", "budget.warmup=2", "budget.validate_every=8"),
+)
+
+
+@pytest.fixture(scope="module")
+def trained(compose, tmp_path_factory):
+    """The folders of a run on documents and of one on lines, and what the first one measured."""
+    from ablate.train.run import run
+
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "play.txt").write_text(TEXT, encoding="utf-8")
+    for name in ("train", "validation", "test"):
+        (folder / name).write_text("the cat is here\na dog is there\n" * 9, encoding="utf-8")
+    paths = (f"paths.results={folder / 'results'}", f"paths.cache={folder / 'cache'}")
+    documents = run(compose(*TINY, f"data.files=[{folder / 'play.txt'}]", *paths))
+    files = [f"data.{name}={folder / name}" for name in ("train", "validation", "test")]
+    less = [word for word in TINY if not word.startswith(("data", "batch.context"))]
+    lines = run(
+        compose(*less, "batch.context=null", "data=language", "data.language=en", *files, *paths)
+    )
+    return SimpleNamespace(
+        folder=folder,
+        documents=f"checkpoint={documents['folder']}",
+        lines=f"checkpoint={lines['folder']}",
+        metrics=documents["metrics"],
+        line_metrics=lines["metrics"],
+    )
+
+
+@pytest.fixture
+def call(monkeypatch, capfdbinary):
+    """Call the command line with an input; return exit status, standard output, standard error."""
+
+    def called(*words, text=b""):
+        from ablate.cli.main import main
+
+        monkeypatch.setattr(sys, "argv", ["ablate", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        status = 0
+        try:
+            main()
+        except SystemExit as leaving:
+            status = leaving.code
+        out, err = capfdbinary.readouterr()
+        return status, out.decode(), err.decode()
+
+    return called
+
+
+@pytest.mark.parametrize("prompt", ["", "Ab:\n", "the cat 1\nand ä", "\n\n", "A" * 40])
+def test_a_prompt_is_continued(call, trained, prompt):
+    words = ("generate", trained.documents, "tokens=30", "count=2", "seed=3")
+    status, out, err = call(*words, text=prompt.encode())
+    assert (status, err) == (0, "")
+    one, other = out.removesuffix("\n").split("\n----\n")
+    assert one.startswith(prompt) and other.startswith(prompt) and one != other
+    assert len(one) >= len(prompt) + 30
+    assert call(*words, text=prompt.encode())[1] == out
+    assert call(*words[:-1], "seed=4", text=prompt.encode())[1] != out
+
+
+def test_the_likeliest_and_the_few_likeliest(call, trained):
+    def written(*words):
+        return call("generate", trained.documents, "tokens=20", *words)[1]
+
+    assert written("temperature=0") == written("temperature=0", "seed=9")
+    assert written("top=1") == written("temperature=0")
+    assert written("top=100000") == written()
+
+
+def test_a_model_of_lines_continues_one_line(call, trained):
+    status, out, _ = call("generate", trained.lines, "tokens=9", text=b"the cat\n")
+    assert status == 0 and out.startswith("the cat") and out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("the ß".encode(), "'ß'"),
+        ("na€ve €\x07".encode(), "'na€ve'"),
+        (b"the\tcat", r"'\t'"),
+        (b"caf\xe9", "byte 3"),
+    ],
+)
+def test_a_prompt_that_cannot_be_read(call, trained, text, words):
+    status, out, err = call("generate", trained.documents, text=text)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+
+
+@pytest.mark.parametrize(
+    "words", [["temperature=-1"], ["tokens=0"], ["top=0"], ["count=x"], ["seed=-1"], ["length=3"]]
+)
+def test_settings_that_are_not_possible(call, trained, words):
+    status, out, err = call("generate", trained.documents, *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+def test_other_models_do_not_continue_and_language_models_do_not_translate(call, trained, finished):
+    for words in (
+        ("generate", f"checkpoint={finished}"),
+        ("translate", trained.documents),
+        ("generate", f"checkpoint={trained.folder}"),
+        ("generate",),
+        ("generate", trained.lines),
+    ):
+        status, out, err = call(*words, text=b"a\nb\n")
+        assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+def scores(out):
+    return {name: float(value) for name, value in map(str.split, out.splitlines())}
+
+
+def test_scores_on_the_test_set_of_the_run_are_those_of_the_run(call, trained):
+    cache = f"paths.cache={trained.folder / 'other'}"
+    corpus = ("data=text", "data.documents=paragraph", f"data.files=[{trained.folder}/play.txt]")
+    status, out, err = call("evaluate", trained.documents, *corpus, cache)
+    assert (status, err) == (0, "")
+    assert scores(out) == pytest.approx(
+        {name: trained.metrics[name] for name in scores(out)}, rel=1e-5
+    )
+    assert {"test/nll", "test/bpb", "test/nll_per_character"} <= scores(out).keys()
+    out = call("evaluate", trained.documents, *corpus, cache, "split=validation")[1]
+    assert scores(out)["validation/nll"] == pytest.approx(trained.metrics["val/nll"], rel=1e-5)
+
+
+def test_another_text_is_scored_by_its_own_bytes(call, trained):
+    cache = f"paths.cache={trained.folder / 'other'}"
+    (trained.folder / "x.txt").write_text("the cat and the dog €", encoding="utf-8")
+    words = ("data=text", f"data.test=[{trained.folder}/x.txt]", "data.documents=file", cache)
+    status, out, _ = call("evaluate", trained.documents, *words)
+    found = scores(out)
+    bits = found["test/nll"] / math.log(2) * 22 + 8 * 3  # an end token; 3 bytes are spelled
+    assert status == 0 and found["test/bpb"] == pytest.approx(bits / 23, rel=1e-4)
+    plain = call(
+        "evaluate",
+        trained.lines,
+        "data=language",
+        "data.language=en",
+        cache,
+        *(f"data.{name}={trained.folder / name}" for name in ("train", "validation", "test")),
+    )[1]
+    assert scores(plain)["test/nll"] == pytest.approx(trained.line_metrics["test/nll"], rel=1e-5)
+
+
+def test_a_translator_is_scored_on_another_test_set(call, finished, tmp_path):
+    for side in ("de", "en"):
+        (tmp_path / f"x.{side}").write_text("ein Hund läuft .\nzwei Hunde\n" * 9, encoding="utf-8")
+    status, out, err = call(
+        *("evaluate", f"checkpoint={finished}", "data=parallel", f"paths.cache={tmp_path}/cache"),
+        *("data.source=de", "data.target=en", f"data.train={tmp_path}/x"),
+        *(f"data.{split}={tmp_path}/x" for split in ("validation", "test")),
+    )
+    assert (status, err) == (0, "")
+    assert {"test/bleu", "test/nll", "test/chrf"} <= scores(out).keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "data= is missing"),
+        (["data=text"], "data.files is an empty list"),
+        (["data=text", "data.test=[gone.txt]"], "gone.txt"),
+        (["data=nothing"], "nothing"),
+        (["data=text", "data.fils=[x]"], "data.fils"),
+        (["data=text", "data.test=[x]", "optimizer.lr=1"], "optimizer.lr=1"),
+        (["data=shakespeare", "split=dev"], "split=dev"),
+    ],
+)
+def test_what_cannot_be_scored(call, trained, words, said):
+    status, out, err = call("evaluate", trained.documents, *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_lines_cannot_score_documents(call, trained):
+    cache = f"paths.cache={trained.folder / 'other'}"
+    words = ("data=text", f"data.test=[{trained.folder}/play.txt]", cache)
+    status, _, err = call("evaluate", trained.lines, *words)
+    assert status == 2 and "single lines" in err
