@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.cli.train import explained
     from ablate.config.check import check
     from ablate.config.construct import construct  # only now: they import torch
-    from ablate.config.schema import CONF
+    from ablate.config.location import CONF
     from ablate.train.restore import restore_run
     from ablate.train.score import score
 
