@@ -259,6 +259,24 @@ def command(monkeypatch, capsys):
 
 
 @pytest.fixture
+def laboratory(monkeypatch, capsys):
+    """Call `python -m lab.NAME` with these words; return what `command` returns."""
+
+    def called(name, *words):
+        from lab.command import main
+
+        monkeypatch.setattr("sys.argv", [name, *map(str, words)])
+        status = 0
+        try:
+            main(f"lab.{name}")
+        except SystemExit as leaving:
+            status = leaving.code
+        return status, *capsys.readouterr()
+
+    return called
+
+
+@pytest.fixture
 def here(monkeypatch):
     """Let the runs of a sweep happen in this process, one after the other.
 

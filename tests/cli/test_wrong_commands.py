@@ -91,7 +91,6 @@ WRONG = {  # by command, part of the sentence that is said
     "judge preln_vs_postln": "not the folder of a study, as experiments/NAME is",
     "judge experiment=preln_vs_postln": "unknown argument experiment=",
     "translate 'ein hund'": "unknown argument ein hund",
-    "toy n=3": "no argument is taken here",
     "logger.wandb.project=x": "did you mean logger.project?",
     "weight_decay=0.1": "did you mean optimizer=adamw with optimizer.weight_decay?",
     "hydra.run.dir=out": "say paths.results=FOLDER",

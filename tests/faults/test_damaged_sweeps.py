@@ -74,11 +74,11 @@ def answers(sweep):
     return [(one["verdict"], one["effect"], one["interval"], one["exploratory"]) for one in claims]
 
 
-def test_a_verdict_that_is_read(cases, whole, command, table):
+def test_a_verdict_that_is_read(cases, whole, command, laboratory, table):
     for how, case, path in cases("sweeps/*/*/verdict.json"):
         status, _, said = command("ledger", f"results={case}", f"experiments={case / 'locks'}")
         assert status == 0 and f"{path} is damaged" in said, how
-        status, _, said = command("index", path.parents[1])
+        status, _, said = laboratory("index", path.parents[1])
         assert (status, said.count("\n")) == (2, 1) and f"{path} is damaged" in said, how
         assert command("judge", path.parent)[0] == 0
         (sound,) = whole.glob("sweeps/*/*/verdict.json")

@@ -36,13 +36,13 @@ def test_every_claim_has_a_row_with_its_verdict(folder):
     assert any(claim["statement"] in line and row in line for line in lines)
 
 
-def test_the_table_is_written_beside_the_experiments(folder, command):
-    assert command("index", folder)[0] == 0
+def test_the_table_is_written_beside_the_experiments(folder, laboratory):
+    assert laboratory("index", folder)[0] == 0
     assert (folder / "README.md").read_text() == index(folder)
 
 
-def test_a_folder_without_verdicts_is_named(command, tmp_path):
-    status, _, err = command("index", tmp_path / "nowhere")
+def test_a_folder_without_verdicts_is_named(laboratory, tmp_path):
+    status, _, err = laboratory("index", tmp_path / "nowhere")
     assert status == 2
     assert "nowhere has no experiment with a verdict.json" in err
 

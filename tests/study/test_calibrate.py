@@ -123,7 +123,7 @@ def test_a_row_fails_where_its_lower_bound_is_above_its_level(wrong, fails):
     assert bool(failures(rows)) == (lower > 0.05) == bool(fails)
 
 
-def test_the_exit_status_says_that_a_row_failed(command, monkeypatch, tmp_path):
+def test_the_exit_status_says_that_a_row_failed(laboratory, monkeypatch, tmp_path):
     monkeypatch.setattr(calibrate, "calibrate", lambda *_: {})
     monkeypatch.setattr(calibrate, "keep", lambda *_: {})
     monkeypatch.setattr(calibrate, "tried", lambda *_: Tried({}, {}))
@@ -131,7 +131,7 @@ def test_the_exit_status_says_that_a_row_failed(command, monkeypatch, tmp_path):
     for share, status in ((0.05, 0), (0.5, 1)):
         missed = {("0.1", 5): {"documents named": share, "not named": share}}
         monkeypatch.setattr("lab.calibration.stress.stress", lambda *_, found=missed: found)
-        assert command("calibrate", "sweeps=1000", "seeds=5", f"to={page}")[0] == status
+        assert laboratory("calibrate", "sweeps=1000", "seeds=5", f"to={page}")[0] == status
     assert "0.1, 5, documents named: 50.0 %, allowed is 5.0 %" in page.read_text()
 
 
@@ -143,7 +143,7 @@ def test_the_exit_status_says_that_a_row_failed(command, monkeypatch, tmp_path):
         (["seeds=3,1"], "seeds=3,1: it must be a whole number, at least 2"),
     ],
 )
-def test_wrong_arguments_are_named(command, arguments, words):
-    status, _, errors = command("calibrate", *arguments)
+def test_wrong_arguments_are_named(laboratory, arguments, words):
+    status, _, errors = laboratory("calibrate", *arguments)
     assert status == 2
     assert words in errors

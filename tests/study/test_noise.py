@@ -25,17 +25,17 @@ def test_runs_without_statistics_are_refused(arms, evidence):
         noise(evidence(arms([1.0, 2.0], [1.0, 2.0])))
 
 
-def test_the_command_reads_a_folder_of_evidence(translated, saved, command):
+def test_the_command_reads_a_folder_of_evidence(translated, saved, laboratory):
     runs, statistics = translated(2)
     folder = saved(runs, statistics=statistics)
-    assert "post_ln - pre_ln" in json.loads(command("noise", folder, "split=test")[1])
+    assert "post_ln - pre_ln" in json.loads(laboratory("noise", folder, "split=test")[1])
 
 
-def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, saved, command):
+def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, saved, laboratory):
     runs, statistics = translated(10, lift=0.0)
     kept = [run for run in runs if run["arm"] == "post_ln"]
     folder = saved(kept, statistics=statistics)
-    found = json.loads(command("aa", folder, "margin=30")[1])
+    found = json.loads(laboratory("aa", folder, "margin=30")[1])
     assert found["splits"] == 126
     false = found["superiority, margin 0"]
     assert false["supported"] + false["refuted"] <= 0.15
