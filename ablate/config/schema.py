@@ -180,6 +180,10 @@ class Config:
     threads: Annotated[int, Range(1, 1024)] = 1  # of one run; part of its identity
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
     without: list[dict[str, Any]] = field(default_factory=list)  # arms of a sweep that do not run
+    # of a study that is made in parts: evidence for `ablate join`, and no verdict before that
+    part: bool = False
+    # folder of a piece, or a list of them: a part without the runs that these have
+    without_runs: Any = field(default_factory=list)
     fresh: bool = False  # run again even when the same run has finished before
     data: Component = MISSING
     tokenizer: Component = MISSING

@@ -104,8 +104,7 @@ class Book:
         Raises:
             UserError: a line was changed since it was written.
         """
-        lines = {_line(line): line for line in _read(results / BOOK)}
-        ordered = sorted(lines.values(), key=lambda line: line.time)
+        ordered = in_order(read_lines(results / BOOK))
         return cls(
             [line for line in ordered if isinstance(line, Sweep)],
             [line for line in ordered if isinstance(line, Look)],
@@ -185,7 +184,7 @@ def register(results: Path, sweep: Sweep) -> Registration:
 def write(results: Path, one: Sweep | Look) -> None:
     """Add a line to the book."""
     with _alone(results) as path:
-        latest = max((other.time for other in _read(path)), default=0.0)
+        latest = max((other.time for other in read_lines(path)), default=0.0)
         later = max(one.time, math.nextafter(latest, math.inf))
         append_line(path, _line(replace(one, time=later)))
 
@@ -195,7 +194,7 @@ def _restore(results: Path, book: "Book") -> None:
     there: list[Sweep | Look] = [*book.sweeps, *book.looks]
     known = {_line(one) for one in there}
     copies = sorted(results.glob(f"sweeps/*/*/{BOOK}"))
-    kept = {_line(one): one.time for copy in copies for one in _read(copy)}
+    kept = {_line(one): one.time for copy in copies for one in read_lines(copy)}
     lost = sorted(kept.keys() - known, key=lambda line: kept[line])
     if lost:
         with _alone(results) as path:
@@ -284,13 +283,30 @@ def differences(
     ]
 
 
+Line = Sweep | Look
+
+
+def in_order(lines: Iterable[Line]) -> list[Line]:
+    """Return each line once, in the order of their times."""
+    return sorted({_line(line): line for line in lines}.values(), key=lambda line: line.time)
+
+
+def write_lines(lines: Iterable[Line], path: Path) -> None:
+    """Write a copy of some lines, for evidence that is kept."""
+    write_text(path, "".join(f"{_line(line)}\n" for line in lines))
+
+
 def _line(one: Sweep | Look) -> str:
     said = {"what": type(one).__name__.lower(), **asdict(one)}
     return json.dumps(seal(said), sort_keys=True)
 
 
-def _read(path: Path) -> Iterator[Sweep | Look]:
-    """All lines of a file, but for half a line at its end."""
+def read_lines(path: Path) -> Iterator[Line]:
+    """Yield all lines of a file, but for half a line at its end; none where there is no file.
+
+    Raises:
+        UserError: a line was changed since it was written.
+    """
     text = path.read_text(errors="replace", encoding="utf-8") if path.exists() else ""
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:

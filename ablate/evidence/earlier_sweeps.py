@@ -44,14 +44,33 @@ Reader = Callable[[Sweep], Evidence | None]  # None where nothing can be read an
 
 def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
     """The evidence with what earlier sweeps add, this look at it counted and written down."""
-    book = Book.read(results)
-    own = book.of(os.path.relpath(sweep, results))
-    past = Past.of(book, own, evidence.study, lambda sweep: _evidence(sweep, results))
+    past = _past(results, sweep, evidence)
     found = past.joined(evidence)
     write(results, past.look(found))
-    lines = Book.read(results).about(own)
-    write_text(sweep / BOOK, "".join(f"{line}\n" for line in lines))
+    _keep_lines(results, sweep, past)
     return found
+
+
+def as_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
+    """The evidence of a part of a study, with what earlier sweeps make of its questions.
+
+    Nothing is pooled, and as nobody sees a verdict, this is no look.
+    """
+    past = _past(results, sweep, evidence)
+    found = past.charged(evidence, whole=False)
+    _keep_lines(results, sweep, past)
+    return replace(found, registration={**found.registration, "part": True})
+
+
+def _past(results: Path, sweep: Path, evidence: Evidence) -> "Past":
+    book = Book.read(results)
+    own = book.of(os.path.relpath(sweep, results))
+    return Past.of(book, own, evidence.study, lambda sweep: _evidence(sweep, results))
+
+
+def _keep_lines(results: Path, sweep: Path, past: "Past") -> None:
+    lines = Book.read(results).about(past.own)
+    write_text(sweep / BOOK, "".join(f"{line}\n" for line in lines))
 
 
 @dataclass(frozen=True)
@@ -83,10 +102,13 @@ class Past:
 
     def joined(self, evidence: Evidence) -> Evidence:
         """The evidence with the runs of the earlier sweeps, and what is known of each claim."""
-        found = pooled(evidence, self.own.replicate, self.parts)
+        return self.charged(pooled(evidence, self.own.replicate, self.parts))
+
+    def charged(self, found: Evidence, *, whole: bool = True) -> Evidence:
+        """Return evidence with what the log says of its claims; a part may lack other seeds."""
         several = any("replicate" in run for run in found.runs)
         seeds = {*self.look(found).seeds}
-        asked = {name_of(claim): self.asked(claim, seeds, several) for claim in self.claims}
+        asked = {name_of(claim): self.asked(claim, seeds, several, whole) for claim in self.claims}
         looks = max((len(one["looks"]) for one in asked.values()), default=0)
         return replace(found, registration={**found.registration, "looks": looks, "asked": asked})
 
@@ -112,11 +134,11 @@ class Past:
         found = self.book.before(self.own, question(claim), rule(claim, self.study))
         return [sweep for sweep in found if sweep.folder != self.own.folder]
 
-    def asked(self, claim: Claim, seeds: set[Seed], several: bool) -> Asked:
+    def asked(self, claim: Claim, seeds: set[Seed], several: bool, whole: bool) -> Asked:
         """Of a claim the seeds of every earlier look, why it is exploratory, and other regimes."""
         again = [s for s in self.book.asking(question(claim), self.own) if s.same(self.own)]
         looks = [seen for seen in self.book.seen([*self.alike(claim), *again]) if seen != seeds]
-        tried = [*self._otherwise(claim), *self._spent(looks, seeds)]
+        tried = [*self._otherwise(claim), *(self._spent(looks, seeds) if whole else ())]
         return {
             "looks": [sorted(_number(seed, several) for seed in seen) for seen in looks],
             "tried": tried,
@@ -143,19 +165,30 @@ class Past:
 
     def _spent(self, looks: list[set[Seed]], seeds: set[Seed]) -> list[str]:
         """A look that spent all of alpha, and seeds that are not in any more."""
-        planned = self.study["seeds"]
-        found = []
-        if any(len(seen) >= planned and seeds - seen for seen in looks):
-            found.append(f"all of alpha was spent by a look at the {planned} planned seeds")
-        if gone := self.lost.union(*looks) - seeds:
-            found.append(f"{len(gone)} seed{'s' * (len(gone) > 1)} begun or seen before are not in")
-        return found
+        return spent(self.study["seeds"], looks, seeds, self.lost)
 
     def _regimes(self, asked: str) -> int:
         """In how many other regimes the question was asked; one at smoke scale asks nothing."""
         asking = [s.regime for s in self.book.sweeps if asked in s.questions]
         others = [regime for regime in asking if regime.get("scale") != SMOKE]
         return len({json.dumps(one, sort_keys=True) for one in others if one != self.own.regime})
+
+
+def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[Seed]) -> list[str]:
+    """Return why a question cannot be asked of these seeds any more, in words.
+
+    Args:
+        planned: number of seeds of the study.
+        looks: the seeds that each earlier look saw.
+        seeds: those that are judged now.
+        begun: further seeds that were begun and have to be in.
+    """
+    found = []
+    if any(len(seen) >= planned and seeds - seen for seen in looks):
+        found.append(f"all of alpha was spent by a look at the {planned} planned seeds")
+    if gone := begun.union(*looks) - seeds:
+        found.append(f"{len(gone)} seed{'s' * (len(gone) > 1)} begun or seen before are not in")
+    return found
 
 
 def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:

@@ -30,6 +30,7 @@ DIGITS = 4  # of each
 EXACT = 9  # digits that tell one float32 from the next: of a run that was trained no more are kept
 STATISTICS = ".stats.npz"
 IDENTITY = "identity.json"  # of a record: the parts of its identity
+BESIDE_CODE = ("libraries", "data", "device", "initial", "bleu")  # of these parts
 SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that of the sweep
 
 
@@ -206,7 +207,7 @@ def _code(link: Link) -> str:
     trained = read_json(Path(link["folder"]) / IDENTITY)
     tested = read_json(Path(link["evaluation"]) / IDENTITY) if "evaluation" in link else {}
     modules = {**trained.get("modules", {}), **tested.get("modules", {})}
-    rest = {key: part for key, part in trained.items() if key not in ("config", "modules")}
+    rest = {key: trained[key] for key in BESIDE_CODE if key in trained}
     return digest([sorted(modules.values()), rest])
 
 

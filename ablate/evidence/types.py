@@ -137,6 +137,7 @@ class Registration(TypedDict):
     asked: NotRequired[dict[str, Asked]]
     sweep: NotRequired[str]
     command: NotRequired[str]
+    part: NotRequired[bool]  # of a study that is made in parts: there is no verdict yet
 
 
 Seal = dict[str, str | dict[str, str]]  # digests by file; of runs, by cell

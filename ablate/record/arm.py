@@ -15,7 +15,7 @@ from ablate.record.types import Levels
 # Keys that do not make another arm, with all that lies below them.
 NOT_A_LEVEL = (
     *("seed", "replicate", "experiment", "name", "contest", "n_jobs", "fresh", "logger", "engine"),
-    *("paths", "study", "trust", "without", "hydra"),
+    *("paths", "study", "trust", "part", "without", "hydra"),
 )
 
 

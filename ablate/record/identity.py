@@ -29,7 +29,8 @@ from ablate.config.construct import construct
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
 OUTSIDE = (
-    *("name", "contest", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust"),
+    *("name", "contest", "n_jobs", "without", "without_runs", "part", "fresh", "logger", "study"),
+    *("paths", "trust"),
     *("data", "engine"),
 )
 OUTSIDE_OF = {

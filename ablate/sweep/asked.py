@@ -58,6 +58,12 @@ def _seeds(text: str) -> list[int]:
     return sorted(int(seed) for seed in _each(f"seed={text}"))
 
 
+def planned_seeds(config: DictConfig) -> list[int]:
+    """Return the seeds that the experiment itself plans, whichever the command line asks for."""
+    params = OmegaConf.select(config, "hydra.sweeper.params") or {}
+    return _seeds(str(params["seed"])) if "seed" in params else []
+
+
 def _each(word: str) -> list[str]:
     """The values that a word of the command line gives to a key."""
     override = OverridesParser.create().parse_override(word)

@@ -1,6 +1,6 @@
 """The end of a sweep: its table and, where it has a study, its verdicts and its report.
 
-A study at smoke scale has none (`ablate.config.smoke`).
+A study at smoke scale has none (`ablate.config.smoke`), and neither has a part of a study.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +12,14 @@ from rich.text import Text
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
 from ablate.console import make_console
-from ablate.evidence.earlier_sweeps import looked
+from ablate.evidence.earlier_sweeps import as_part, looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
+from ablate.evidence.join import seeds_told
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Verdict
 from ablate.record.files import write_text
+from ablate.sweep.parts import is_part
 from ablate.verdict.decision import read_verdict
 from ablate.wandb.names import LOGGER
 from ablate.wandb.note import advise_upload
@@ -52,6 +54,8 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
     write_text(sweep / "table.md", as_markdown(arms))
     if config.study is not None and evidence.regime["scale"] == SMOKE:
         console.print(f"\n{NO_VERDICT}.", soft_wrap=True)
+    elif is_part(config):
+        _end_part(config, evidence, console)
     elif config.study is not None:
         _print_verdict(console, judge(config, evidence), sweep)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
@@ -64,6 +68,17 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
         if advice := advise_upload(sweep, logger.project, group):
             console.print(advice, soft_wrap=True)
     return len(failed)
+
+
+def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
+    """Write the evidence of a part of a study, and say how it becomes a verdict."""
+    sweep = _folder(config)
+    as_part(Path(config.paths.results), sweep, evidence).save(sweep)
+    console.print(
+        f"\nA part of a study, with {seeds_told(evidence)}. It has a verdict after\n"
+        f"  ablate join {sweep} OTHER... to=FOLDER",
+        soft_wrap=True,
+    )
 
 
 def _judge(config: DictConfig, evidence: Evidence) -> Verdict:

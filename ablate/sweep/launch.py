@@ -21,6 +21,7 @@ from ablate.evidence.tuned import screening_seeds
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.sweep.apart import check_swept
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
+from ablate.sweep.parts import is_part, replicates, without_made
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
 from ablate.sweep.share import alone, expect, once, state_of
@@ -87,6 +88,7 @@ class Planned(NamedTuple):
     screening: list[Cell]
     study: Study | None
     checked: "Checked"
+    seeds: dict[int, int]  # the screening seed of every replicate; empty where nothing is tuned
 
     @property
     def tune(self) -> Tune | None:
@@ -120,12 +122,14 @@ def plan(
         jobs = matched_jobs(cells, match)
         cells = compose(context, config, jobs, numbers, sweep)
     tune = study.get("tune") if study else None
-    jobs = screening_jobs(cells, tune) if tune else []
+    seeds = screening_seeds(replicates(config, cells), tune) if tune else {}
+    cells = without_made(config, study, cells)
+    jobs = screening_jobs(cells, tune, seeds) if tune else []
     after = count(first + len(job_overrides))
     screening = compose(context, config, jobs, after, sweep / SCREENING)
     from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
 
-    return Planned(cells, screening, study, preflight(cells, screening))
+    return Planned(cells, screening, study, preflight(cells, screening), seeds)
 
 
 def _work(
@@ -137,7 +141,8 @@ def _work(
         runner = Runner(context, config, pool, view, planned.checked.data, stay)
         worker = Worker(runner, planned)
         each = 1 + len(tune["values"]) if tune else 1
-        waves = stages(cells, planned.study)
+        # nobody looks at a part
+        waves = [cells] if is_part(config) else stages(cells, planned.study)
         ran = in_turn(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
     with alone(config):
         expect(config, len(ran))
@@ -172,7 +177,7 @@ class Worker:
         folder = self.sweep / SCREENING
         path = folder / f"chosen-{number}.json"
         again = not path.exists()
-        seeds = screening_seeds((cell.seed for cell in self.planned.cells), tune)
+        seeds = self.planned.seeds
         asked = {replicate(cell.levels, seeds[cell.seed]) for cell in cells}
         every = self.planned.screening
         wanted = [one for one in every if replicate(one.levels, one.seed) in asked]

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import value
-from ablate.evidence.tuned import ordered, screening_seeds
+from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Levels, Run, Tune
 from ablate.record.label import key
 from ablate.record.types import Link
@@ -24,16 +24,15 @@ DIGITS = 3  # of a value that widens it
 UNTESTED = "test_splits=[]"  # of a run that only chooses
 
 
-def screening_jobs(cells: Sequence[Cell], tune: Tune) -> list[Overrides]:
+def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> list[Overrides]:
     """Overrides of the runs that decide: every arm and replicate with every value.
 
-    They are validated and never tested: no choice may depend on a test. Of two budgets they have
-    the short one.
+    `seeds` holds the screening seed of every replicate. The runs are validated and never tested: no
+    choice may depend on a test. Of two budgets they have the short one.
 
     Raises:
         UserError: a seed of the verdict is to be used for the choice as well.
     """
-    seeds = screening_seeds((cell.seed for cell in cells), tune)
     shared = seeds.keys() & {*seeds.values()}
     if shared:
         raise UserError(

@@ -29,7 +29,8 @@ def link(arm, value, nll, status="finished", seed=8):
 
 
 def test_every_arm_is_screened_with_every_value_by_every_replicate():
-    jobs = screening_jobs([cell(arm, seed) for arm in "ab" for seed in (1, 2, 3)], TUNE)
+    cells = [cell(arm, seed) for arm in "ab" for seed in (1, 2, 3)]
+    jobs = screening_jobs(cells, TUNE, screening_seeds((1, 2, 3), TUNE))
     assert len(jobs) == len(set(jobs)) == 2 * 3 * 2
     assert jobs[:3] == [
         ("arm=a", "lr=1", "seed=8", "test_splits=[]"),
@@ -46,7 +47,7 @@ def test_too_few_screening_seeds_are_counted_on_and_too_many_are_left():
 @pytest.mark.parametrize(("seeds", "shared"), [((8,), 8), ((1, 2, 10), 10)])
 def test_a_seed_of_the_verdict_may_not_choose(seeds, shared):
     with pytest.raises(UserError, match=f"seed {shared} is one of the verdict"):
-        screening_jobs([cell("a", seed) for seed in seeds], TUNE)
+        screening_jobs([cell("a", seed) for seed in seeds], TUNE, screening_seeds(seeds, TUNE))
 
 
 def test_every_replicate_of_an_arm_takes_what_its_own_screening_found():
@@ -87,7 +88,7 @@ def test_a_grid_that_has_no_next_value_ends_as_it_is(values):
 def test_of_two_budgets_a_rate_is_tried_at_the_short_one():
     one = cell("a", 1)
     one.config.budget = {"steps": 2400, "short": 600}
-    job, _ = screening_jobs([one], TUNE)
+    job, _ = screening_jobs([one], TUNE, {1: 8})
     assert job[-3:] == ("test_splits=[]", "budget.steps=600", "budget.short=null")
 
 

@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     """The evidence, and the folder of its report, if there is to be one."""
     from ablate.config.smoke import NO_VERDICT, SMOKE
+    from ablate.evidence.join import is_part, seeds_told
     from ablate.evidence.seal import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder, from_wandb
 
@@ -81,6 +82,11 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     if (folder / ABOUT).exists() and read_parts(folder)["regime"].get("scale") == SMOKE:
         raise UserError(f"{folder}: {NO_VERDICT}")
     evidence = from_folder(folder)
+    if is_part(evidence):
+        raise UserError(
+            f"{folder} is a part of a study, with {seeds_told(evidence)}: it has a verdict once "
+            "ablate join has put it together with the others"
+        )
     if not (evidence.study or {}).get("claims"):
         raise UserError(f"{folder / 'study.json'} has no claims: there is nothing to judge")
     return evidence, arguments.to or folder

@@ -1,0 +1,321 @@
+"""One evidence from pieces of one registered study, made on machines that share no folder.
+
+A piece is the folder of a sweep that has ended, or evidence. The runs of all pieces must be
+disjoint, and those of one arm must be made by the same code: every run has a digest of the source
+of all modules that it executed, of its data, its libraries and its kind of device (`code`), which
+all seeds of an arm share. Pieces without an arm in common have no such digests to compare, and must
+name the same unchanged commit and the same versions.
+
+A part of a study (`part=true`) has no verdict, so nobody has looked at its runs. A piece that had a
+verdict was an interim analysis, which spends alpha. Joined pieces that lack planned seeds are a
+part as well.
+"""
+
+import itertools
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ablate.errors import UserError
+from ablate.evidence.analysis_log import BOOK, Line, Seed, Sweep, in_order, read_lines
+from ablate.evidence.earlier_sweeps import spent
+from ablate.evidence.folder import Evidence
+from ablate.evidence.registration import departures
+from ablate.evidence.seal import RUNS
+from ablate.evidence.types import Asked, Levels, Registration, Run
+from ablate.phrases import listed, name_of
+from ablate.record.commit import CHANGED
+
+OF_ONE_PART = ("seed=", "part=", "without_runs=", "n_jobs=")  # overrides that pieces differ in
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Evidence of a part of a study, with the lines of its analysis log."""
+
+    folder: Path
+    evidence: Evidence
+    lines: list[Line]
+    sweep: Sweep  # that made its runs, the last of several
+
+    @classmethod
+    def read(cls, folder: Path) -> "Piece":
+        """Read a piece, whose seal is checked.
+
+        Raises:
+            UserError: no sweep has ended there, a file is damaged, or its study is not the one that
+                was registered.
+        """
+        if not (folder / RUNS).exists():
+            raise UserError(f"{folder}: no evidence of a sweep that has ended is in this folder")
+        evidence = Evidence.load(folder)
+        lines = [*read_lines(folder / BOOK)]
+        departed = departures(
+            evidence.study, evidence.registration, evidence.registered, evidence.runs
+        )
+        if departed:
+            raise UserError(f"{folder}: {departed[0]}")
+        if any("replicate" in run for run in evidence.runs):
+            raise UserError(f"{folder} has runs of several replicates; pieces have those of one")
+        known, place = evidence.registration["hash"], evidence.registration.get("sweep", "")
+        sweeps = [one for one in lines if isinstance(one, Sweep) and one.study == known]
+        own = [one for one in sweeps if one.folder == place]
+        if not own:
+            raise UserError(f"{folder / BOOK} does not have the sweep that made the runs")
+        return cls(folder, evidence, lines, own[-1])
+
+    @property
+    def hash(self) -> str:
+        """The hash of the registered form of its study."""
+        return self.evidence.registration["hash"]
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """Runs with a result, by arm and seed; a failed one may be in another piece."""
+        return {_of(run): run for run in self.evidence.runs if run["status"] != "failed"}
+
+
+def replicate(levels: Levels, seed: int) -> str:
+    """Name an arm and a seed."""
+    return json.dumps([levels, seed], sort_keys=True, default=str)
+
+
+def _of(run: Run) -> str:
+    return replicate(run["levels"], run["seed"])
+
+
+def is_part(evidence: Evidence) -> bool:
+    """Whether evidence is a part of a study, without a verdict of its own."""
+    return bool(evidence.registration.get("part"))
+
+
+def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
+    """Return the evidence of all pieces together, and the lines of its analysis log.
+
+    Raises:
+        UserError: pieces overlap, are of different studies, settings, code or data, or have more
+            seeds than the study plans.
+    """
+    first = pieces[0]
+    for piece in pieces[1:]:
+        _check_study(first, piece)
+    for one, other in itertools.combinations(pieces, 2):
+        _check_disjoint(one, other)
+        _check_code(one, other)
+        _check_groups(one, other)
+    runs = _numbered(_without_repeated_failures(pieces), 0)
+    screening = _numbered(_screening(pieces), len(runs))
+    planned, seeds = first.evidence.study["seeds"], _seeds(runs)
+    if len({run["seed"] for run in runs}) > planned:
+        several = len({run["seed"] for run in runs})
+        raise UserError(f"the pieces have {several} seeds, and their study plans {planned}")
+    lines = in_order(line for piece in pieces for line in piece.lines)
+    registration = _registration(pieces, lines, runs)
+    if len(seeds) < planned:
+        registration["part"] = True
+    found = replace(
+        first.evidence,
+        regime={**first.evidence.regime, "test_sentences": _sentences(pieces)},
+        registration=registration,
+        runs=runs,
+        screening=screening,
+        statistics={k: x for piece in pieces for k, x in piece.evidence.statistics.items()},
+        groups={k: x for piece in pieces for k, x in piece.evidence.groups.items()},
+    )
+    return found, lines
+
+
+def _check_study(first: Piece, other: Piece) -> None:
+    if other.hash != first.hash:
+        raise UserError(
+            f"{other.folder} is of another study than {first.folder}: its registration is "
+            f"{other.hash}, and not {first.hash}"
+        )
+    regimes = [{**piece.evidence.regime, "test_sentences": {}} for piece in (first, other)]
+    for key in regimes[0] | regimes[1]:
+        values = [regime.get(key) for regime in regimes]
+        if values[0] != values[1]:
+            raise UserError(
+                f"{other.folder} is of another setting than {first.folder}: {key} is {values[1]}, "
+                f"and not {values[0]}"
+            )
+    if len({(piece.sweep.replicate, piece.sweep.contest) for piece in (first, other)}) > 1:
+        raise UserError(f"{other.folder} has other replicates of the seeds than {first.folder}")
+
+
+def _check_disjoint(one: Piece, other: Piece) -> None:
+    shared = [run for key, run in one.runs.items() if key in other.runs]
+    if shared:
+        arm, seed, many = shared[0]["arm"], shared[0]["seed"], len(shared)
+        raise UserError(
+            f"{one.folder} and {other.folder} overlap in {many} run{'s' * (many > 1)}, such as "
+            f"{arm} with seed {seed}; pieces are disjoint"
+        )
+
+
+def _check_code(one: Piece, other: Piece) -> None:
+    """Raise UserError unless two pieces would give the same numbers for the same run."""
+    codes = [_codes(piece) for piece in (one, other)]
+    for piece, found in zip((one, other), codes, strict=True):
+        if any("" in digests for digests in found.values()):
+            raise UserError(
+                f"{piece.folder} does not say which code made its runs: it is older than that"
+            )
+    shared = [arm for arm in codes[0] if arm in codes[1]]
+    for arm in shared:
+        if len(codes[0][arm] | codes[1][arm]) > 1:
+            raise UserError(
+                f"{one.folder} and {other.folder} were made by different code, libraries, data or "
+                f"devices: those of the arm {arm} differ ({_origin(one)}; {_origin(other)})"
+            )
+    made_by = [_made_by(piece) for piece in (one, other)]
+    if not shared and (len(made_by[0] | made_by[1]) != 1 or _unclear(made_by[0])):
+        raise UserError(
+            f"{one.folder} and {other.folder} share no arm that could show whether their code is "
+            f"the same, and not one unchanged commit ({_origin(one)}; {_origin(other)})"
+        )
+
+
+def _codes(piece: Piece) -> dict[str, set[str]]:
+    """Digests of the code by arm."""
+    found: dict[str, set[str]] = {}
+    for run in piece.runs.values():
+        found.setdefault(run["arm"], set()).add(run.get("code", ""))
+    return found
+
+
+def _made_by(piece: Piece) -> set[str]:
+    """Commit and versions of the runs."""
+    return {
+        json.dumps([run.get("commit"), run["versions"]], sort_keys=True)
+        for run in piece.runs.values()
+    }
+
+
+def _unclear(made_by: set[str]) -> bool:
+    return any(CHANGED in text or json.loads(text)[0] is None for text in made_by)
+
+
+def _origin(piece: Piece) -> str:
+    commits = sorted({run.get("commit") or "commit not recorded" for run in piece.runs.values()})
+    return f"{piece.folder.name}: {listed(commits)}"
+
+
+def _check_groups(one: Piece, other: Piece) -> None:
+    groups = [piece.evidence.groups for piece in (one, other)]
+    for split in groups[0].keys() & groups[1].keys():
+        if not np.array_equal(groups[0][split], groups[1][split]):
+            raise UserError(
+                f"{one.folder} and {other.folder} group the sentences of {split} otherwise"
+            )
+
+
+def _without_repeated_failures(pieces: Sequence[Piece]) -> Iterator[Run]:
+    """Yield all runs; a failed one only where no other run of its arm and seed is there."""
+    ended = {key for piece in pieces for key in piece.runs}
+    seen: set[str] = set()
+    for run in (run for piece in pieces for run in piece.evidence.runs):
+        if run["status"] != "failed" or _of(run) not in ended | seen:
+            seen.add(_of(run))
+            yield run
+
+
+def _screening(pieces: Sequence[Piece]) -> Iterator[Run]:
+    """Yield the runs that tuned a nuisance, one that several pieces made once."""
+    found: dict[str, Run] = {}
+    for run in (run for piece in pieces for run in piece.evidence.screening):
+        found.setdefault(json.dumps([_of(run), run.get("tuned", {}).get("value")]), run)
+    return iter(found.values())
+
+
+def _numbered(runs: Iterator[Run], first: int) -> list[Run]:
+    """Runs by arm and seed, with the numbers of cells from `first` on."""
+    every = [*runs]
+    arms = {arm: number for number, arm in enumerate(dict.fromkeys(run["arm"] for run in every))}
+    ordered = sorted(every, key=lambda run: (arms[run["arm"]], run["seed"]))
+    return [{**run, "cell": first + number} for number, run in enumerate(ordered)]
+
+
+def _seeds(runs: Sequence[Run]) -> set[int]:
+    """Seeds that every arm has a run of."""
+    arms: dict[str, set[int]] = {}
+    for run in runs:
+        arms.setdefault(run["arm"], set()).add(run["seed"])
+    return set.intersection(*arms.values()) if arms else set()
+
+
+def _sentences(pieces: Sequence[Piece]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for piece in pieces:
+        for split, count in piece.evidence.regime.get("test_sentences", {}).items():
+            found[split] = max(count, found.get(split, 0))
+    return found
+
+
+def _registration(
+    pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]
+) -> Registration:
+    """The first registration of the study, with what all pieces know of its questions."""
+    all_of = [piece.evidence.registration for piece in pieces]
+    asked = _asked(pieces, lines, runs)
+    earliest = min(all_of, key=lambda one: one["time"])
+    found: Registration = {
+        "hash": earliest["hash"],
+        "time": earliest["time"],
+        "earlier": [*dict.fromkeys(form for one in all_of for form in one["earlier"])],
+        "looks": max((len(one["looks"]) for one in asked.values()), default=0),
+        "sweep": all_of[0].get("sweep", ""),
+        "command": _whole_command(all_of[0].get("command", "")),
+        "asked": asked,
+    }
+    return found
+
+
+def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) -> dict[str, Asked]:
+    """What is known of every claim that leaves something to chance, by its name."""
+    study, replicate = pieces[0].evidence.study, pieces[0].sweep.replicate
+    claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
+    found = {name_of(claim): Asked(looks=[], tried=[], regimes=0) for claim in claims}
+    for piece in pieces:
+        known = [*piece.evidence.registration.get("asked", {}).values()]
+        for one, more in zip(found.values(), known, strict=False):
+            looks = [*more["looks"], *([] if is_part(piece.evidence) else [_seen(piece)])]
+            one["looks"] += [seen for seen in looks if seen not in one["looks"]]
+            one["tried"] += [other for other in more["tried"] if other not in one["tried"]]
+            one["regimes"] = max(one["regimes"], more["regimes"])
+    seeds = {(replicate, run["seed"]) for run in runs}
+    for one in found.values():
+        seen = [{(replicate, seed) for seed in look} for look in one["looks"]]
+        one["tried"] += spent(study["seeds"], seen, seeds, _begun(pieces[0].sweep, lines))
+    return found
+
+
+def _seen(piece: Piece) -> list[int]:
+    """The seeds of a piece that has had a verdict."""
+    return sorted({run["seed"] for run in piece.runs.values()})
+
+
+def _begun(own: Sweep, lines: Sequence[Line]) -> set[Seed]:
+    """Seeds that sweeps which the pieces know have begun for this study."""
+    sweeps = (line for line in lines if isinstance(line, Sweep) and line.study == own.study)
+    return {
+        seed
+        for one in sweeps
+        if (one.replicate, one.contest) == (own.replicate, own.contest)
+        for seed in one.planned
+    }
+
+
+def _whole_command(command: str) -> str:
+    """The command of a piece without what makes it a piece."""
+    words = [word for word in shlex.split(command) if not word.startswith(OF_ONE_PART)]
+    return shlex.join(words)
+
+
+def seeds_told(evidence: Evidence) -> str:
+    """Return how many of the planned seeds every arm has, in words."""
+    return f"{len(_seeds(evidence.runs))} of {evidence.study['seeds']} planned seeds"

@@ -1,0 +1,234 @@
+"""A study that is made in parts, in folders that share nothing, and joined."""
+
+import json
+import shutil
+
+import pytest
+
+PROBED = """
+# @package _global_
+defaults:
+  - override /probe: dot_products
+name: probed
+budget: {seeds: 3}
+study:
+  factors: [model.d_head]
+  claims:
+    - id: probed
+      statement: Wide heads have a smaller gradient of the softmax.
+      source: none
+      kind: superiority
+      metric: probe/trace
+      margin: 0.05
+      margin_reason: none
+      treatment: {model.d_head: 8}
+      baseline: {model.d_head: 4}
+hydra: {sweeper: {params: {model.d_head: "4,8", seed: "range(${budget.seeds})"}}}
+"""
+SHORT = ("budget.short=2", "study.looks=null", "budget.seeds=3")
+
+
+@pytest.fixture
+def study(small, tmp_path):
+    """Words of the study with its results in a folder below that of the test."""
+    place = tmp_path / "own" / "experiment"
+    place.mkdir(parents=True)
+    (place / "probed.yaml").write_text(PROBED)
+    given = [word for word in small if not word.startswith("paths.results")]
+
+    def command_line(results, *words, experiment="probed"):
+        trained = () if experiment == "probed" else SHORT
+        folders = [f"paths.results={tmp_path / results}", "paths.experiments=none"]
+        overrides = [f"+experiment={experiment}", *given, *trained, *folders, *words]
+        return [*overrides, "-m", f"--config-dir={tmp_path / 'own'}"]
+
+    return command_line
+
+
+@pytest.fixture
+def sweep(study, command, tmp_path, here):
+    """Run the study with its results in a folder below that of the test; return its sweep."""
+
+    def ran(results, *words, experiment="probed"):
+        folder = tmp_path / results
+        status, out, err = command(*study(results, *words, experiment=experiment))
+        assert status == 0, err
+        assert ("ablate join" in out) == ("part=true" in words or "without_runs" in str(words))
+        return max((folder / "sweeps" / experiment).iterdir())
+
+    return ran
+
+
+@pytest.fixture
+def joined(command, tmp_path):
+    """Join pieces; return the folder, or what refuses them."""
+
+    def join(*pieces, to="joined"):
+        status, out, err = command("join", *map(str, pieces), f"to={tmp_path / to}")
+        assert (status, "Traceback" in err) in ((0, False), (2, False))
+        if status:
+            assert not (tmp_path / to).exists()
+            assert err.count("\n") == 1, err
+            return err
+        return tmp_path / to
+
+    return join
+
+
+@pytest.fixture
+def judged(command):
+    def judge(folder):
+        status, _, err = command("judge", folder)
+        assert status == 0, err
+        return json.loads((folder / "verdict.json").read_text())
+
+    return judge
+
+
+def numbers(verdict):
+    """What a verdict says of the size and the certainty of each claim."""
+    told = ("verdict", "effect", "interval", "p", "seeds", "differences", "detectable")
+    return [
+        {key: one[key] for key in told}
+        for claim in verdict["claims"]
+        for one in (claim, claim.get("short"))
+        if one
+    ]
+
+
+def lines(folder, name="runs.jsonl"):
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
+    sweep, joined, judged, command, study, tmp_path
+):
+    whole = json.loads((sweep("whole") / "verdict.json").read_text())
+    first, second = (sweep(f"part {seed}", "part=true", f"seed={seed}") for seed in (0, 1))
+    assert not [*first.glob("verdict.json"), *first.glob("report.*")]
+    status, _, err = command("judge", first)
+    assert status == 2 and "1 of 3 planned seeds" in err
+    two = joined(first, second, to="two")
+    status, _, err = command("judge", two)
+    assert status == 2 and "2 of 3 planned seeds" in err
+    planned = command("plan", *study("plan", f"without_runs={two}"))
+    assert "2 cells of 2 arms" in planned[1], planned
+    third = sweep("part 2", f"without_runs={two}")
+    assert [run["seed"] for run in lines(third)] == [2, 2]
+    verdict = judged(joined(two, third, to="three"))
+    assert numbers(verdict) == numbers(whole)
+    assert (verdict["exploratory"], verdict["looks"], verdict["alpha_spent"]) == (False, 0, 0.05)
+    told = json.loads((tmp_path / "three" / "study.json").read_text())["registration"]["command"]
+    assert "without_runs" not in told and "part=" not in told and "seed=" not in told
+    assert numbers(judged(joined(third, second, first, to="again"))) == numbers(whole)
+
+
+def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
+    sweep, joined, command, tmp_path
+):
+    first, second = (sweep(f"part {seed}", "part=true", f"seed={seed}") for seed in (0, 1))
+    assert "overlap in 2 runs, such as" in joined(first, second, first)
+    assert "no evidence of a sweep that has ended" in joined(first, tmp_path)
+    damaged = shutil.copytree(second, tmp_path / "damaged")
+    text = (damaged / "runs.jsonl").read_text()
+    (damaged / "runs.jsonl").write_text(text.replace('"seed":1', '"seed":2', 1))
+    assert "is not as it was sealed" in joined(first, damaged)
+    for change in (
+        {"code": "0" * 16},
+        {"code": ""},
+    ):
+        other = resealed(second, tmp_path / f"other {len(str(change))}", change)
+        words = "different code" if change["code"] else "does not say which code"
+        assert words in joined(first, other)
+    for words, said in (
+        (["study.claims.0.margin=1.0"], "is of another study than"),
+        (["optimizer.lr=0.001"], "is of another study than"),
+        (["model.d_head=4,8,16"], "is of another study than"),
+        (["threads=2"], "is of another study than"),
+        (["replicate=1"], "has other replicates of the seeds"),
+    ):
+        other = sweep("other", "part=true", "seed=1", *words)
+        assert said in joined(first, other)
+    assert "there is evidence in this folder" in refused(command, first, f"to={second}")
+    assert "to= is missing" in refused(command, first)
+
+
+def refused(command, *words):
+    status, _, err = command("join", *map(str, words))
+    assert status == 2
+    return err
+
+
+def resealed(source, target, change):
+    """A copy of a piece whose runs are changed, with a new seal."""
+    from dataclasses import replace
+
+    from ablate.evidence.folder import Evidence
+
+    shutil.copytree(source, target)
+    evidence = Evidence.load(target)
+    replace(evidence, runs=[{**run, **change} for run in evidence.runs]).save(target)
+    return target
+
+
+def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep, joined, judged):
+    first = sweep("first", "seed=0")  # with a verdict
+    rest = sweep("rest", "part=true", "seed=1,2")
+    verdict = judged(joined(first, rest, to="looked"))
+    assert (verdict["looks"], verdict["exploratory"]) == (1, False)
+    other = sweep("rest", "part=true", "seed=3,4")  # where 1 and 2 were begun
+    verdict = judged(joined(first, other, to="chosen"))
+    assert verdict["exploratory"]
+    assert "2 seeds begun or seen before are not in" in json.dumps(verdict["caveats"])
+    assert "the pieces have 5 seeds, and their study plans 3" in joined(first, rest, other)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["without_runs=3"], "it must be a folder"),
+        (["without_runs=nowhere"], "nowhere: no evidence of a sweep"),
+        (["without_runs=PIECE", "optimizer.lr=0.001"], "is of another study than this sweep"),
+        (["without_runs=PIECE", "seed=0"], "there is nothing to do"),
+    ],
+)
+def test_runs_are_left_out_only_of_the_same_study(sweep, command, study, words, said):
+    piece = sweep("piece", "part=true", "seed=0")
+    given = [word.replace("PIECE", str(piece)) for word in words]
+    for start in ((), ("plan",)):
+        status, _, err = command(*start, *study("other", *given))
+        assert status == 2
+        assert said in err
+
+
+@pytest.mark.slow
+def test_trained_parts_have_the_intervals_of_the_study_made_in_one_go(sweep, joined, judged):
+    trained = {"experiment": "relu_vs_linear"}
+    whole = sweep("whole", **trained)
+    parts = [sweep(f"part {seed}", "part=true", f"seed={seed}", **trained) for seed in range(3)]
+    folder = joined(*parts)
+    assert numbers(judged(folder)) == numbers(json.loads((whole / "verdict.json").read_text()))
+    for name in ("statistics.npz", "registered.json"):
+        assert (folder / name).read_bytes() == (whole / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_tuned_study_tunes_in_parts_as_in_one_go(sweep, joined, judged):
+    tuned = ("study.tune.values=[0.001,0.01]", "study.tune.seeds=[9]")
+    experiment = {"experiment": "norms_trained"}
+    whole = sweep("whole", *tuned, **experiment)
+    pieces = [
+        sweep(f"part {seed}", "part=true", f"seed={seed}", *tuned, **experiment)
+        for seed in (2, 0, 1)
+    ]
+    folder = joined(*pieces)
+
+    def chosen(folder, name):
+        return {
+            (run["arm"], run["seed"], run["tuned"]["value"], run["identity"])
+            for run in lines(folder, name)
+        }
+
+    for name in ("runs.jsonl", "screening.jsonl"):
+        assert chosen(folder, name) == chosen(whole, name)
+    assert numbers(judged(folder)) == numbers(json.loads((whole / "verdict.json").read_text()))
