@@ -1,5 +1,7 @@
 """How the files of the project depend on each other."""
 
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 
 import grimp
@@ -30,3 +32,9 @@ def test_the_instrument_imports_nothing_from_the_catalogue(imports):
     assert len(instrument) > 100
     for name in instrument:
         assert not [other for other in imports[name] if other.startswith("ablate.claims")], name
+
+
+@pytest.mark.parametrize("heavy", ["torch", "pytorch_lightning", "hydra", "wandb", "scipy"])
+def test_to_import_ablate_is_cheap(heavy):
+    code = f"import sys, ablate; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
