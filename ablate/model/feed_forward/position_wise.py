@@ -1,12 +1,13 @@
 """Position-wise feed-forward network.
 
-Equation: W2 dropout(f(W1 x + b1)) + b2, f relu, gelu or nothing.
-Source: arXiv:1706.03762, section 3.3 (relu); gelu: arXiv:1606.08415 (the exact one, by erf).
+Equation: W2 dropout(f(W1 x + b1)) + b2, f relu, gelu, relu squared or nothing.
+Source: arXiv:1706.03762, section 3.3 (relu); gelu: arXiv:1606.08415 (the exact one, by erf);
+    relu_squared: arXiv:2109.08668, section 3.
 What differs: dropout inside, a site that the paper lacks and its code (tensor2tensor) has; set
     model.dropout.feed_forward=0 for the paper. `linear` drops the activation, so that the
     two matrices are one of rank at most d_ff.
-What to expect: gelu close to relu; linear leaves attention and the norms as the only
-    non-linearities.
+What to expect: gelu close to relu; relu_squared somewhat better in language models; linear
+    leaves attention and the norms as the only non-linearities.
 """
 
 from collections.abc import Callable
@@ -26,9 +27,15 @@ def identity(x: Tensor) -> Tensor:
     return x
 
 
+def relu_squared(x: Tensor) -> Tensor:
+    """Return the square of the positive part."""
+    return F.relu(x).square()
+
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
+    "relu_squared": relu_squared,
     "linear": identity,
 }
 
@@ -40,7 +47,7 @@ class PositionWise(FeedForward):
         d_model: width outside.
         d_ff: width inside.
         dropout: probability after the activation.
-        activation: relu | gelu | linear.
+        activation: relu | gelu | relu_squared | linear.
 
     Raises:
         UserError: another activation.

@@ -1,0 +1,68 @@
+"""Gated feed-forward network (GLU variants).
+
+Equation: W2 dropout(f(W_gate x) * W1 x), f silu (SwiGLU), gelu (GEGLU), relu (ReGLU) or the
+    logistic function (GLU); all three maps have biases.
+Source: arXiv:2002.05202, equations 5 and 6; the gate is that of arXiv:1612.08083.
+What differs: the paper has no biases. The inner width is the one at which the sub-layer has as
+    many parameters as one with two matrices of width d_ff, about 2/3 of d_ff.
+What to expect: a slightly lower loss than relu or gelu at equal parameters; three smaller
+    products in place of two.
+"""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from ablate.errors import UserError
+from ablate.model.dropout import Dropout
+from ablate.model.feed_forward.base import FeedForward
+from ablate.model.linear import Linear
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "relu": F.relu,
+    "sigmoid": F.sigmoid,
+}
+
+
+def equal_width(d_model: int, d_ff: int) -> int:
+    """Return the inner width with which three maps have the parameters of two of width d_ff.
+
+    Weights and biases count: 3 d_model g + 2 g = 2 d_model d_ff + d_ff.
+    """
+    return max(1, round((2 * d_model + 1) * d_ff / (3 * d_model + 2)))
+
+
+class Gated(FeedForward):
+    """Two linear maps side by side, the activation of one multiplying the other, and one back.
+
+    Args:
+        d_model: width outside.
+        d_ff: inner width of the feed-forward network with two maps that this one replaces.
+        dropout: probability after the product.
+        activation: silu | gelu | relu | sigmoid, of the gate.
+
+    Raises:
+        UserError: another activation.
+    """
+
+    def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: str) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise UserError(
+                f"model.feed_forward.activation is {activation!r}: "
+                f"it must be one of {tuple(ACTIVATIONS)}"
+            )
+        width = equal_width(d_model, d_ff)
+        self.gate = Linear(d_model, width)
+        self.inner = Linear(d_model, width)
+        self.outer = Linear(width, d_model)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = Dropout(dropout)
+
+    def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
+        """Return the transformed tokens."""
+        return self.outer(self.dropout(self.activation(self.gate(x)) * self.inner(x)))

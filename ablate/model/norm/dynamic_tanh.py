@@ -1,0 +1,45 @@
+"""Dynamic tanh in place of a norm.
+
+Equation: gain * tanh(alpha x) + bias; alpha is one learned number.
+Source: arXiv:2503.10622, section 4.
+What differs: alpha starts at `initial` everywhere; the paper tunes it for attention and for the
+    other sub-layers of large language models.
+What to expect: the quality of layer_norm where alpha is tuned; no statistics over the width, so
+    that every entry is transformed on its own.
+"""
+
+from typing import Annotated
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ablate.config.limits import Range
+from ablate.model.norm.base import Norm
+
+
+class DynamicTanh(Norm):
+    """A squashing function with a learned steepness, then a learned gain and bias.
+
+    Args:
+        d_model: width of the tokens.
+        initial: first value of alpha.
+    """
+
+    def __init__(self, *, d_model: int, initial: Annotated[float, Range(0)]) -> None:
+        super().__init__()
+        self.initial = initial
+        self.alpha = nn.Parameter(torch.tensor([float(initial)]))
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
+        """Set alpha to `initial`, the gain to 1 and the bias to 0, in place."""
+        values = {id(self.alpha): self.initial, id(self.gain): 1.0, id(self.bias): 0.0}
+        nn.init.constant_(parameter, values[id(parameter)])
+
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
+        """Return the squashed vectors."""
+        return (self.gain * torch.tanh(self.alpha * x) + self.bias).to(x.dtype)

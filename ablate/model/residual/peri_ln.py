@@ -1,0 +1,34 @@
+"""Peri-LN: a norm before the sub-layer and another one behind it.
+
+Equation: y = x + norm'(dropout(sublayer(norm(x)))), and one norm at the end of each stack.
+Source: arXiv:2502.02732, section 3; the same in arXiv:2408.00118 (Gemma 2).
+What differs: the dropout, which stands before the second norm, so that what is added has unit
+    size in training and in testing; the paper trains without dropout.
+What to expect: what is added cannot grow with depth, so that gradients and activations are
+    steadier than in Pre-LN, at two norms for each sub-layer.
+"""
+
+from collections.abc import Callable
+
+from torch import nn
+
+from ablate.model.norm.base import Norm
+from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tokens
+
+
+class PeriLN(Residual):
+    """Normalises what the sub-layer reads and what it gives."""
+
+    def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
+        super().__init__(norm=norm, dropout=dropout, depth=depth)
+        self.output_norms = nn.ModuleList(norm() for _ in range(depth.sublayers))
+        self.final_norm = norm()
+
+    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+        """Return x + norm'(dropout(sublayer(norm(x))))."""
+        given = self.dropout(sublayer(self.norms[i](stream, real)))
+        return stream + self.output_norms[i](given, real)
+
+    def leave(self, stream: Stream, real: Real) -> Tokens:
+        """Return the last norm of x, which is a plain sum here."""
+        return self.final_norm(stream, real)
