@@ -93,7 +93,7 @@ def split_documents(blocks: Iterable[str], separator: str | None) -> Iterator[Se
         rest += block
         whole = rest.split(separator) if separator else [rest]
         for text in whole[:-1]:
-            yield from _cut(text, separator)
+            yield from segments_of(text, separator or "")
             began = False
         rest = whole[-1]
         if len(rest) > 2 * LONGEST:
@@ -101,11 +101,11 @@ def split_documents(blocks: Iterable[str], separator: str | None) -> Iterator[Se
             began = True
             yield from (Segment(part, None) for part in parts)
     if rest or began:
-        yield from _cut(rest, "")
+        yield from segments_of(rest, "")
 
 
-def _cut(text: str, end: str | None) -> Iterator[Segment]:
-    """Yield the segments of the end of a document."""
+def segments_of(text: str, end: str) -> Iterator[Segment]:
+    """Yield the segments of a document, or of the end of one; `end` is what stands behind it."""
     *parts, last = _pieces(text)
     yield from (Segment(part, None) for part in parts)
     yield Segment(last, end)

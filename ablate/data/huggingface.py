@@ -1,0 +1,272 @@
+"""Data sets of the Hugging Face hub, and local files in its formats, by the package `datasets`.
+
+The package is an extra (pip install 'ablate[huggingface]'). Which text it is follows from the data
+files: those of the hub have their revision in their address, and local ones are hashed. With
+streaming nothing is copied to the disk but token ids; the files are read anew at each pass.
+"""
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, overload
+
+from ablate.data.documents import Documents, Segment, segments_of
+from ablate.data.pairs import Corpus, Pairs
+from ablate.errors import UserError
+
+
+@dataclass(kw_only=True)
+class HubData:
+    """The splits of a data set, by the names that `ablate` has for them.
+
+    Args:
+        path: name on the hub, a folder, or a format (json, parquet, csv, text) of `data_files`.
+        name: configuration of the data set; None: its only one.
+        data_files: of a format, a file or a list of files for each split of the data set.
+        revision: of the hub: a commit, tag or branch.
+        train, validation, test: names of the splits of the data set, such as train[:90%].
+        streaming: read rows as they come, for what does not fit on the disk.
+        download_to: folder of what the package stores.
+
+    Raises:
+        UserError: the package is not installed.
+    """
+
+    path: str
+    name: str | None
+    data_files: dict[str, Any] | None
+    revision: str | None
+    train: str
+    validation: str
+    test: str
+    streaming: bool
+    download_to: str
+
+    def __post_init__(self) -> None:
+        if find_spec("datasets") is None:
+            raise UserError(
+                "data=huggingface needs the package datasets, which is not installed; install it "
+                "with pip install 'ablate[huggingface]'"
+            )
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return "train", "validation", "test"
+
+    def rows(self, split: str) -> Any:
+        """Return the rows of a split, to iterate over.
+
+        Raises:
+            UserError: there is no such split or data set.
+        """
+        if split not in self.splits:
+            raise UserError(
+                f"There is no split {split!r} in this corpus; it has {', '.join(self.splits)}."
+            )
+        given = getattr(self, split)
+        if self.streaming and "[" in given:
+            raise UserError(
+                f"data.{split}={given}: a stream has no parts of splits; say data.streaming=false, "
+                "or name a whole split."
+            )
+        try:
+            return _library().load_dataset(**self._where, split=given, streaming=self.streaming)
+        except ValueError as error:
+            raise UserError(f"data.{split}={given}: {_first_line(error)}") from error
+        except Exception as error:  # of the network, the file system, and the package's own
+            raise self._unreadable(error) from error
+
+    def values(self, split: str, field: str, key: str) -> Iterator[str]:
+        """Yield the text in a field of every row.
+
+        Args:
+            split: name of the split.
+            field: name of the column, or names with dots between, as translation.en.
+            key: key of the config that names the field.
+
+        Raises:
+            UserError: there is no such split, data set or field, or a field holds no text.
+        """
+        column, *inside = field.split(".")
+        rows = self.rows(split)
+        columns = rows.column_names
+        if columns is not None:
+            if column not in columns:
+                raise UserError(
+                    f"{key}={field}: {split} has no field {column}; it has {', '.join(columns)}."
+                )
+            rows = rows.select_columns([column])
+        for number, row in enumerate(self._read(rows), start=1):
+            value = row.get(column)
+            for part in inside:
+                value = value.get(part) if isinstance(value, dict) else None
+            if not isinstance(value, str):
+                raise UserError(
+                    f"{key}={field}: row {number} of {split} holds {value!r} there, and no text."
+                )
+            yield value
+
+    def fingerprint(self) -> str:
+        """Return a hash of the data files, of the splits, and of which part of them is read.
+
+        Raises:
+            UserError: there is no such data set.
+        """
+        try:
+            builder = _library().load_dataset_builder(**self._where)
+        except Exception as error:
+            raise self._unreadable(error) from error
+        names = [getattr(self, split) for split in self.splits]
+        digest = hashlib.sha256(f"{self.name} {names} {self.columns}\n".encode())
+        for split, paths in sorted((builder.config.data_files or {}).items(), key=str):
+            for path in paths:
+                local = Path(path)
+                content = _digest(local) if local.is_file() else str(path)
+                digest.update(f"{split} {content}\n".encode())
+        return digest.hexdigest()
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Names of the fields that are read."""
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        where = {"path": self.path, "name": self.name, "data_files": self.data_files}
+        return {**where, "revision": self.revision, "cache_dir": self.download_to}
+
+    def _read(self, rows: Any) -> Iterator[dict[str, Any]]:
+        try:
+            yield from rows
+        except Exception as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> UserError:
+        cause = error.__cause__ or error
+        return UserError(
+            f"data.path={self.path}: the data set cannot be read ({type(cause).__name__}: "
+            f"{_first_line(cause)}); see that it exists, or give data.data_files or a network."
+        )
+
+
+@dataclass(kw_only=True)
+class HuggingFace(HubData, Documents):
+    """The texts of a field, a document each.
+
+    Args:
+        field: name of the column, or names with dots between.
+        others: as of `HubData`.
+    """
+
+    field: str
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """No source language, and the code of ISO 639 for text in an unknown one."""
+        return "", "und"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The field."""
+        return (self.field,)
+
+    def segments(self, split: str) -> Iterator[Segment]:
+        """Yield the documents of a split."""
+        for text in self.values(split, self.field, "data.field"):
+            yield from segments_of(text, "")
+
+
+@dataclass(kw_only=True)
+class HuggingFacePairs(HubData, Corpus):
+    """Sentences in two fields, which belong together.
+
+    Args:
+        source, target: codes of the languages.
+        source_field, target_field: names of the columns, or names with dots between.
+        others: as of `HubData`.
+    """
+
+    source: str
+    target: str
+    source_field: str
+    target_field: str
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source and the target language."""
+        return self.source, self.target
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Both fields."""
+        return self.source_field, self.target_field
+
+    def read(self, split: str) -> Pairs:
+        """Return the sentences of a split, which are read when they are asked for."""
+        return Pairs(Field(self, split, "source_field"), Field(self, split, "target_field"))
+
+
+class Field(Sequence[str]):
+    """The sentences of a field, one row after the other.
+
+    Raises:
+        UserError: a row has no sentence, or one of several lines.
+    """
+
+    def __init__(self, data: HuggingFacePairs, split: str, key: str) -> None:
+        self._data, self._split, self._key = data, split, key
+
+    def __iter__(self) -> Iterator[str]:
+        field = getattr(self._data, self._key)
+        values = self._data.values(self._split, field, f"data.{self._key}")
+        for number, text in enumerate(values, start=1):
+            if not text.strip() or "\n" in text:
+                wrong = "has several lines" if text.strip() else "is empty"
+                raise UserError(
+                    f"data.{self._key}={field}: the sentence in row {number} of {self._split} "
+                    f"{wrong}; each must be one line of text."
+                )
+            yield text
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        return self._all[at]
+
+    @cached_property
+    def _length(self) -> int:
+        return sum(1 for _ in self)
+
+    @cached_property
+    def _all(self) -> list[str]:
+        """The sentences in memory; evaluations alone look at single ones."""
+        return list(self)
+
+
+def _library() -> Any:
+    """Return the package `datasets`, which takes seconds to import."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    return datasets
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), "")

@@ -1,0 +1,206 @@
+"""Data sets by the package `datasets`: local JSONL and Parquet, streamed or not, no network."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from ablate.errors import UserError
+
+pytest.importorskip("datasets", reason="the extra huggingface is not installed")
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+LINES = {
+    "train": [("a cat", "eine Katze"), ("a dog\u2028", "ein Hund"), ("säge", "saw")],
+    "validation": [("one", "eins"), ("two", "zwei")],
+    "test": [("three", "drei")],
+}
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True, raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+
+def rows(split, text=lambda en, de: f"{en}\n{de}"):
+    return [
+        {"text": text(*pair), "translation": dict(zip(("en", "de"), pair, strict=True)), "n": 1}
+        for pair in LINES[split]
+    ]
+
+
+@pytest.fixture
+def written(tmp_path):
+    """The data set in files of a format, one for each split."""
+
+    def write(kind, rows=rows):
+        files = {split: str(tmp_path / f"{split}.{kind}") for split in LINES}
+        for split, path in files.items():
+            if kind == "parquet":
+                parquet.write_table(pyarrow.Table.from_pylist(rows(split)), path)
+            else:
+                text = "".join(json.dumps(row) + "\n" for row in rows(split))
+                Path(path).write_text(text, encoding="utf-8")
+        return files
+
+    return write
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Build one of the two corpora; keys as in their YAML."""
+
+    def make(kind, **changes):
+        from ablate.data.huggingface import HuggingFace, HuggingFacePairs
+
+        keys = dict(
+            path="json",
+            name=None,
+            data_files=None,
+            revision=None,
+            streaming=False,
+            train="train",
+            validation="validation",
+            test="test",
+            download_to=str(tmp_path / "cache"),
+        )
+        own = (
+            dict(field="text")
+            if kind == "text"
+            else dict(
+                source="en",
+                target="de",
+                source_field="translation.en",
+                target_field="translation.de",
+            )
+        )
+        corpus = HuggingFace if kind == "text" else HuggingFacePairs
+        return corpus(**keys | own | changes)
+
+    return make
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(("kind", "path"), [("jsonl", "json"), ("parquet", "parquet")])
+def test_texts_and_pairs_are_read(written, made, kind, path, streaming):
+    given = dict(path=path, data_files=written(kind), streaming=streaming)
+    text, pairs = made("text", **given), made("pairs", **given)
+    for split in LINES:
+        assert list(text.read(split).tgt) == [row["text"] for row in rows(split)]
+        assert list(zip(*pairs.read(split), strict=True)) == LINES[split]
+        src = pairs.read(split).src
+        assert len(src) == len(LINES[split])
+        assert src[0] == LINES[split][0][0] and src[:2] == [s for s, _ in LINES[split]][:2]
+    assert text.languages == ("", "und") and pairs.languages == ("en", "de")
+
+
+def test_parts_of_one_split(written, made):
+    one = {"train": written("jsonl")["train"]}
+    corpus = made(
+        "text", data_files=one, train="train[:1]", validation="train[1:2]", test="train[2:]"
+    )
+    assert [len(corpus.read(split).tgt) for split in corpus.splits] == [1, 1, 1]
+    with pytest.raises(UserError, match="a stream has no parts"):
+        next(made("text", data_files=one, train="train[:1]", streaming=True).segments("train"))
+
+
+def test_a_folder_is_read_by_the_names_of_its_files(written, made, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for split in LINES:
+        text = "".join(json.dumps(row) + "\n" for row in rows(split))
+        (folder / f"{split}.jsonl").write_text(text, encoding="utf-8")
+    corpus = made("text", path=str(folder))
+    assert len(corpus.read("train").tgt) == 3
+
+
+def test_the_fingerprint_follows_content_splits_and_fields(written, made):
+    files = written("jsonl")
+    prints = [made("text", data_files=files).fingerprint()]
+    assert made("text", data_files=files, streaming=True).fingerprint() == prints[0]
+    prints.append(made("text", data_files=files, test="validation").fingerprint())
+    prints.append(made("text", data_files=files, field="translation.en").fingerprint())
+    prints.append(made("pairs", data_files=files).fingerprint())
+    with open(files["train"], "a", encoding="utf-8") as file:
+        file.write(json.dumps(rows("test")[0]) + "\n")
+    prints.append(made("text", data_files=files).fingerprint())
+    assert len(set(prints)) == len(prints)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (dict(field="txt"), r"data\.field=txt: train has no field txt; it has text, transl"),
+        (dict(field="translation.fr"), "row 1 of train holds None"),
+        (dict(field="n"), "row 1 of train holds 1 there, and no text"),
+        (dict(field="translation"), "and no text"),
+        (dict(train="dev"), r"data\.train=dev: .*dev"),
+    ],
+)
+def test_what_a_data_set_does_not_have(written, made, changes, words, streaming):
+    with pytest.raises(UserError, match=words):
+        list(
+            made("text", data_files=written("jsonl"), streaming=streaming, **changes).read("train")
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (dict(path="nobody/has_this"), "data.path=nobody/has_this: the data set cannot be read"),
+        (dict(path="has_this"), "data.path=has_this: the data set cannot be read"),
+        (dict(data_files={"train": "gone.jsonl"}), "cannot be read .*gone.jsonl"),
+    ],
+)
+def test_a_data_set_that_does_not_exist(made, changes, words):
+    for ask in ("fingerprint", "read"):
+        corpus = made("text", **changes)
+        with pytest.raises(UserError, match=words) as refused:
+            corpus.fingerprint() if ask == "fingerprint" else corpus.read("train")
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("sentence", ["", "  ", "two\nlines"])
+def test_a_pair_must_be_two_lines_of_text(written, made, sentence):
+    def broken(split):
+        return [*rows(split), {"text": "", "n": 1, "translation": {"en": "x", "de": sentence}}]
+
+    pairs = made("pairs", data_files=written("jsonl", broken)).read("validation")
+    assert len(list(pairs.src)) == 3
+    with pytest.raises(UserError, match=r"row 3 of validation"):
+        list(pairs.tgt)
+
+
+def test_without_the_package_one_sentence_says_what_to_install(made, monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    monkeypatch.setattr("ablate.data.huggingface.find_spec", lambda name: None)
+    for kind in ("text", "pairs"):
+        with pytest.raises(UserError, match=r"pip install 'ablate\[huggingface\]'"):
+            made(kind)
+
+
+@pytest.mark.parametrize("streaming", ["true", "false"])
+def test_a_language_model_and_a_translator_train_on_them(written, compose, tmp_path, streaming):
+    from ablate.train.run import run
+
+    many = written("jsonl", lambda split: rows(split) * 12)
+    files = "{" + ",".join(f"{split}: {path}" for split, path in many.items()) + "}"
+    common = [
+        *("logger=none", "data.path=json", f"data.data_files={files}"),
+        *("budget.steps=2", "budget.warmup=1", "budget.validate_every=2", "model.d_model=16"),
+        *("model.d_ff=32", "model.n_layers=1", "model.n_heads=2", f"data.streaming={streaming}"),
+        *(f"paths.results={tmp_path / 'results'}", f"paths.cache={tmp_path / 'cache'}"),
+    ]
+    model = ["scale=language", "data=huggingface", "batch.context=8", "batch.tokens=32"]
+    found = run(compose(*model, *common))
+    size = sum(len(row["text"].encode()) for row in rows("test")) * 12
+    tokens = size + 12
+    bits = found["metrics"]["test/nll"] * tokens / 0.6931471805599453
+    assert found["metrics"]["test/bpb"] == pytest.approx(bits / size, rel=1e-5)
+    pairs = ["data=huggingface_pairs", "data.source=en", "data.target=de", "tokenizer=char"]
+    short = ["search=greedy", "batch.tokens=64", "batch.max_length=32"]
+    assert "test/bleu" in run(compose(*pairs, *short, *common))["metrics"]
