@@ -21,6 +21,8 @@ from ablate.errors import UserError
         "model.decoder._target_=torch.nn.Linear",
         "trainer._target_=torch.optim.Adam",
         "initial._target_=-1",
+        "tokenizer.vocab_size=92690778687691904",
+        "tokenizer.vocab_size=1048577",
     ],
 )
 def test_another_kind_is_named(compose, override):

@@ -49,7 +49,7 @@ class Scheme(ABC):
     `vocab_size`.
     """
 
-    def __init__(self, *, vocab_size: Annotated[int | None, Range(1)], joint: bool):
+    def __init__(self, *, vocab_size: Annotated[int | None, Range(1, UNLIMITED)], joint: bool):
         self.vocab_size = vocab_size
         self.joint = joint
 

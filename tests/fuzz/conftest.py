@@ -1,0 +1,56 @@
+"""How a command is called with drawn input, and what must hold of it whatever the input is."""
+
+import re
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+FUZZ = settings(
+    derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+STATUSES = (0, 1, 2)  # done, the work failed, wrong input
+
+PROGRESS = re.compile(r"[\w-]+: (checking|preparing|composing)|  ")
+
+
+class Said(NamedTuple):
+    """What a command left with."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(monkeypatch, capfd):
+    """Call `ablate` with these words; its standard output takes bytes, as translations need."""
+
+    def call(*words):
+        from ablate.cli.main import main
+
+        monkeypatch.setattr("sys.argv", ["ablate", *map(str, words)])
+        status = 0
+        try:
+            main()
+        except SystemExit as leaving:
+            status = leaving.code
+        return Said(status, *capfd.readouterr())
+
+    return call
+
+
+def check(result: Said, given: object = "") -> None:
+    """Assert a documented status, no traceback, and a refusal in one sentence."""
+    assert result.status in STATUSES, (given, result)
+    assert "Traceback" not in result.out + result.err, (given, result)
+    if result.status:
+        *before, last = result.err.split("\n")[:-1] or [""]
+        assert re.match(r"ablate( \w+)?: ", last), (given, result)
+        assert not [line for line in before if not PROGRESS.match(line)], (given, result)
+
+
+def files_of(folder):
+    """Return all files below a folder, without locks."""
+    paths = sorted(folder.rglob("*"))
+    return [path for path in paths if path.is_file() and path.suffix != ".lock"]
