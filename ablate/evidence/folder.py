@@ -18,7 +18,6 @@ from jaxtyping import Int
 
 from ablate.errors import UserError
 from ablate.evidence.form import check_about, read_runs
-from ablate.evidence.lines import written
 from ablate.evidence.seal import (
     ABOUT,
     PARTS,
@@ -132,7 +131,7 @@ class Evidence:
 
 def _write_lines(path: Path, runs: list[Run]) -> None:
     compact = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-    write_text(path, "".join(compact.encode(finite(line)) + "\n" for line in written(runs)))
+    write_text(path, "".join(compact.encode(finite(line)) + "\n" for line in runs))
 
 
 def _write_statistics(

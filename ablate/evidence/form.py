@@ -9,7 +9,6 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from ablate.errors import UserError
-from ablate.evidence.lines import read
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.types import (
     Asked,
@@ -65,7 +64,7 @@ def _check_asked(where: str, one: Any) -> None:
 
 
 def read_runs(path: Path, factors: list[str]) -> list[Run]:
-    """Return the runs of a file, one per line (ablate.evidence.lines).
+    """Return the runs of a file, one per line.
 
     Raises:
         UserError: the file is missing or damaged, a line is no run, or two are of one cell.
@@ -76,8 +75,12 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
-    parsed = [_parsed(f"{path}, line {number}", line) for number, line in enumerate(lines, 1)]
-    runs = read(parsed)
+    runs = [_parsed(f"{path}, line {number}", line) for number, line in enumerate(lines, 1)]
+    if any(isinstance(run, dict) and "versions" not in run for run in runs[1:]):
+        raise UserError(
+            f"{path} leaves out what other lines say, which is a former form: remove the file and "
+            "judge the folder of the sweep again, which gathers its runs anew"
+        )
     check_runs(str(path), runs, factors)
     return runs
 

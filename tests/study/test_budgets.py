@@ -9,7 +9,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.ledger.state import state
+from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
@@ -37,7 +37,10 @@ def at_both(run, evidence, claim):
         runs = []
         for arm, (short, long) in (("pre_ln", pre), ("post_ln", post)):
             for seed, ends in enumerate(zip(short, long, strict=True)):
-                early, late = (run({"model/residual": arm}, seed, **{"test/bleu": x}) for x in ends)
+                early, late = (
+                    run({"model/residual": arm}, seed, **{"test/bleu": x, "steps": steps})
+                    for x, steps in zip(ends, (600, 2400), strict=True)
+                )
                 values = [10.0, 20.0, 50.0, 50.0 + gains[arm]]
                 late["curve"] = {"step": STEPS, "val/nll": [4.0, 3, 2, 2], "val/bleu": values}
                 kept = ("status", "metrics", "curve", "reused", "ended", "seconds")
@@ -218,7 +221,7 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
         ("600", "supported"),
     ]
     assert [one.budget for one in found] == ["2,400 updates, still learning", "600 updates"]
-    assert (state(found).word, state(found).on) == ("depends", "steps")
+    assert headline("Pre-LN is better.", found).deciding == (found[0],)  # the longest budget
 
 
 def test_a_malformed_short_end_is_refused(at_both, tmp_path):
@@ -243,7 +246,7 @@ def test_a_verdict_says_how_its_arms_were_matched(at_both):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"by": "size"}, "by=size; allowed is parameters or flops"),
+        ({"by": "size"}, "by=size; allowed is parameters, flops"),
         ({"to": {"model.d_model": 8}}, "it gives levels of factors: model/residual"),
         ({"key": "model/residual"}, "model/residual is a factor, so it cannot be solved for"),
     ],

@@ -57,15 +57,22 @@ def test_what_is_written_is_read(folder, tmp_path):
         np.testing.assert_array_equal(found.statistics[identity]["test"], splits["test"])
 
 
-def test_versions_are_written_where_they_change(translated, saved):
+def test_every_line_says_the_whole_of_its_run(translated, saved):
     runs, statistics = translated(3)
-    for number, run in enumerate(runs):
-        run["versions"] = {"python": "3.11" if number < 4 else "3.12"}
     folder = saved(runs, statistics=statistics)
     lines = (folder / "runs.jsonl").read_text().splitlines()
-    assert [number for number, line in enumerate(lines) if "versions" in line] == [0, 4]
-    found = Evidence.load(folder).runs
-    assert [run["versions"] for run in found] == [run["versions"] for run in runs]
+    assert [json.loads(line) for line in lines] == Evidence.load(folder).runs
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_lines_of_the_former_form_are_refused(translated, saved, number):
+    runs, statistics = translated(3)
+    path = saved(runs, statistics=statistics) / "runs.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    del lines[number]["versions"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(UserError, match=r"runs\.jsonl .*former form: remove the file"):
+        Evidence.load(path.parent)
 
 
 def end(metrics, curve):
@@ -74,37 +81,10 @@ def end(metrics, curve):
 
 
 @pytest.mark.parametrize(
-    ("short", "line"),
-    [
-        (
-            end({"a": 1.0, "b": 2.0}, {"step": [1], "val/nll": [3.0]}),
-            end({"b": 2.0}, {"points": 1}),
-        ),
-        (
-            end({"b": 5.0, "c": None}, {"step": [1, 2], "val/nll": [3.0, 1.0]}),
-            {**end({"c": None}, {"step": [1, 2], "val/nll": [3.0, 1.0]}), "without": ["a"]},
-        ),
-        (end({"a": 1, "b": 5.0}, {}), end({"a": 1}, {})),  # 1 and 1.0 are not written alike
-    ],
-)
-def test_a_short_budget_says_what_the_long_one_does_not(translated, saved, short, line):
-    runs, statistics = translated(3)
-    long = {"metrics": {"a": 1.0, "b": 5.0}, "curve": {"step": [1, 2], "val/nll": [3.0, 2.0]}}
-    runs[0] |= {"short": short, "metrics": {**runs[0]["metrics"], **long["metrics"]}} | {
-        "curve": long["curve"]
-    }
-    short["metrics"] |= {name: x for name, x in runs[0]["metrics"].items() if name not in "abc"}
-    folder = saved(runs, statistics=statistics)
-    first = json.loads((folder / "runs.jsonl").read_text().splitlines()[0])
-    assert first["short"] == line
-    assert Evidence.load(folder).runs[0] == runs[0]
-
-
-@pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda line: line["short"].update(curve={"points": "x"}), "short: curve does not hold"),
-        (lambda line: line["short"].update(without=3, curve={"points": 1}), "short: curve does"),
+        (lambda line: line["short"].update(curve={"step": [1], "x": []}), "short: curve does"),
         (lambda line: line.update(curve={"step": 3}), "curve does not hold lists of one length"),
         (lambda line: line["short"].update(metrics=[]), "short: metrics=[]; it must be an object"),
         (lambda line: line.update(short=4), "short=4; it must be an object"),
