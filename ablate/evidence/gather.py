@@ -93,6 +93,7 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
     }
     if "folder" in link:
         more |= {**_commit(Path(link["folder"])), "code": _code(link)}
+        more |= _draws(Path(link["folder"]))
         more |= {"training": found} if (found := _training(Path(link["folder"]))) else {}
     if "short" in link:
         more |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
@@ -196,6 +197,12 @@ def _commit(folder: Path) -> dict[str, str]:
     """Return the commit of the source that made a run, below `commit`; {} if it is not recorded."""
     environment = cast(Environment, read_json(folder / "environment.json"))
     return {"commit": commit} if (commit := environment.get("commit")) else {}
+
+
+def _draws(folder: Path) -> dict[str, int]:
+    """Return the random draws of a run's probe, below `draws`; {} where it makes none."""
+    probe = read_json(folder / IDENTITY).get("config", {}).get("probe") or {}
+    return {"draws": probe["draws"]} if probe.get("draws") else {}
 
 
 def _code(link: Link) -> str:

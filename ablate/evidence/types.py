@@ -185,6 +185,7 @@ class Run(End):
     training: NotRequired[Curve]  # batches while they are trained on; none in evidence of before
     update_seconds: NotRequired[float]
     replicate: NotRequired[int]
+    draws: NotRequired[int]  # random draws behind each value of a probe
 
 
 class Among(TypedDict):

@@ -181,7 +181,7 @@ def distance(one: Finding, other: Finding) -> float:
     leave nothing to chance, so that they are infinitely far apart; effects in different metrics
     have no distance (0).
     """
-    if one.kind == other.kind == "exact":
+    if one.kind == other.kind == "exact" and not (one.interval or other.interval):
         return math.inf
     if one.metric != other.metric or not (one.interval and other.interval):
         return 0.0

@@ -14,7 +14,7 @@ from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.report.selection import bound, claims, has_effect, measured, shown
-from ablate.verdict.decision import at_each_budget
+from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     caption += f"mean and two-sided {levels} interval, not adjusted for the number of claims"
     if any(claim.get("interval_equivalence") for claim in told):
         caption += "; thick: the narrower interval that decides equivalence"
-    exact = {bound(claim)[0] for claim in told if claim["kind"] == "exact"}
+    exact = {bound(claim)[0] for claim in told if is_exact(claim)}
     if exact:
         which = "largest" if exact == {"tolerance"} else "decisive"
         caption += f"; of an exact claim the {which} deviation alone"

@@ -8,7 +8,7 @@ from ablate.evidence.types import Entry, Verdict
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import interval, text
 from ablate.report.tables import Table, graded
-from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
+from ablate.verdict.decision import at_each_budget, is_exact, read_verdict, was_trained
 from ablate.verdict.replication import RULE, Replication
 from ablate.verdict.replication_file import asked_again, read_contest
 
@@ -58,9 +58,9 @@ def _numbers(claim: Entry, contest: list[Replication]) -> list[str]:
     exploratory = ", exploratory" if claim.get("exploratory") else ""
     again = asked_again(claim, contest)
     verdict = graded(claim) + exploratory + (f"{FRESH}{again['replication']}" if again else "")
-    if claim["kind"] == "exact":
+    if is_exact(claim):
         return [verdict, "exact", NOTHING, NOTHING, text(claim.get("pairs") or NOTHING)]
     metric = metric_of(claim["metric"])
-    effect = f"{metric.say(claim['effect'], sign=True)} {text(metric.name)}"
+    effect = f"{metric.say(claim['effect'], sign=claim['kind'] != 'exact')} {text(metric.name)}"
     margin = f"{claim['margin']:g}" if claim["margin"] else NOTHING
     return [verdict, effect, interval(metric, claim["interval"]), margin, text(claim["pairs"])]

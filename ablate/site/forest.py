@@ -13,6 +13,7 @@ from ablate.evidence.types import Told
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interval
 from ablate.report.selection import bound, contrast, effect_axis
+from ablate.verdict.decision import is_exact
 from ablate.verdict.kind import KINDS
 
 LEAST = 1e-17  # what a logarithmic axis shows of 0: less than any rounding of numbers around 1
@@ -77,12 +78,12 @@ class Row:
         _, size = bound(self.told)
         if not size:
             return []
-        return [size] if self.exact else [*KINDS[self.told["kind"]].bounds(size)]
+        return [size] if self.told["kind"] == "exact" else [*KINDS[self.told["kind"]].bounds(size)]
 
     @property
     def exact(self) -> bool:
         """Whether every case must hold."""
-        return self.told["kind"] == "exact"
+        return is_exact(self.told)
 
     @property
     def said(self) -> str:

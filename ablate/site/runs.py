@@ -7,6 +7,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Curve, Levels, Run, Told, Verdict
 from ablate.metric.table import metric_of
 from ablate.report.selection import measured, shown
+from ablate.verdict.decision import is_exact
 from ablate.verdict.sides import has
 
 
@@ -80,7 +81,7 @@ def _claim(told: Told, evidence: Evidence) -> dict[str, Any]:
 def by_seed(told: Told) -> bool:
     """Whether there is one difference per seed."""
     known = [value for value in told["differences"] if value is not None]
-    return told["kind"] != "exact" and len(told["seeds"]) == len(known) > 0
+    return not is_exact(told) and len(told["seeds"]) == len(known) > 0
 
 
 def numbers(levels: Levels, seed: int, evidence: Evidence) -> list[int]:

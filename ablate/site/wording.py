@@ -6,7 +6,7 @@ from ablate.evidence.types import Told
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
-from ablate.verdict.decision import INCONCLUSIVE, Decision
+from ablate.verdict.decision import INCONCLUSIVE, Decision, is_exact
 from ablate.verdict.kind import KINDS
 
 MINUTE, HOUR = 60, 3600
@@ -26,7 +26,7 @@ def changes(told: Told, per_seed: float) -> list[str]:
     said = [*_other_margins(told), *_more_seeds(told, per_seed)]
     if told.get("cannot") and told["verdict"] == INCONCLUSIVE:
         said.append("Where an arm still learns, what it cannot takes more updates, not more seeds.")
-    if told["kind"] == "exact":
+    if is_exact(told):
         said.append("One more case that breaks the rule would refute it: no share of cases does.")
     elif (least := told["detectable"]) is not None:
         metric = metric_of(told["metric"])

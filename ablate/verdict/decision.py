@@ -7,7 +7,7 @@ difference that the claim names; its grade is *real, but smaller than the margin
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -66,6 +66,11 @@ def read_verdict(path: Path) -> Verdict:
             f"{path} is damaged or was edited: ablate judge {path.parent} makes it anew"
         )
     return cast(Verdict, found)
+
+
+def is_exact(claim: Mapping[str, Any]) -> bool:
+    """Return whether a verdict leaves nothing to chance: exact, and about no trained model."""
+    return claim["kind"] == "exact" and not claim["p"]
 
 
 def was_trained(verdict: Verdict) -> bool:

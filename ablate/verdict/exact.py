@@ -7,7 +7,9 @@ control moved, else it could not have failed; with no case that counts, inconclu
 """
 
 import math
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Run
@@ -16,6 +18,8 @@ from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 from ablate.verdict.sides import has, sides
 
 MOVED = 1e-3  # what the control must exceed
+Measured = Callable[[Run], float | None]
+DRAWS = re.compile(r"(\d+) draws\b")  # in what a study holds fixed
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Exact:
     tolerance: float
     margin: float  # 0: none
     one_sided: bool = False  # a value below 0 is at no distance
+    draws: int | None = None  # random draws behind each value; None where none are recorded
+    elsewhere: tuple[str, float] | None = None  # an arm outside the claim that breaks its rule
 
     @property
     def counted(self) -> list[Case]:
@@ -48,16 +54,32 @@ class Exact:
         return [case for case in self.cases if case.value is not None and case.counts]
 
     @property
+    def seeds(self) -> list[int]:
+        """Seeds of all cases, ascending."""
+        return sorted({case.seed for case in self.cases})
+
+    @property
+    def values(self) -> list[float | None]:
+        """Values of the cases that count."""
+        return [case.value for case in self.counted]
+
+    @property
     def broken(self) -> int:
         """Cases that violate the claim; a value that is not finite does."""
-        return sum(not self._holds(self._distance(case)) for case in self.counted)
+        return sum(not self.holds(self.distance(case)) for case in self.counted)
 
-    def _distance(self, case: Case) -> float:
-        """How far a value is from 0, on the side that can break the claim."""
+    def signed(self, case: Case) -> float:
+        """Return the distance from 0; where only values above 0 break the claim, the value."""
         value = case.value or 0.0
-        return max(value, 0.0) if self.one_sided and not math.isnan(value) else abs(value)
+        return value if self.one_sided else abs(value)
 
-    def _holds(self, distance: float) -> bool:
+    def distance(self, case: Case) -> float:
+        """Return how far a value is from 0, on the side that can break the claim."""
+        distance = self.signed(case)
+        return distance if math.isnan(distance) else max(distance, 0.0)
+
+    def holds(self, distance: float) -> bool:
+        """Return whether a distance from 0 satisfies the claim."""
         if self.margin:
             return self.margin <= distance < math.inf
         return distance <= self.tolerance
@@ -66,7 +88,7 @@ class Exact:
     def worst(self) -> float | None:
         """Largest deviation from 0; with a margin the smallest."""
         pick = min if self.margin else max
-        return pick(map(self._distance, self.counted), default=None)
+        return pick(map(self.distance, self.counted), default=None)
 
     @property
     def control(self) -> float | None:
@@ -91,7 +113,7 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
             Case(run["seed"], _measured(run, claim["metric"]), _moved(claim, [run]))
             for run in ended
         ]
-        return _exact(claim, cases, runs)
+        return _exact(claim, cases, runs, evidence, lambda run: _measured(run, claim["metric"]))
     first, second = sides(claim, evidence)
     cases = [
         Case(seed, _difference(claim, pair, evidence), _moved(claim, pair))
@@ -100,12 +122,43 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
         if all(run["status"] != "failed" for run in pair)
     ]
     runs = [run for side in (first, second) for found in side.runs.values() for run in found]
-    return _exact(claim, cases, runs)
+
+    def from_baseline(run: Run) -> float | None:
+        baseline = second.runs.get(run["seed"])
+        return _difference(claim, (run, baseline[0]), evidence) if baseline else None
+
+    return _exact(claim, cases, runs, evidence, from_baseline)
 
 
-def _exact(claim: Claim, cases: list[Case], runs: list[Run]) -> Exact:
+def _exact(
+    claim: Claim, cases: list[Case], runs: list[Run], evidence: Evidence, measure: Measured
+) -> Exact:
     below = claim["better"] == "lower" and not claim["margin"]
-    return Exact(cases, runs, claim["tolerance"], claim["margin"], one_sided=below)
+    draws = _draws(runs, evidence) if claim["metric"].startswith("probe/") else None
+    found = Exact(cases, runs, claim["tolerance"], claim["margin"], below, draws)
+    return replace(found, elsewhere=_fault(found, evidence, measure))
+
+
+def _draws(runs: list[Run], evidence: Evidence) -> int | None:
+    """Return how many random draws each run made: as recorded, else as the study states it."""
+    recorded = {run.get("draws") for run in runs}
+    if recorded and None not in recorded:
+        return min(number for number in recorded if number is not None)
+    stated = [match for fixed in evidence.study["fixed"] if (match := DRAWS.search(str(fixed)))]
+    return int(stated[0][1]) if stated else None
+
+
+def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, float] | None:
+    """Return another arm of the study that breaks the rule, with its distance from 0."""
+    inside = {run["cell"] for run in cases.runs}
+    for run in evidence.runs:
+        value = None if run["cell"] in inside else measure(run)
+        if value is None or not math.isfinite(value):
+            continue
+        distance = cases.distance(Case(run["seed"], value, None))
+        if not cases.holds(distance):
+            return run["arm"], distance
+    return None
 
 
 def _measured(run: Run, metric: str) -> float | None:

@@ -17,6 +17,7 @@ from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import names
+from ablate.verdict.trained import TrainedValue
 from ablate.verdict.wording import sentence as wording
 
 ASKED = tuple(Question.__annotations__)  # of a claim, in the order of verdict.json
@@ -75,9 +76,9 @@ def _exact(claim: Claim, found: Exact) -> Found:
         "p": {},
         "p_adjusted": {},
         "p_look": {},
-        "seeds": sorted({case.seed for case in found.cases}),
+        "seeds": found.seeds,
         "pairs": len(found.counted),
-        "differences": [case.value for case in found.counted],
+        "differences": found.values,
         "among_converged_pairs": None,
         "method": "every case is checked",
         "levels_of_noise": "none: a case holds or does not",
@@ -103,7 +104,10 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
     turns = kind.turns(found, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
     alone = kind.decide(scaled, claim["alpha"])
-    said = wording.sentence(claim, found, decision, least, plans, held)
+    if isinstance(found, TrainedValue):
+        said = wording.of_trained(claim, found, decision)
+    else:
+        said = wording.sentence(claim, found, decision, least, plans, held)
     if alone != decision:
         said += f" Uncorrected for the file's other claims it is {alone}."
     said += wording.sensitivity(claim, turns)
@@ -129,6 +133,8 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
     }
     if found.looks != ONCE:
         entry["information"] = list(found.looks)
+    if finding.cases is not None:
+        entry["seeds"], entry["differences"] = finding.cases.seeds, finding.cases.values
     if SUPPORTED in kind.whole:
         entry["interval_equivalence"] = _bounded(found.interval(1 - 2 * claim["alpha"]))
     if kind.controlled:

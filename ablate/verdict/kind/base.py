@@ -41,6 +41,7 @@ class Finding:
     paired: Contrast | None = None
     p: Tests = field(default_factory=dict)  # one-sided, not adjusted; empty for an exact claim
     problem: str = ""  # why there is nothing to judge
+    cases: Exact | None = None  # of an exact claim about trained models
 
 
 class Kind(ABC):

@@ -6,9 +6,10 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
-from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, Turn
+from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, Turn, side
 from ablate.verdict.exact import examine
-from ablate.verdict.kind.base import Finding, Kind, check_arms
+from ablate.verdict.kind.base import Finding, Kind, check_arms, distinct
+from ablate.verdict.trained import TrainedValue, trained_value
 
 
 class ExactKind(Kind):
@@ -17,8 +18,11 @@ class ExactKind(Kind):
     rule = (
         "supported when every case is within the tolerance (below it is enough where lower is "
         "better; where the claim has a margin: at least that far from 0), refuted by a single "
-        "other one"
+        "other one; values of trained models are estimated: supported when the 1 - 2 alpha "
+        "interval of their mean lies there, refuted when it lies on the other side, else "
+        "inconclusive"
     )
+    whole = (SUPPORTED, REFUTED)
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
         """Two arms or none; a tolerance or a margin."""
@@ -35,17 +39,26 @@ class ExactKind(Kind):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Look at every case."""
-        found = examine(claim, evidence)
-        return Finding(claim, found, found.runs)
+        """Look at every case; estimate what varies between trained models."""
+        cases = examine(claim, evidence)
+        value = trained_value(claim, cases, evidence)
+        if value is None:
+            return Finding(claim, cases, cases.runs)
+        tests = value.tests(claim["margin"] or claim["tolerance"])
+        problem = "" if value.pairs else "no trained model was measured"
+        return Finding(claim, value, cases.runs, cases=cases, p=tests, problem=problem)
 
     def tests(self, found: Any, margin: float) -> Tests:
-        """None: nothing is left to chance."""
-        return {}
+        """None where no model was trained: nothing is left to chance."""
+        return found.tests(margin) if isinstance(found, TrainedValue) else {}
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Never asked, as there are no tests."""
-        raise NotImplementedError
+        """Of trained models, the decision whose test rejects."""
+        return Decision(side(p, alpha))
+
+    def planned(self, found: Any) -> bool:
+        """No effect is named, so that no seeds can be planned."""
+        return False
 
     def named(self, claim: Claim) -> dict[str, float]:
         """Nothing."""
@@ -58,7 +71,9 @@ class ExactKind(Kind):
         raise NotImplementedError
 
     def turns(self, found: Any, alpha: float) -> list[Turn]:
-        """At the worst case: by the tolerance, or by the margin where the claim has one."""
+        """At the worst case, or the interval of trained models; by tolerance, or by margin."""
+        if isinstance(found, TrainedValue):
+            return distinct(found.turns(alpha))
         if found.worst is None:
             return []
         near, far = Turn(0.0, Decision(REFUTED)), Turn(found.worst, Decision(SUPPORTED))

@@ -13,6 +13,7 @@ from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Plan, Tested
 from ablate.verdict.sides import names
+from ablate.verdict.trained import TrainedValue
 
 OTHER, NO_OTHER = " With another margin it would be ", " No other margin would change that."
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
@@ -27,17 +28,36 @@ def of_cases(claim: Claim, found: Exact) -> str:
     left = len(found.cases) - counted
     out = f", {left} more do not count (control at rest or not measured)" if left else ""
     worst = f"{'smallest' if claim['margin'] else 'largest'} deviation {found.worst:.3g}"
+    draws = f", of {found.draws} random draws each" if found.draws else ""
     return (
-        f"{_what(claim)} is {_place(claim)} in {counted - found.broken} of {counted} cases "
-        f"({worst}{out}){_moved(claim, found)}: {found.verdict}."
+        f"{_what(claim)} is {_place(claim)} in {counted - found.broken} of {counted} cases{draws} "
+        f"({worst}{out}){_could_fail(claim, found)}: {found.verdict}."
     )
 
 
-def _moved(claim: Claim, found: Exact) -> str:
-    """How far the control moved, where the claim says what it is."""
-    if not claim.get("control_measures") or found.control is None:
+def of_trained(claim: Claim, found: TrainedValue, decision: Decision) -> str:
+    """The sentence of an exact claim about trained models, whose values vary between seeds."""
+    holding = f"in {found.holding} of {found.pairs} seeds"
+    low, high = found.interval(1 - 2 * claim["alpha"])
+    level = f"{1 - 2 * claim['alpha']:.0%} interval"
+    interval = "too few seeds for an interval"
+    if math.isfinite(high):
+        interval = f"{level} [{low:.3g}, {high:.3g}]"
+    mean = f"mean {found.effect:.3g}, {interval}"
+    return f"{_what(claim)} is {_place(claim)} {holding} ({mean}): {decision}."
+
+
+def _could_fail(claim: Claim, found: Exact) -> str:
+    """What shows that the check of a claim that holds could have failed, if anything does."""
+    if found.verdict != SUPPORTED:
         return ""
-    return f"; the control, {claim['control_measures']}, is at least {found.control:.3g}"
+    if found.control is not None:
+        control = claim.get("control_measures") or "its control"
+        return f"; the check can fail: {control} is at least {found.control:.3g}"
+    if found.elsewhere:
+        arm, distance = found.elsewhere
+        return f"; the check can fail: with {arm} the deviation is {distance:.3g}"
+    return "; no run shows that the check could have failed"
 
 
 def _place(claim: Claim) -> str:

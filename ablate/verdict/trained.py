@@ -1,0 +1,82 @@
+"""An exact claim about trained models: its value varies between seeds and is estimated.
+
+The estimate is the mean, over the seeds, of each seed's worst distance from 0. Supported when the
+1 - 2 alpha interval lies within the tolerance (with a margin: beyond it), refuted when it lies on
+the other side, else inconclusive. Each decision is a one-sided test at alpha. Where two arms agree
+in every run, they compute the same thing, so that nothing varies and the claim stays exact.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Claim, Run
+from ablate.stats.estimate import Estimate, estimate
+from ablate.stats.holm import Tests
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Turn
+from ablate.verdict.exact import Exact
+from ablate.verdict.interim import looks_of
+
+# metrics that are the same before and after training
+UNTRAINED = ("probe", "parameters", "steps", "unigram_nll", "unigram_bpb", "chance", "bound")
+
+
+@dataclass(frozen=True)
+class TrainedValue(Estimate):
+    """The mean distance from 0 over seeds. `away`: it must be at least the bound, not at most."""
+
+    away: bool = False
+    holding: int = 0  # seeds whose value satisfies the claim
+
+    def tests(self, bound: float) -> Tests:
+        """Return the one-sided p-values of both decisions."""
+        near, far = self.p_at_least(bound), self.p_at_most(bound)
+        return {SUPPORTED: far, REFUTED: near} if self.away else {SUPPORTED: near, REFUTED: far}
+
+    def turns(self, alpha: float) -> list[Turn]:
+        """Return the verdict for every bound, from 0 on."""
+        low, high = self.interval(1 - 2 * alpha)
+        first, last = (SUPPORTED, REFUTED) if self.away else (REFUTED, SUPPORTED)
+        return [
+            Turn(0.0, Decision(first)),
+            Turn(low, Decision(INCONCLUSIVE)),
+            Turn(high, Decision(last)),
+        ]
+
+
+def took_steps(runs: Iterable[Run]) -> bool:
+    """Return whether any run was trained."""
+    return any((run["metrics"].get("steps") or 0) > 0 for run in runs)
+
+
+def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValue | None:
+    """Return the estimate over seeds; None where training has no part in the values."""
+    constructed = claim["metric"].partition("/")[0] in UNTRAINED
+    identical = bool(claim["treatment"]) and not any(case.value for case in cases.counted)
+    if constructed or identical or not took_steps(cases.runs):
+        return None
+    worst = _worst_by_seed(cases)
+    found = estimate(np.array([*worst.values()], dtype=np.float64))
+    return TrainedValue(
+        found.effect,
+        found.pairs,
+        0,
+        found.seed_variance,
+        0.0,
+        looks=looks_of(claim, evidence, {*worst}),
+        away=bool(claim["margin"]),
+        holding=sum(cases.holds(distance) for distance in worst.values()),
+    )
+
+
+def _worst_by_seed(cases: Exact) -> dict[int, float]:
+    """Return the worst distance of every seed, without runs whose value is not finite."""
+    pick = min if cases.margin else max
+    by_seed: dict[int, list[float]] = {}
+    for case in cases.counted:
+        if case.value is not None and math.isfinite(case.value):
+            by_seed.setdefault(case.seed, []).append(cases.signed(case))
+    return {seed: pick(values) for seed, values in by_seed.items()}

@@ -1,0 +1,111 @@
+"""Exact claims about trained models are estimates, and exact ones say how often they were tried."""
+
+import pytest
+
+from ablate.verdict.conclude import conclude
+from ablate.verdict.decision import is_exact
+
+OF = {"kind": "exact", "treatment": {}, "baseline": {}}
+
+
+@pytest.fixture
+def judged(claim, run, evidence):
+    """Judge one exact claim about runs of one arm that took 100 steps, with these values."""
+
+    def judge(values, steps=100, metric="test/skill", **changes):
+        made = [
+            run({"model/residual": "pre_ln"}, i, **{metric: x, "steps": steps}) | {"cell": i}
+            for i, x in enumerate(values)
+        ]
+        asked = claim(**{**OF, "margin": 0.0, "metric": metric} | changes)
+        return conclude(evidence(made, asked, seeds=len(values)))["claims"][0]
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("values", "bar", "verdict"),
+    [
+        ((0.95, 0.96, 0.97, 0.96), {"margin": 0.9}, "supported"),
+        ((0.95, 0.99, 0.80, 0.96), {"margin": 0.9}, "inconclusive"),  # the mean is .925
+        ((0.72, 0.73, 0.74), {"margin": 0.9}, "refuted"),
+        ((0.002, 0.001, 0.003), {"tolerance": 0.01}, "supported"),
+        ((0.0, 0.9, 0.4), {"tolerance": 0.01}, "inconclusive"),
+        ((-0.003, 0.9, 0.95, 0.97, 0.99), {"tolerance": 0.01}, "refuted"),
+        ((-0.2, -0.1, 0.01, -0.1), {"tolerance": 0.1, "better": "lower"}, "supported"),
+        ((0.95,), {"margin": 0.9}, "inconclusive"),  # a single run has no spread
+        ((None, 0.95, 0.96, 0.97), {"margin": 0.9}, "supported"),
+        ((None,), {"margin": 0.9}, "inconclusive"),
+    ],
+)
+def test_values_of_trained_models_are_estimated(judged, values, bar, verdict):
+    entry = judged(values, **bar)
+    assert entry["verdict"] == verdict
+    assert not is_exact(entry)
+
+
+@pytest.mark.parametrize(("seeds", "verdict"), [(4, "inconclusive"), (5, "supported")])
+def test_equal_values_count_as_a_sign_test(judged, seeds, verdict):
+    entry = judged((1.0,) * seeds, margin=0.99)
+    assert (entry["verdict"], entry["p"]["supported"]) == (verdict, 0.5**seeds)
+
+
+@pytest.mark.parametrize(
+    ("metric", "steps"),
+    [("test/skill", 0), ("parameters", 100), ("bound/nll", 100), ("probe/excess", 100)],
+)
+def test_what_training_has_no_part_in_stays_exact(judged, metric, steps):
+    entry = judged((0.0, 0.0), steps, metric, tolerance=0.1)
+    assert (entry["verdict"], entry["interval"]) == ("supported", None)
+    assert is_exact(entry)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict", "exact"),
+    [((0.0, 0.0), "supported", True), ((0.0, 0.02), "inconclusive", False)],
+)
+def test_two_arms_that_agree_in_every_run_stay_exact(claim, arms, evidence, gaps, verdict, exact):
+    runs = arms([1.0, 2.0], [1.0 + gaps[0], 2.0 + gaps[1]])
+    for cell, one in enumerate(runs):
+        one["cell"], one["metrics"]["steps"] = cell, 100
+    asked = claim(kind="exact", margin=0.0, tolerance=0.01)
+    entry = conclude(evidence(runs, asked, seeds=2))["claims"][0]
+    assert (entry["verdict"], is_exact(entry)) == (verdict, exact)
+
+
+@pytest.mark.parametrize(
+    ("draws", "fixed", "count"),
+    [
+        ({"draws": 20}, [], "20 random draws each"),
+        ({}, ["7 draws of weights in float64"], "7 random draws each"),
+        ({"draws": 3}, ["7 draws of weights"], "3 random draws each"),
+        ({}, ["nothing was drawn"], "2 of 2 cases ("),
+    ],
+)
+def test_random_draws_are_counted(claim, run, evidence, draws, fixed, count):
+    made = [run({"model/residual": "a"}, i, **{"probe/x": 0.0}) | draws for i in range(2)]
+    asked = claim(**{**OF, "margin": 0.0, "metric": "probe/x"})
+    assert count in conclude(evidence(made, asked, fixed=fixed))["claims"][0]["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "control", "words"),
+    [
+        ((0.0, 0.0), "", "no run shows that the check could have failed"),
+        ((0.0, 0.4), "", "the check can fail: with other the deviation is 0.4"),
+        ((0.0, 0.0), "probe/control", "the check can fail: its control is at least 2"),
+        ((0.3, 0.4), "", "refuted."),
+    ],
+)
+def test_a_claim_says_whether_its_check_could_have_failed(
+    claim, run, evidence, metrics, control, words
+):
+    made = [
+        run({"model/residual": arm}, 0, **{"probe/x": x, "probe/control": 2.0}) | {"cell": cell}
+        for cell, (arm, x) in enumerate(zip(("this", "other"), metrics, strict=True))
+    ]
+    where = {"model/residual": "this"}
+    asked = claim(**{**OF, "margin": 0.0, "metric": "probe/x"}, where=where, control=control)
+    sentence = conclude(evidence(made, asked))["claims"][0]["sentence"]
+    assert words in sentence
+    assert ("could have failed" in sentence or "can fail" in sentence) == (metrics[0] == 0)
