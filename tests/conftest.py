@@ -209,6 +209,7 @@ def _composed(words):
     import hydra
     from omegaconf import open_dict
 
+    import ablate.config.schema  # noqa: F401 # Hydra knows the schema once it is imported
     from ablate.config.location import CONF
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):

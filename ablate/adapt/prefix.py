@@ -76,6 +76,12 @@ class Prefixed(Kernel):
         for parameter in (self.keys, self.values):
             parameter.normal_(std=parameter.size(2) ** -0.5, generator=generator)
 
+    def finish(
+        self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return what the kernel makes of the heads."""
+        return self.kernel.finish(heads, x)
+
     def forward(
         self,
         q: Float[Tensor, "B H Q E"],
@@ -101,4 +107,5 @@ class Prefixed(Kernel):
 
 def _takes_any_keys(kernel: Kernel) -> bool:
     own_state = type(kernel).cache is not Kernel.cache
-    return kernel.has_shares and kernel.longest is None and not own_state
+    limited = kernel.longest is not None or kernel.reads_positions
+    return kernel.has_shares and not limited and not own_state

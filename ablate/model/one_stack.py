@@ -81,7 +81,7 @@ class OneStack(Model):
         check_positive(d_model=d_model, d_ff=d_ff, n_layers=n_layers)
         d_head = head_width(d_model, n_heads, d_head)
 
-        def layer() -> dict[str, Sublayer]:
+        def layer(number: int) -> dict[str, Sublayer]:
             return {
                 "self_attention": SelfAttention(
                     d_model=d_model,
@@ -92,6 +92,7 @@ class OneStack(Model):
                     projections=projections,
                     causal=causal or self.decodes,
                     look_ahead=not causal,
+                    layer=number,
                 ),
                 "feed_forward": feed_forward(
                     d_model=d_model, d_ff=d_ff, dropout=dropout.feed_forward
@@ -104,7 +105,7 @@ class OneStack(Model):
         )
         order = shared_layers(share_layers, n_layers)
         stack = Stack(
-            [layer() for _ in set(order)],
+            [layer(number) for number in sorted(set(order))],
             order=order,
             d_model=d_model,
             position=position(d_model=d_model),

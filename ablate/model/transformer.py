@@ -101,26 +101,27 @@ class Transformer(Model):
         )
         d_head = head_width(d_model, n_heads, d_head)
 
-        def parts(own: Own) -> dict[str, Any]:
+        def parts(own: Own, layer: int) -> dict[str, Any]:
             return {
                 **{"d_model": d_model, "n_heads": n_heads, "d_head": d_head},
                 "kernel": (own.attention or attention)(d_head=d_head, dropout=dropout.attention),
                 "padding": (own.padding or padding)(),
                 "projections": own.projections or projections,
+                "layer": layer,
             }
 
-        def encoder_layer() -> dict[str, Sublayer]:
+        def encoder_layer(number: int) -> dict[str, Sublayer]:
             return {
-                "self_attention": SelfAttention(**parts(encoder), causal=False),
+                "self_attention": SelfAttention(**parts(encoder, number), causal=False),
                 "feed_forward": new_feed_forward(),
             }
 
-        def decoder_layer() -> dict[str, Sublayer]:
+        def decoder_layer(number: int) -> dict[str, Sublayer]:
             return {
                 "self_attention": SelfAttention(
-                    **parts(decoder), causal=True, look_ahead=not causal
+                    **parts(decoder, number), causal=True, look_ahead=not causal
                 ),
-                "cross_attention": CrossAttention(**parts(cross)),
+                "cross_attention": CrossAttention(**parts(cross, number)),
                 "feed_forward": new_feed_forward(),
             }
 
@@ -139,7 +140,7 @@ class Transformer(Model):
         )
         order = shared_layers(share_layers, n_layers)
         self.encoder = Stack(
-            [encoder_layer() for _ in set(order)],
+            [encoder_layer(number) for number in sorted(set(order))],
             order=order,
             d_model=d_model,
             position=(encoder.position or position)(d_model=d_model),
@@ -148,7 +149,7 @@ class Transformer(Model):
         )
         order = shared_layers(share_layers, n_decoder_layers)
         self.decoder = Stack(
-            [decoder_layer() for _ in set(order)],
+            [decoder_layer(number) for number in sorted(set(order))],
             order=order,
             d_model=d_model,
             position=(decoder.position or position)(d_model=d_model),

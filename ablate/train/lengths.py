@@ -28,6 +28,9 @@ def check_lengths(
         model.check_decoding()
     if parts["task"].inputs is CausalDocuments:
         model.check_documents()
+    if config.batch.context is not None:
+        for _, kernel in model.attentions():
+            kernel.check_context(config.batch.context)
     sources, targets = zip(*_needs(config, data, parts), strict=True)
     pairs = zip(sources, targets, strict=True)
     both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}") for src, tgt in pairs]

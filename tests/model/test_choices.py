@@ -25,6 +25,8 @@ WRONG = {
     "model/attention=delta_rule model/position=alibi": "model/attention=delta_rule.*biases",
     "model/attention=linformer": "model/attention=linformer.*causal.*model.encoder.attention",
     "model/attention@model.encoder.attention=linformer model/position=alibi": "linformer.*biases",
+    "model/attention=differential model.d_head=6": "d_head is 6.*differential.*multiple of 4",
+    "model/attention=window model.attention.global_every=1": "global_every is 1.*null",
     "model/attention=uniform model/position=alibi": "model/attention=uniform.*biases",
     "model/attention=fixed_offset model/position=alibi": "model/attention=fixed_offset.*biases",
     "model/attention=fixed_offset model.attention.offset=1": "offset is 1.*at most 0",

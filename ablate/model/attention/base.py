@@ -26,6 +26,7 @@ class Kernel(nn.Module, ABC):
     has_shares = True
     keeps_pairs = True  # whether it can forbid any pair of a query and a key
     longest: int | None = None  # keys that it can read; None: there is no limit
+    reads_positions = False  # whether it needs to know where queries and keys stand
 
     @abstractmethod
     def forward(
@@ -37,6 +38,23 @@ class Kernel(nn.Module, ABC):
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
         """Return the mixed values; `bias` is added to the scores of queries and keys."""
+
+    def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
+        """Make what depends on the sub-layer around the kernel; called once, by that sub-layer.
+
+        `layer` is the number of the layer in its stack, counted from 0.
+        """
+        return
+
+    def finish(
+        self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return what goes to the output projection; `x` is what the sub-layer reads."""
+        return heads
+
+    def check_context(self, tokens: int) -> None:
+        """Raise UserError where contexts of so many tokens leave the kernel without effect."""
+        return
 
     def check(self, *, causal: bool, biased: bool) -> None:
         """Raise UserError where the kernel cannot keep a causal mask or add a bias to its scores.
@@ -60,7 +78,10 @@ class Kernel(nn.Module, ABC):
     ) -> Float[Tensor, "M H N W"]:
         """Return what the newest token of each of N hypotheses reads, and advance the cache."""
         keys, values = cache.extend(k, v)
-        return self(q, keys, values, Mask(pairs=slots.pairs), bias)
+        mask = Mask(pairs=slots.pairs)
+        if self.reads_positions:
+            mask = mask.at(slots.positions, slots.past_positions)
+        return self(q, keys, values, mask, bias)
 
 
 class KeysValues:

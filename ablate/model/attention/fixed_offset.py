@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel, KeysValues, refuse_bias
+from ablate.model.attention.base import Kernel, refuse_bias
 from ablate.model.padding.base import Mask
-from ablate.model.sublayer import Slots, unread
+from ablate.model.sublayer import unread
 
 
 class FixedOffset(Kernel):
@@ -27,6 +27,7 @@ class FixedOffset(Kernel):
     """
 
     has_shares = False  # the first queries may have no key
+    reads_positions = True
 
     def __init__(self, *, d_head: int, dropout: float, offset: int) -> None:
         super().__init__()
@@ -58,22 +59,6 @@ class FixedOffset(Kernel):
         if keep is not None:
             weights = weights * keep
         return unread(weights @ v, q, k)
-
-    def step(
-        self,
-        q: Float[Tensor, "M H N E"],
-        k: Float[Tensor, "M H N E"],
-        v: Float[Tensor, "M H N W"],
-        slots: Slots,
-        cache: KeysValues,
-        bias: Float[Tensor, "#M #H #N #K"] | None,
-    ) -> Float[Tensor, "M H N W"]:
-        """Return what the newest tokens read; slots are no positions."""
-        keys, values = cache.extend(k, v)
-        mask = Mask(
-            pairs=slots.pairs, query_positions=slots.positions, key_positions=slots.past_positions
-        )
-        return self(q, keys, values, mask, bias)
 
 
 def positions(given: Int[Tensor, "#B L"] | None, heads: Float[Tensor, "B H L E"]) -> Tensor:

@@ -36,6 +36,7 @@ class MultiHeadAttention(Sublayer):
         kernel: what attends.
         padding: says which queries and keys are masked.
         projections: makes the maps to heads and back.
+        layer: number of the layer in its stack, counted from 0.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class MultiHeadAttention(Sublayer):
         kernel: Kernel,
         padding: Padding,
         projections: Callable[..., Projections] = SEPARATE,
+        layer: int = 0,
     ) -> None:
         super().__init__()
         self.d_model, self.n_heads, self.d_head = d_model, n_heads, d_head
@@ -54,6 +56,7 @@ class MultiHeadAttention(Sublayer):
         self.query, self.key, self.value = maps.query, maps.key, maps.value
         self.output = maps.output
         self.kernel = kernel
+        kernel.join(d_model=d_model, n_heads=n_heads, layer=layer)
         self.padding = padding
 
     def project(
@@ -65,9 +68,11 @@ class MultiHeadAttention(Sublayer):
         # one copy here, in place of one for each product that needs a head's rows side by side
         return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
 
-    def merge(self, heads: Float[Tensor, "B H L E"]) -> Float[Tensor, "B L D"]:
-        """Return the output projection of the heads, side by side."""
-        merged: Tensor = self.output(heads.transpose(1, 2).flatten(2))
+    def merge(
+        self, heads: Float[Tensor, "B H L E"], x: Float[Tensor, "B L D"]
+    ) -> Float[Tensor, "B L D"]:
+        """Return the output projection of the heads, side by side; the sub-layer reads x."""
+        merged: Tensor = self.output(self.kernel.finish(heads, x).transpose(1, 2).flatten(2))
         return merged
 
 
@@ -78,7 +83,7 @@ class SelfAttention(MultiHeadAttention):
     on step by step, there is nothing ahead to look at.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         d_model: int,
@@ -89,6 +94,7 @@ class SelfAttention(MultiHeadAttention):
         causal: bool,
         look_ahead: bool = False,
         projections: Callable[..., Projections] = SEPARATE,
+        layer: int = 0,
     ) -> None:
         super().__init__(
             d_model=d_model,
@@ -97,6 +103,7 @@ class SelfAttention(MultiHeadAttention):
             kernel=kernel,
             padding=padding,
             projections=projections,
+            layer=layer,
         )
         self.causal, self.look_ahead = causal, look_ahead
 
@@ -117,7 +124,9 @@ class SelfAttention(MultiHeadAttention):
             mask = mask.after(at.prefix, at.real)
         if at.documents is not None:
             mask = mask.within(at.documents)
-        return self.merge(self.kernel(q, k, v, mask, bias))
+        if self.kernel.reads_positions:
+            mask = mask.at(at.positions, at.positions)
+        return self.merge(self.kernel(q, k, v, mask, bias), x)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
         """Return the kernel's cache, and the projections as they are now."""
@@ -131,7 +140,7 @@ class SelfAttention(MultiHeadAttention):
         q, k, v = self.project(at.position.within(x, at.positions), cache.packed)
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
         bias = at.position.bias(self.n_heads, at.positions, slots.past_positions)
-        return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias))
+        return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias), x)
 
     def packed(self) -> Packed:
         """Return the maps to queries, keys and values as one."""
@@ -194,7 +203,7 @@ class CrossAttention(MultiHeadAttention):
     ) -> Float[Tensor, "B Q D"]:
         """Return what each x reads from given keys and values."""
         queries = self.query(x).view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
-        return self.merge(self.kernel(queries, keys, values, mask, None))
+        return self.merge(self.kernel(queries, keys, values, mask, None), x)
 
 
 class CrossCache:

@@ -31,6 +31,10 @@ class Mask(NamedTuple):
         pairs[:, :prefix] = True
         return self._replace(pairs=pairs[None, None])
 
+    def at(self, queries: Int[Tensor, "#B Q"], keys: Int[Tensor, "#B K"]) -> "Mask":
+        """Return this mask, with where queries and keys stand."""
+        return self._replace(query_positions=queries, key_positions=keys)
+
     def within(self, documents: Int[Tensor, "B L"]) -> "Mask":
         """Return this mask limited to the keys of the query's own document."""
         same = (documents[:, :, None] == documents[:, None])[:, None]

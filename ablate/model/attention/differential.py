@@ -1,0 +1,100 @@
+"""Differential attention: the difference of two softmaxes.
+
+Equation: halves q1, q2 and k1, k2 of queries and keys;
+    o = (softmax(s q1 k1^T) - lambda softmax(s q2 k2^T)) v, s = sqrt(d_head / 2)^-1;
+    out = (1 - lambda_0) rms_norm(o) for each head, with a learned gain that heads share;
+    lambda = exp(a1 b1) - exp(a2 b2) + lambda_0, four learned vectors for each layer;
+    lambda_0 = 0.8 - 0.6 exp(-0.3 l) of layer l, counted from 0.
+Source: arXiv:2410.05258, section 2.1.
+What differs: the paper has half as many heads of twice the width as its baseline; here the heads
+    are those of the model, so that queries and keys are compared over d_head / 2 channels. Set
+    model.n_heads to half of the baseline's for the paper's. Halves take every second pair of
+    channels, so that rotary positions turn both slowly and fast.
+What to expect: attention with less noise on irrelevant tokens, at two softmaxes for one and
+    3 d_head parameters more in each layer.
+"""
+
+from math import exp
+from typing import Annotated
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.config.limits import Range
+from ablate.errors import UserError
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.fused import Fused
+from ablate.model.padding.base import Mask
+
+STD = 0.1  # of the vectors that lambda is made of, as in the authors' code
+
+
+class Differential(Kernel):
+    """Fused attention of two halves, one subtracted from the other.
+
+    Args:
+        d_head: width of a head, a multiple of 4.
+        dropout: probability on the weights.
+        eps: added to the mean square of a head.
+
+    Raises:
+        UserError: heads that cannot be halved in pairs of channels.
+    """
+
+    has_shares = False  # weights may be negative
+
+    def __init__(self, *, d_head: int, dropout: float, eps: Annotated[float, Range(0)]) -> None:
+        super().__init__()
+        if d_head % 4:
+            raise UserError(
+                f"model.d_head is {d_head}: model/attention=differential halves heads in pairs of "
+                "channels, so it must be a multiple of 4"
+            )
+        self.fused = Fused(
+            d_head=d_head // 2, dropout=dropout, scale="sqrt_d_head", fill="zero_output"
+        )
+        self.eps = eps
+        self.initial = 0.2
+        # lambda is a1 b1 and a2 b2: the rows are a1, b1, a2, b2
+        self.vectors = nn.Parameter(torch.empty(4, d_head // 2))
+        self.gain = nn.Parameter(torch.ones(d_head))
+
+    def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
+        """Set what lambda starts from, which grows with depth."""
+        self.initial = 0.8 - 0.6 * exp(-0.3 * layer)
+
+    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
+        """Draw the vectors, or set the gain, in place."""
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=STD, generator=generator)
+        else:
+            nn.init.ones_(parameter)
+
+    def weight(self) -> Float[Tensor, ""]:
+        """Return lambda."""
+        a, b = self.vectors.float().view(2, 2, -1).unbind(1)
+        first, second = (a * b).sum(1).exp().unbind()
+        return first - second + self.initial
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the mixed values, normalised."""
+        parts = zip(halves(q), halves(k), strict=True)
+        kept, noise = (self.fused(*part, v, mask, bias) for part in parts)
+        mixed = kept - self.weight().to(noise.dtype) * noise
+        normal = F.rms_norm(mixed, self.gain.shape, self.gain, self.eps).to(v.dtype)
+        return (1 - self.initial) * normal
+
+
+def halves(heads: Float[Tensor, "B H L E"]) -> tuple[Tensor, ...]:
+    """Return every second pair of channels, and the others."""
+    pairs = heads.view(*heads.shape[:-1], heads.size(-1) // 4, 2, 2)
+    return tuple(half.flatten(-2) for half in pairs.unbind(-2))

@@ -1,0 +1,66 @@
+"""A learned sink: a key that every query may attend to, and whose value is 0.
+
+Equation: weights = softmax over the keys and one key s more, of scale * q [k, s]^T; out is the sum
+    of weights and values over the keys alone, s learned for each head.
+Source: arXiv:2309.17453 (StreamingLLM), which trains with a learned token in front of every text,
+    and compares it with a key and a value of 0.
+What differs: the learned token there is read through all layers and has a value; here each layer
+    has a key for each head, which starts as any matrix does. Under rotary positions the sink
+    stands at position 0.
+What to expect: what a head does not want to read goes to the sink and not to the first token; the
+    loss hardly changes.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.fused import Fused
+from ablate.model.padding.base import Mask
+
+
+class Sink(Kernel):
+    """Fused attention with one more key.
+
+    Args:
+        d_head: width of a head.
+        dropout: probability on the weights.
+        scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
+            the scores.
+        fill: zero_output, which is what torch's kernels do with a fully masked row.
+
+    Raises:
+        UserError: another scale or fill.
+    """
+
+    has_shares = False  # the keys share what the sink leaves
+
+    def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
+        super().__init__()
+        self.fused = Fused(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
+        self.d_head = d_head
+
+    def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
+        """Make the key of each head."""
+        self.sink = nn.Parameter(torch.empty(n_heads, self.d_head))
+
+    def forward(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H K E"],
+        v: Float[Tensor, "B H K W"],
+        mask: Mask,
+        bias: Float[Tensor, "#B #H #Q #K"] | None,
+    ) -> Float[Tensor, "B H Q W"]:
+        """Return the mixed values."""
+        sink = self.sink[:, None].to(k.dtype).expand(len(k), -1, -1, -1)
+        keys, values = torch.cat([k, sink], 2), F.pad(v, (0, 0, 0, 1))
+        pairs = mask.dense(q.size(2), k.size(2), q.device)
+        if pairs is not None:
+            pairs = F.pad(pairs.expand(-1, -1, -1, k.size(2)), (0, 1), value=True)
+        if bias is not None:
+            bias = F.pad(bias.expand(-1, -1, -1, k.size(2)), (0, 1))
+        mixed: Tensor = self.fused(q, keys, values, Mask(pairs=pairs), bias)
+        return mixed

@@ -1,0 +1,202 @@
+"""Kinds of attention of today's Transformers against loops over their formulas, with gradients."""
+
+from math import exp
+
+import pytest
+import torch
+
+from ablate.errors import UserError
+from ablate.model.attention.differential import Differential
+from ablate.model.attention.gated import Gated
+from ablate.model.attention.multi_head import SelfAttention
+from ablate.model.attention.sink import Sink
+from ablate.model.attention.window import Window
+from ablate.model.base import Causal, Seq2Seq
+from ablate.model.padding.base import Mask
+from ablate.model.padding.columns import Columns
+from ablate.model.position.none import NoPosition
+from ablate.model.position.rotary import Rotary
+from ablate.model.sublayer import Place
+from ablate.testing.level import built, model_config
+
+FUSED = {"dropout": 0.0, "scale": "sqrt_d_head", "fill": "zero_output"}
+HEADS = {"d_model": 12, "n_heads": 3, "layer": 0}
+
+
+def same(ours, theirs, *inputs):
+    """Both functions have the same values and the same gradients by every input."""
+    weights = torch.randn_like(ours)
+    by_ours, by_theirs = (
+        torch.autograd.grad((y * weights).sum(), inputs, retain_graph=True) for y in (ours, theirs)
+    )
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(by_ours, by_theirs, rtol=1e-4, atol=1e-5)
+
+
+def tensors(queries, keys, width=8):
+    return tuple(torch.randn(2, 3, n, width, requires_grad=True) for n in (queries, keys, keys))
+
+
+def drawn(module):
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return module
+
+
+def read(scores, values, allowed):
+    """Return the softmax-weighted values of one query that may read the allowed keys."""
+    if not allowed:
+        return torch.zeros_like(values[0])
+    chosen = torch.stack([scores[j] for j in allowed]).exp()
+    return (chosen[:, None] * values[allowed]).sum(0) / chosen.sum()
+
+
+def loop(q, k, v, scores_of, allowed):
+    """Return what every query reads, one after the other."""
+    sentences, heads, queries, _ = q.shape
+    rows = [
+        read(scores_of(b, h, i), v[b, h], allowed(b, i))
+        for b in range(sentences)
+        for h in range(heads)
+        for i in range(queries)
+    ]
+    return torch.stack(rows).view(*q.shape[:3], -1)
+
+
+@pytest.mark.parametrize("keys", [5, 60])  # fewer than torch's kernel is worth, and more
+@pytest.mark.parametrize("lengths", [(5, 5), (3, 5), (1, 4)])
+def test_sink(keys, lengths):
+    kernel = Sink(d_head=8, **FUSED)
+    kernel.join(**HEADS)
+    drawn(kernel)
+    q, k, v = tensors(4, keys)
+    real = torch.arange(keys) < torch.tensor(lengths)[:, None]
+    added = torch.cat([k, kernel.sink[:, None].expand(2, -1, -1, -1)], 2)
+    values = torch.cat([v, torch.zeros_like(v[:, :, :1])], 2)
+    expected = loop(
+        q,
+        k,
+        values,
+        lambda b, h, i: added[b, h] @ q[b, h, i] / 8**0.5,
+        lambda b, i: [*range(lengths[b]), keys],
+    )
+    same(kernel(q, k, v, Mask(keys=real), None), expected, q, k, v, kernel.sink)
+
+
+def test_a_sink_takes_what_no_key_deserves():
+    kernel = Sink(d_head=8, **FUSED)
+    kernel.join(**HEADS)
+    torch.nn.init.zeros_(kernel.sink)
+    q = torch.ones(1, 3, 2, 8)
+    v = torch.randn(1, 3, 5, 8)
+    assert kernel(q, -100 * torch.ones(1, 3, 5, 8), v, Mask(), None).abs().max() < 1e-6
+    off_by_one = kernel(q, torch.zeros(1, 3, 5, 8), v, Mask(), None)  # five keys and the sink
+    torch.testing.assert_close(off_by_one, v.sum(2, keepdim=True).expand(-1, -1, 2, -1) / 6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("width", "tokens"), [(1, 6), (3, 6), (6, 7), (20, 60)])
+def test_window(width, tokens, causal):
+    kernel = Window(d_head=8, width=width, global_every=None, **FUSED)
+    q, k, v = tensors(tokens, tokens)
+    places = torch.arange(tokens)[None]
+    expected = loop(
+        q,
+        k,
+        v,
+        lambda b, h, i: k[b, h] @ q[b, h, i] / 8**0.5,
+        lambda b, i: [j for j in range(tokens) if abs(i - j) < width and (j <= i or not causal)],
+    )
+    same(kernel(q, k, v, Mask(causal=causal).at(places, places), None), expected, q, k, v)
+
+
+@pytest.mark.parametrize(("every", "seeing"), [(None, []), (2, [1, 3, 5]), (6, [5]), (9, [])])
+def test_layers_that_see_everything(every, seeing):
+    found = []
+    for layer in range(6):
+        kernel = Window(d_head=8, width=2, global_every=every, **FUSED)
+        kernel.join(d_model=12, n_heads=3, layer=layer)
+        q, k, v = tensors(5, 5)
+        places = torch.arange(5)[None]
+        whole = (q @ k.mT / 8**0.5).softmax(-1) @ v
+        if torch.allclose(kernel(q, k, v, Mask().at(places, places), None), whole, atol=1e-5):
+            found.append(layer)
+    assert found == seeing
+
+
+@pytest.mark.parametrize(("width", "context"), [(64, 64), (65, 64), (1000, 8)])
+def test_a_window_as_large_as_the_context_is_refused(width, context):
+    kernel = Window(d_head=8, width=width, global_every=None, **FUSED)
+    with pytest.raises(UserError, match=rf"model\.attention\.width is {width}, .* {context}:"):
+        kernel.check_context(context)
+    kernel.check_context(width + 1)
+
+
+def test_windows_in_no_layer_are_refused():
+    with pytest.raises(UserError, match=r"model\.attention\.global_every is 1"):
+        Window(d_head=8, width=2, global_every=1, **FUSED)
+
+
+def attention(kernel, d_head=4):
+    sizes = {"d_model": 12, "n_heads": 3, "d_head": d_head}
+    return drawn(SelfAttention(**sizes, kernel=kernel, padding=Columns(), causal=True))
+
+
+@pytest.mark.parametrize("position", [NoPosition(d_model=12), Rotary(d_model=12, base=100.0)])
+def test_gated(position):
+    layer = attention(Gated(d_head=4, **FUSED))
+    x = torch.randn(2, 7, 12, requires_grad=True)
+    at = Place(torch.arange(7)[None], position, torch.ones(2, 7, dtype=torch.bool), None)
+    q, k, v = (
+        (x @ m.weight.T + m.bias).view(2, 7, 3, 4).transpose(1, 2)
+        for m in (layer.query, layer.key, layer.value)
+    )
+    q, k = (position.rotate(heads, at.positions) for heads in (q, k))
+    later = torch.ones(7, 7).triu(1) * -1e9
+    mixed = ((q @ k.mT / 2 + later).softmax(-1) @ v).transpose(1, 2).reshape(2, 7, 12)
+    gate = layer.kernel.gate
+    opened = mixed / (1 + torch.exp(-(x @ gate.weight.T + gate.bias)))
+    expected = opened @ layer.output.weight.T + layer.output.bias
+    same(layer(x, at), expected, x, gate.weight, gate.bias, layer.value.weight)
+
+
+@pytest.mark.parametrize("keys", [5, 60])
+@pytest.mark.parametrize("number", [0, 1, 5])
+def test_differential(number, keys):
+    kernel = drawn(Differential(d_head=8, dropout=0.0, eps=1e-5))
+    kernel.join(d_model=12, n_heads=3, layer=number)
+    q, k, v = tensors(4, keys)
+    a1, b1, a2, b2 = kernel.vectors
+    initial = 0.8 - 0.6 * exp(-0.3 * number)
+    weight = (a1 @ b1).exp() - (a2 @ b2).exp() + initial
+    first, second = (
+        (q[..., half] @ k[..., half].mT / 4**0.5).softmax(-1) @ v
+        for half in ([0, 1, 4, 5], [2, 3, 6, 7])
+    )
+    mixed = first - weight * second
+    normal = mixed / (mixed.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    expected = (1 - initial) * kernel.gain * normal
+    same(kernel(q, k, v, Mask(), None), expected, q, k, v, kernel.vectors, kernel.gain)
+
+
+@pytest.mark.parametrize("d_head", [2, 6, 7])
+def test_heads_that_have_no_halves_are_refused(d_head):
+    with pytest.raises(UserError, match=rf"model\.d_head is {d_head}:"):
+        Differential(d_head=d_head, dropout=0.0, eps=1e-5)
+
+
+@pytest.mark.parametrize("position", ["none", "rotary", "alibi"])
+@pytest.mark.parametrize("level", ["gated", "sink", "differential", "window"])
+def test_language_models_step_as_they_read(level, position):
+    """With a source in front too, whose padding lies between it and the target."""
+    narrow = ["model.attention.width=4", "model.attention.global_every=2"]
+    words = [f"model/attention={level}", f"model/position={position}"]
+    model = built(model_config(*words, *(narrow * (level == "window")), size="decoder_only"))
+    src, tgt = torch.randint(4, 20, (3, 6)), torch.randint(4, 20, (3, 9))
+    src[1, 4:] = src[2, 1:] = 0
+    for whole, state in (
+        (model(Seq2Seq(src, tgt)), model.start(src, beams=1)),
+        (model(Causal(tgt)), model.start(src[:, :0], beams=1)),
+    ):
+        steps = [model.step(tokens, state) for tokens in tgt.T]
+        torch.testing.assert_close(torch.stack(steps, 1), whole.detach(), rtol=1e-4, atol=1e-5)
