@@ -14,7 +14,7 @@ from ablate.record.files import finite
 VERDICT = (
     *("origin", "experiment", "reading", "verdict", "grade", "metric", "effect", "low", "high"),
     *("kind", "data", "model", "scale", "steps", "exploratory", "ledger_wide"),
-    *("replication", "replaced_by", "tested_as", "sentence", "folder"),
+    *("replication", "stated_at", "remark", "tested_as", "sentence", "folder"),
 )
 CLAIM = (
     *("claim", "statement", "document", "section", "also_in", "claim_kind", "factors"),
@@ -73,7 +73,7 @@ def _verdict(finding: Finding) -> dict[str, Any]:
         *(finding.metric, finding.effect, low, high, finding.kind, finding.data, finding.model),
         *(finding.scale, finding.steps, finding.exploratory, finding.ledger_wide),
         finding.again["replication"] if finding.again else "",
-        finding.replaced.by if finding.replaced else "",
+        *((finding.asked.at, finding.asked.remark) if finding.asked else ("", "")),
         *(finding.statement, finding.sentence, str(finding.report.parent)),
     )
     return dict(zip(VERDICT, values, strict=True))

@@ -97,8 +97,8 @@ def _combined(verdicts: set[str]) -> str:
 
 
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
-    """Drop remarks, replaced and exploratory verdicts, each kind only where others are left."""
-    for aside in ("replaced", "remark", "exploratory"):
+    """Drop remarks and exploratory verdicts, each kind only where others are left."""
+    for aside in ("remark", "exploratory"):
         findings = [one for one in findings if not getattr(one, aside)] or findings
     return [*findings]
 

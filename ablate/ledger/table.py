@@ -92,7 +92,7 @@ def _regime(finding: Finding) -> str:
     flags = [SMOKE] if finding.scale == SMOKE else []
     flags += [finding.budget] if finding.budget else []
     flags += ["exploratory"] if finding.exploratory else []
-    flags += [f"replaced by {finding.replaced.by}"] if finding.replaced else []
+    flags += ["a remark"] if finding.remark else []
     flags += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
     if finding.ledger_wide:
         flags += [f"ledger-wide {finding.ledger_wide}"]

@@ -8,7 +8,7 @@ from ablate.errors import UserError
 from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Levels, Regime, Verdict
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
-from ablate.ledger.replaced import Replaced, read_replaced
+from ablate.ledger.readings import Reading, read_readings
 from ablate.verdict.decision import at_each_budget, read_verdict
 from ablate.verdict.replication import Replication
 from ablate.verdict.replication_file import asked_again, read_contest
@@ -48,13 +48,12 @@ class Finding:
     ledger_wide: str = ""  # the verdict after Holm over the ledger; "" where chance makes none
     budget: str = ""  # of a claim with two budgets, which of them, in words
     again: Replication | None = None  # what fresh seeds said of it
-    replaced: Replaced | None = None  # where its question missed the sentence and was asked again
     origin: str = COMMITTED  # one of ablate.ledger.places.ORIGINS
     trained: bool = False  # whether models were trained and tested for it
     size: str = ""  # of the models
     conditions: str = ""  # levels that both arms have
     arms: str = ""  # what is compared
-    remark: bool = False  # whether no document states what was asked
+    asked: Reading | None = None  # where a document states the reading, or why it is a remark
 
     @property
     def regime(self) -> tuple[str, ...]:
@@ -70,6 +69,11 @@ class Finding:
         """Everything but the number of steps that an effect may depend on."""
         asked = (self.kind, self.metric, self.arms, self.conditions)
         return (self.reading, self.data, self.size, *asked)
+
+    @property
+    def remark(self) -> bool:
+        """Whether no document states what was asked."""
+        return bool(self.asked and self.asked.remark)
 
     @property
     def updates(self) -> int:
@@ -138,8 +142,8 @@ def _read(path: Path) -> list[Finding]:
     found = []
     for claim in at_each_budget(whole["claims"]):
         one = _finding(claim, whole, report, departed)
-        better = read_replaced().get((one.experiment, one.claim))
-        found.append(replace(one, again=asked_again(claim, contest), replaced=better))
+        again, asked = asked_again(claim, contest), read_readings().get((one.claim, one.reading))
+        found.append(replace(one, again=again, asked=asked))
     return found
 
 

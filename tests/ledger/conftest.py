@@ -57,7 +57,7 @@ def verdict(folders):
         name = regime.get("experiment", path.name)
         whole = {"experiment": name, "regime": known, "claims": claims}
         whole |= {"registered": time, "looks": regime.get("looks", 1)}
-        whole |= {"study_hash": regime.get("study_hash", "")}
+        whole |= {"study_hash": regime.get("study_hash", ""), "arms": []}
         (path / "verdict.json").write_text(json.dumps(whole))
         (path / report).touch()
 

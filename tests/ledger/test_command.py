@@ -18,7 +18,7 @@ from ablate.report.marks import MARKS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 STARTS = {f"{mark.letter} " for mark in MARKS.values()}
-CLAIM = "preln_solves_gradient_problem"
+CLAIM = "pe_relative_easy_to_learn"
 ALL, STANDING = len(read_claims()), len(read_standings())
 MASKS = sum("mask" in claim.group.lower() for claim in read_claims())
 

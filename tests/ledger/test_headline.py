@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ablate.ledger.headline import Headline, distance, headline, is_artificial
-from ablate.ledger.replaced import Replaced
+from ablate.ledger.readings import Reading
 from ablate.ledger.verdicts import Finding
 from ablate.ledger.wording import bounds, detail, marked
 
@@ -35,6 +35,9 @@ FINDING = Finding(
     trained=True,
     size="micro",
 )
+
+STATED = Reading(at="A document, section 1", says="So it is.")
+OURS = Reading(remark="No document says so.")
 
 
 def finding(verdict="supported", **changes):
@@ -68,12 +71,12 @@ LONG = {"steps": "3000"}
         # ... of the same reading, and of trained models alone
         ([finding(reading="a"), finding("refuted", reading="b", data="multi30k")], "mixed"),
         ([finding(trained=False), finding("refuted", data="multi30k")], "mixed"),
-        # remarks, replaced and exploratory verdicts count where there is nothing else
-        ([finding(), finding("refuted", reading="ours", remark=True)], "supported"),
-        ([finding("refuted", reading="ours", remark=True)], "refuted"),
+        # remarks and exploratory verdicts count where there is nothing else
+        ([finding(), finding("refuted", reading="ours", asked=OURS)], "supported"),
+        ([finding("refuted", reading="ours", asked=OURS)], "refuted"),
         ([finding(), finding("refuted", size="x", exploratory=True)], "supported"),
         ([finding("refuted", exploratory=True)], "refuted"),
-        ([finding(), finding("refuted", size="x", replaced=Replaced("y", "why"))], "supported"),
+        ([finding(), finding("refuted", size="x", asked=STATED)], "mixed"),
         ([], "not tested"),
     ],
 )
@@ -134,7 +137,7 @@ def test_an_undecided_headline_says_where_it_is_decided():
 
 
 def test_what_does_not_decide_stands_beside():
-    short, remark = finding("refuted", steps="100"), finding("refuted", reading="x", remark=True)
+    short, remark = finding("refuted", steps="100"), finding("refuted", reading="x", asked=OURS)
     found = headline(PLAIN, [SUPPORTED, short, remark])
     assert found.deciding == (SUPPORTED,)
     assert found.beside == (short, remark)

@@ -64,18 +64,6 @@ def test_the_newest_verdict_of_an_experiment_counts(ledger, verdict):
     assert [one.origin for one in entries[CLAIM].findings] == ["committed", "your sweep"]
 
 
-def test_a_verdict_that_was_replaced_is_shown_and_has_no_part_in_the_state(ledger, verdict):
-    claim = "preln_vs_postln_quality"
-    verdict("experiments/preln_vs_postln", {claim: "refuted"})
-    alone = ledger()[0][claim]
-    assert (alone.verdict, alone.findings[0].replaced.by) == ("refuted", "preln_vs_postln_2")
-    verdict("experiments/preln_vs_postln_2", {claim: "supported"})
-    entry = ledger()[0][claim]
-    assert len(entry.findings) == 2
-    assert (entry.verdict, entry.differs) == ("supported", False)
-    assert "beside it, refuted: preln_vs_postln, toy (replaced by preln_vs_postln_2)" in text(entry)
-
-
 def test_of_one_study_the_last_look_counts(ledger, verdict):
     verdict("results/sweeps/study/2", {CLAIM: "refuted"}, experiment="study", looks=2)
     verdict("results/sweeps/study/3", {CLAIM: "inconclusive"}, experiment="study", looks=1)

@@ -70,9 +70,16 @@ def test_an_axis_of_equalities_alone_has_no_better_side(committed):
     assert said["preln_vs_postln"] > 0 == said["precision"]
 
 
+def test_a_mixed_claim_says_what_it_depends_on(committed, read):
+    page = read[(committed / "claims" / "emb_scale_balances_pe.html").resolve()]
+    assert "depends on" in re.sub(r"\s+", " ", page.text)
+
+
 def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committed, read):
     page = read[(committed / "claims" / f"{CLAIM}.html").resolve()]
-    assert "depends on" in re.sub(r"\s+", " ", page.text)
+    words = re.sub(r"\s+", " ", page.text)
+    assert "No document states this reading." in words
+    assert "Transformer notes, section 4.1, order of Add & Norm: Pre-LN solves" in words
     assert (
         "+12.65 [+9.69, +17.21]" in page.text and "real, but smaller than the margin" in page.text
     )
@@ -171,7 +178,7 @@ def test_margins_that_grow_move_verdicts_and_their_own_factor_moves_none(site):
     moving = [(entry, turned) for entry, turned in found if turned]
     assert 20 < len(moving) < len(found)
     for entry, turned in moving:
-        assert [turn.state for turn in turned if turn.factor <= 1][-1] == entry.state
+        assert [turn.word for turn in turned if turn.factor <= 1][-1] == entry.verdict
         assert [turn.factor for turn in turned] == sorted({turn.factor for turn in turned})
         assert all(0.1 < turn.factor < 10 for turn in turned[1:])
 

@@ -1,0 +1,97 @@
+"""Readings of the claims of the documents: which a document states, and which are remarks."""
+
+from collections import defaultdict
+
+import pytest
+
+from ablate.ledger.claims import read_claims, read_documents
+from ablate.ledger.entries import join, read_entries
+from ablate.ledger.places import PROJECT
+from ablate.ledger.readings import read_readings
+from ablate.ledger.table import lines
+from ablate.ledger.verdicts import collect, latest
+
+ENTRIES = read_readings()
+STATED, REMARK = "all values", "under a causal mask"
+CLAIM = "mean_value_query_independent"
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """The readings that committed verdicts asked, by the claims that documents make."""
+    made = {claim.id for claim in read_claims()}
+    readings = defaultdict(set)
+    for finding in collect(PROJECT, PROJECT / "none")[0]:
+        if finding.claim in made:
+            readings[finding.claim].add(finding.reading)
+    return readings
+
+
+def test_every_claim_with_several_readings_says_what_each_of_them_is(asked):
+    several = {(claim, one) for claim, many in asked.items() if len(many) > 1 for one in many}
+    assert several == set(ENTRIES)
+
+
+def test_a_document_states_at_least_one_reading_of_each_claim():
+    stated = {claim for (claim, _), reading in ENTRIES.items() if not reading.remark}
+    assert stated == {claim for claim, _ in ENTRIES}
+
+
+def test_a_reading_has_a_place_in_a_document_or_a_reason_to_be_a_remark():
+    places = [f"{one.title}, {name}" for one in read_documents() for name in one.sections]
+    for key, reading in ENTRIES.items():
+        if reading.remark:
+            assert not reading.at and not reading.says, key
+        else:
+            assert reading.at in places, key
+        assert (reading.says or reading.remark)[-1] in ".,:", key
+
+
+def test_a_stated_reading_is_of_a_document_that_makes_the_claim():
+    made = {claim.id: f"{claim.document}; {claim.also_in}" for claim in read_claims()}
+    titles = [document.title for document in read_documents()]
+    for (claim, reading), entry in ENTRIES.items():
+        title = next((one for one in titles if entry.at.startswith(f"{one},")), "")
+        assert title in made[claim], (claim, reading)
+
+
+@pytest.fixture
+def entry(folders):
+    """The entry of a claim over the verdicts in the folders."""
+
+    def read(claim):
+        found, _ = collect(folders / "experiments", folders / "results")
+        return {one.claim.id: one for one in join(read_claims(), latest(found))}[claim]
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("claim", "stated", "remark"),
+    [
+        (CLAIM, STATED, REMARK),
+        ("layers_stacked_help", "three layers over one with as many parameters", ""),
+        ("listing_equals_torch", "as printed", "with its one misprint repaired"),
+        ("pad_mask_dispensable", "padding as in training", "more padding than in training"),
+    ],
+)
+def test_a_remark_stands_beside_the_headline(entry, verdict, claim, stated, remark):
+    verdict("experiments/a", {claim: "inconclusive"}, reading=stated)
+    verdict("experiments/b", {claim: "refuted"}, reading=remark, steps=90000)
+    found = entry(claim)
+    assert found.verdict == "undecided"
+    assert [(one.reading, one.remark) for one in found.headline.beside] == [(remark, True)]
+    assert any("a remark" in line.plain for line in lines([found], None))
+
+
+def test_a_remark_alone_decides_where_nothing_else_was_asked(entry, verdict):
+    verdict("experiments/a", {CLAIM: "refuted"}, reading=REMARK)
+    assert entry(CLAIM).verdict == "refuted"
+
+
+def test_all_readings_of_a_claim_of_the_user_count(entry, folders, verdict):
+    verdict("experiments/a", {"my_claim": "supported"}, reading=STATED)
+    verdict("experiments/b", {"my_claim": "refuted"}, reading=REMARK)
+    found, _ = read_entries(folders / "experiments", folders / "results")
+    mine = next(one for one in found if one.claim.id == "my_claim")
+    assert (mine.verdict, mine.headline.beside) == ("mixed", ())
