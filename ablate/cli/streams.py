@@ -5,6 +5,7 @@ import io
 import locale
 import os
 import sys
+from contextlib import suppress
 
 UTF8_MODE = "PYTHONUTF8"
 closed: list[str] = []  # names of the standard streams that this process was started without
@@ -60,6 +61,8 @@ def end_if_unwritable(prog: str) -> None:
         except OSError as error:
             reason = error.strerror
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            break  # a test of standard error would print an empty line in front of the sentence
     if reason:
-        print(f"{prog}: the output cannot be written: {reason}", file=sys.stderr)
+        with suppress(OSError):
+            print(f"{prog}: the output cannot be written: {reason}", file=sys.stderr)
         sys.exit(1)

@@ -146,7 +146,7 @@ def _check_kind(key: str, value: Any, annotation: Any) -> None:
         if not isinstance(value, ListConfig):
             raise UserError(f"{key}={value}: it must be a list, such as [{value}]")
         return
-    kinds = get_args(kind) or (kind,)
+    kinds = (kind,) if get_origin(kind) is dict else get_args(kind) or (kind,)
     simple = [one for one in kinds if isinstance(one, type) and one in PLAIN]
     accepted = {*simple, int} if float in simple else set(simple)
     if str not in simple and type(value) not in accepted:

@@ -5,7 +5,7 @@ A number that has no limits must be finite all the same.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
@@ -52,6 +52,20 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class Lasting:
+    """A duration above zero, as text such as 00:12:00:00 or as a node such as {hours: 12}."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the duration has any part that is not zero."""
+        if isinstance(value, Mapping):
+            return any(value.values())
+        return not isinstance(value, str) or value.strip("0:") != ""
+
+    def __str__(self) -> str:
+        return "be longer than no time"
+
+
+@dataclass(frozen=True)
 class NotEmpty:
     """Text with a character, a list with an item."""
 
@@ -74,13 +88,15 @@ FOREIGN: dict[str, Limit] = {
     "optimizer.lr": Range(0),
     "optimizer.eps": Range(0),
     "optimizer.weight_decay": Range(0),
-    "trainer.devices": Range(1),
+    "callbacks.timer.duration": Lasting(),
+    "trainer.devices": Range(1, 64),  # of one machine
     "trainer.num_nodes": Range(1),
     "trainer.accumulate_grad_batches": Range(1),
     "trainer.check_val_every_n_epoch": Range(1),
     "trainer.limit_train_batches": Range(0, above=True),
     "trainer.limit_val_batches": Range(0, above=True),
     "trainer.max_steps": Range(1),
+    "trainer.max_time": Lasting(),
     "trainer.val_check_interval": Range(0, above=True),
     "trainer.log_every_n_steps": Range(0),
     "trainer.gradient_clip_val": Range(0),

@@ -24,7 +24,8 @@ class Batching:
     eval_tokens: int = 8192
     bucket: bool = True  # batches of similar lengths; false: random ones, with more padding
     test_bucket: bool = True  # the same for testing alone; it trains nothing
-    test_padding: int = 0  # columns of padding added to every source batch, in testing alone
+    # columns of padding added to every source batch, in testing alone
+    test_padding: Annotated[int, Range(0, 4096)] = 0
     max_length: int = 256  # longest sentence in tokens, EOS counted
     too_long: Annotated[str, OneOf(("skip", "truncate"))] = "skip"
     # tokens of a context: texts one behind the other are cut into contexts; null: a text is a row
@@ -46,7 +47,7 @@ class Checkpoint:
 class Budget:
     """How long a run trains, and on what it is tested; what every arm of an experiment shares."""
 
-    steps: Count = 2000  # optimiser steps
+    steps: Annotated[int, Range(1, 2**31 - 1)] = 2000  # optimiser steps
     # a second, shorter budget: its run is the beginning of this one as far as their rates agree
     short: Annotated[int | None, Range(1)] = None
     warmup: Annotated[int, Range(0)] = 400  # steps to the peak rate, and from which it decays

@@ -30,7 +30,7 @@ import numpy.typing as npt
 import tokenizers
 
 from ablate.data.documents import Documents, Segment, SegmentTexts, TextLength
-from ablate.data.doubts import doubts
+from ablate.data.doubts import doubts, long_words
 from ablate.data.on_disk import Integers, OnDisk
 from ablate.data.pairs import TRAINED, Corpus, Pairs
 from ablate.data.progress import progress
@@ -198,9 +198,10 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
-    unread = isinstance(corpus, Documents) or isinstance(scheme, Given)
-    for doubt in () if unread else doubts(corpus):
-        print(f"warning, {doubt}", flush=True)
+    if isinstance(scheme, Scheme):  # which reads train
+        words = long_words(corpus) if scheme.learns_words else ()
+        for doubt in (*doubts(corpus), *words):
+            print(f"warning, {doubt}", flush=True)
     lengths: dict[str, TextLength] = {}
     if isinstance(scheme, Given):
         vocabularies = scheme.tokenizers

@@ -10,13 +10,16 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Literal
 
+from ablate.data.documents import Documents, Segment
 from ablate.data.pairs import Corpus, Pairs
+from ablate.data.scheme.base import LONGEST, cut_words
 
 Form = Literal["NFC", "NFD"]
 FORMS: tuple[Form, ...] = (
     "NFC",
     "NFD",
 )  # letters with their accents in one character, and in several
+SHORT = 100  # characters; shorter documents, such as "Enter the king.", are repeated by chance
 # spaces, controls, soft hyphens, zero-width characters and marks of direction
 INVISIBLE = re.compile(
     r"[\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]+"
@@ -24,27 +27,36 @@ INVISIBLE = re.compile(
 
 
 class Lines:
-    """Some lines of a split: how many they are, and the number of the first one."""
+    """Lines of a text that have something in common: their count, and the number of the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, flags: Iterable[bool] = (), unit: str = "line") -> None:
         self.count = 0
         self.first = 0
+        self._unit = unit
+        self._seen = 0
+        self.extend(flags)
 
-    def add(self, number: int) -> None:
-        """Count a line."""
-        self.first = self.first or number
-        self.count += 1
+    def extend(self, flags: Iterable[bool]) -> None:
+        """Go on with the next lines, and count those whose flag is set."""
+        for flag in flags:
+            self._seen += 1
+            if flag:
+                self.first = self.first or self._seen
+                self.count += 1
 
     def __str__(self) -> str:
-        lines = "line" if self.count == 1 else "lines"
-        return f"{self.count:,} {lines} (the first is line {self.first:,})"
+        units = self._unit if self.count == 1 else f"{self._unit}s"
+        return f"{self.count:,} {units} (the first is {self._unit} {self.first:,})"
 
 
 def doubts(corpus: Corpus) -> Iterator[str]:
     """Yield what is suspicious about a corpus, after one pass over each of its splits.
 
-    In memory are digests of the pairs of all splits but train.
+    In memory are digests of the pairs, or of the documents, of all splits but train.
     """
+    if isinstance(corpus, Documents):
+        yield from _repeated_documents(corpus)
+        return
     held_out = {split: corpus.read(split) for split in corpus.splits if split != "train"}
     digests = {digest(*pair) for pairs in held_out.values() for pair in _pairs(pairs)}
     train = corpus.read("train")
@@ -55,9 +67,63 @@ def doubts(corpus: Corpus) -> Iterator[str]:
             if language:
                 yield from _of_side(f"{split}, {language}", lines, forms)
         if split != "train":
-            repeated = _those(digest(*pair) in trained for pair in _pairs(pairs))
+            repeated = Lines(digest(*pair) in trained for pair in _pairs(pairs))
             if repeated.count:
                 yield f"{split}: {repeated} repeat pairs of train, which a model can recite"
+
+
+def long_words(corpus: Corpus) -> Iterator[str]:
+    """Yield which lines of train have words that the training of a vocabulary would see cut."""
+    sides: list[tuple[str, Iterable[bool]]]
+    if isinstance(corpus, Documents):
+        sides = [("train", _lines_with_long_words(corpus.segments("train")))]
+    else:
+        named = [f"train, {language}" for language in corpus.languages]
+        flags = [map(_has_long_word, side) for side in corpus.read("train")]
+        sides = list(zip(named, flags, strict=True))
+    for where, flagged in sides:
+        if (lines := Lines(flagged)).count:
+            yield (
+                f"{where}: {lines} have words of more than {LONGEST:,} characters, which are cut "
+                "for the training of the vocabulary"
+            )
+
+
+def _has_long_word(line: str) -> bool:
+    return len(cut_words(line)) > 1
+
+
+def _lines_with_long_words(segments: Iterable[Segment]) -> Iterator[bool]:
+    """Yield of each line of some documents whether it has a long word."""
+    flag = False
+    for text, end in segments:
+        first, *others = f"{text}{end or ''}".split("\n")
+        flag = flag or _has_long_word(first)
+        for line in others:
+            yield flag
+            flag = _has_long_word(line)
+    yield flag
+
+
+def _repeated_documents(corpus: Documents) -> Iterator[str]:
+    """Yield of each split but train which of its documents train has as well."""
+    held_out = {s: list(_digests(corpus.segments(s))) for s in corpus.splits if s != "train"}
+    wanted = {key for keys in held_out.values() for key in keys if key}
+    trained = {key for key in _digests(corpus.segments("train")) if key in wanted}
+    for split, keys in held_out.items():
+        if (repeated := Lines((key in trained for key in keys), "document")).count:
+            yield f"{split}: {repeated} repeat documents of train, which a model can recite"
+
+
+def _digests(segments: Iterable[Segment]) -> Iterator[bytes]:
+    """Yield 8 bytes that stand for each document, and none for a short one."""
+    state, length = blake2b(digest_size=8), 0
+    for text, end in segments:
+        state.update(text.encode())
+        length += len(text)
+        if end is not None:
+            yield state.digest() if length >= SHORT else b""
+            state, length = blake2b(digest_size=8), 0
 
 
 def digest(src: str, tgt: str) -> bytes:
@@ -67,11 +133,11 @@ def digest(src: str, tgt: str) -> bytes:
 
 def _of_side(where: str, lines: Iterable[str], usual: frozenset[Form]) -> Iterator[str]:
     """Yield doubts about one side of a split; `usual` are the normal forms of train."""
-    invisible = _those(INVISIBLE.fullmatch(line) is not None for line in lines)
+    invisible = Lines(INVISIBLE.fullmatch(line) is not None for line in lines)
     if invisible.count:
         yield f"{where}: {invisible} have no visible character"
     for form in usual:
-        other = _those(not unicodedata.is_normalized(form, line) for line in lines)
+        other = Lines(not unicodedata.is_normalized(form, line) for line in lines)
         if other.count:
             yield f"{where}: {other} are not in the Unicode normal form {form}, as train is"
 
@@ -89,12 +155,3 @@ def _forms(lines: Iterable[str]) -> frozenset[Form]:
 
 def _pairs(pairs: Pairs) -> Iterator[tuple[str, str]]:
     return zip(*pairs, strict=True)
-
-
-def _those(flags: Iterable[bool]) -> Lines:
-    """Return the lines whose flag is set."""
-    lines = Lines()
-    for number, flag in enumerate(flags, start=1):
-        if flag:
-            lines.add(number)
-    return lines

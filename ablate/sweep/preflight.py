@@ -129,7 +129,10 @@ def _kept_bytes(model: Model) -> int:
 
 def _while_training(config: DictConfig, largest: int) -> int:
     """Bytes that a run needs beside its weights until it has ended."""
-    return largest * int(STATES_WHILE_TRAINING + config.checkpoint.average)
+    checkpoint = config.checkpoint
+    kept = min(checkpoint.average, config.budget.steps // checkpoint.every)
+    averaged = kept if checkpoint.tested == "average" else 0
+    return largest * int(STATES_WHILE_TRAINING + averaged)
 
 
 def _see_to_space(results: Path, needed: int) -> None:

@@ -37,6 +37,11 @@ class Translator:
     max_length: int
     device: str
 
+    def cuts(self, lines: list[str]) -> list[bool]:
+        """Return of each line whether it is longer than the model takes, and loses its end."""
+        rows = self.tokenizers.src.encode_batch(lines)
+        return [len(row) >= self.max_length for row in rows]
+
     def __call__(self, lines: list[str]) -> list[str]:
         """Return a translation of each line; a blank line stays blank.
 

@@ -41,7 +41,7 @@ def check_metrics(config: DictConfig, data: TextData, split: str) -> None:
 
 
 def check_shares(config: DictConfig, data: TextData) -> None:
-    """Raise UserError where the trainer would train or validate on no batch, or wait too long."""
+    """Raise UserError where the trainer would use no batch, or wait too long for a step."""
     for name, loader in (("train", data.train_dataloader), ("val", data.val_dataloader)):
         share: Any = config.trainer.get(f"limit_{name}_batches")
         if isinstance(share, float) and share < 1 and not int(share * len(loader())):
@@ -49,10 +49,16 @@ def check_shares(config: DictConfig, data: TextData) -> None:
                 f"trainer.limit_{name}_batches={share} of {len(loader())} batches is none: "
                 f"it must be at least {1 / len(loader()):.2g}"
             )
+    batches = len(data.train_dataloader())
+    if (accumulated := config.trainer.accumulate_grad_batches) > batches:
+        raise UserError(
+            f"trainer.accumulate_grad_batches={accumulated} is more than the {batches} batches of "
+            f"an epoch, after which a step is taken anyway: say {batches} or less"
+        )
     interval: Any = config.trainer.get("val_check_interval")
     if config.trainer.get("check_val_every_n_epoch") is None or not isinstance(interval, int):
         return
-    if interval > (batches := len(data.train_dataloader())):
+    if interval > batches:
         raise UserError(
             f"trainer.val_check_interval={interval} is more than the {batches} batches of an "
             "epoch: say budget.validate_every=N below it, or trainer.check_val_every_n_epoch=null"

@@ -1,9 +1,11 @@
 """Sentences in, one a line, translations out."""
 
+import sys
 from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
+from ablate.data.doubts import Lines
 from ablate.data.text import stream_lines
 
 if TYPE_CHECKING:
@@ -15,10 +17,20 @@ def translate(
 ) -> None:
     """Translate a stream line by line, `batch` lines at a time; a blank line stays blank.
 
+    At the end, say on standard error which lines were cut.
+
     Raises:
         UserError: a line is not UTF-8.
     """
     lines = stream_lines(source, "standard input")
+    cut = Lines()
     while chunk := list(islice(lines, batch)):
+        cut.extend(translator.cuts(chunk))
         target.write("".join(f"{line}\n" for line in translator(chunk)).encode())
         target.flush()
+    if cut.count:
+        print(
+            f"warning: {cut} had more than the {translator.max_length - 1} tokens that the model "
+            "takes; the rest of each was not translated",
+            file=sys.stderr,
+        )

@@ -10,6 +10,7 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
+from ablate.cli.main import main
 from ablate.console import make_console
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,13 +86,28 @@ def test_translate_refuses_a_closed_stream_before_it_loads_the_model(shell, name
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", [["levels"], ["ledger"], ["levels", "model/position"]])
+@pytest.mark.parametrize("words", [["options"], ["ledger"], ["options", "model/position"]])
 def test_output_that_nobody_can_take_is_one_sentence(words, unbuffered):
     done = python(["-m", "ablate", *words], ">/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 1
     assert b"No space left on device" in done.stderr
     assert len(done.stderr.split()) < 20
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["ledger"], ["ledger", "word=warm-up"], ["options"], ["judge", "experiments/preln_vs_postln"]],
+)
+def test_a_reader_that_leaves_ends_a_command_quietly(words, monkeypatch, capfd):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["ablate", *words])
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", encoding="utf-8", buffering=1) as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        main()  # and does not leave with a status
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

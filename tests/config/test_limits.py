@@ -43,17 +43,26 @@ def default():
         ("checkpoint.save_every", -1, "at least 1"),
         ("trainer.devices", 0, "at least 1"),
         ("trainer.devices", -1, "at least 1"),
+        ("trainer.devices", 1000, "at most 64"),
         ("trainer.accumulate_grad_batches", 0, "at least 1"),
         ("trainer.val_check_interval", 0, "above 0"),
         ("logger.mode", "banana", "auto or online or offline"),
         ("logger.samples", -1, "at least 0"),
+        ("trainer.gradient_clip_val", float("nan"), "at least 0"),
+        ("trainer.gradient_clip_val", -0.5, "at least 0"),
+        ("trainer.check_val_every_n_epoch", 0, "at least 1"),
+        ("trainer.max_time", "00:00:00:00", "longer than no time"),
+        ("trainer.max_time", {"minutes": 0}, "longer than no time"),
+        ("trainer.max_time", "0:0", "longer than no time"),
+        ("budget.steps", 10**20, "at most 2147483647"),
+        ("batch.test_padding", 100_000, "at most 4096"),
         ("paths.results", "", "not be empty"),
         ("paths.cache", "", "not be empty"),
     ],
 )
 def test_a_value_out_of_its_limits(default, key, value, allowed):
     config = default.copy()
-    OmegaConf.update(config, key, value)
+    OmegaConf.update(config, key, value, force_add=True)
     with pytest.raises(UserError) as told:
         check(config)
     assert str(told.value).startswith(key)
@@ -63,11 +72,18 @@ def test_a_value_out_of_its_limits(default, key, value, allowed):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("optimizer.lr", 0), ("seed", 2**63 - 1), ("patience", None), ("trainer.devices", "auto")],
+    [
+        ("optimizer.lr", 0),
+        ("seed", 2**63 - 1),
+        ("patience", None),
+        ("trainer.devices", "auto"),
+        ("trainer.max_time", "00:00:00:01"),
+        ("trainer.max_time", {"hours": 0, "seconds": 9}),
+    ],
 )
 def test_a_value_at_its_limit_is_accepted(default, key, value):
     config = default.copy()
-    OmegaConf.update(config, key, value)
+    OmegaConf.update(config, key, value, force_add=True)
     assert check(config) is None
 
 

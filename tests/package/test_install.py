@@ -154,7 +154,7 @@ def installed(tmp_path_factory):
 def test_a_wheel_carries_its_configs(installed, tmp_path, small):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    where = installed("-c", "from ablate.config.schema import CONF; print(CONF)", cwd=elsewhere)
+    where = installed("-c", "from ablate.config.location import CONF; print(CONF)", cwd=elsewhere)
     assert where.stdout.strip() == str(installed.packages / "ablate" / "conf"), where.stderr
     done = installed("-m", "ablate", *small, "seed=0,1", "-m", cwd=elsewhere)
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ def finished(tmp_path_factory):
     import yaml
     from omegaconf import OmegaConf
 
+    import ablate.config.schema  # noqa: F401  # the root of the config tree
     from ablate.config.construct import construct
     from ablate.config.location import CONF
     from ablate.data.pairs import Pairs
@@ -25,7 +26,7 @@ def finished(tmp_path_factory):
 
     sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]
     vocabulary = ["tokenizer=char", "tokenizer.vocab_size=null", "tokenizer.joint=true"]
-    search = ["search=beam", "search.max_extra=5", "batch.max_length=20"]
+    search = ["search=beam", "search.max_extra=5", "batch.max_length=60"]
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", [*sizes, *vocabulary, *search])
     folder = tmp_path_factory.mktemp("finished") / "run"

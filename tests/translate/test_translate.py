@@ -54,6 +54,23 @@ def test_one_translation_a_line_in_order(translate, finished, lines):
     assert any(out.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ([*["Hund"] * 3, "x" * 59, "ein", "y" * 400], ["2 lines", "line 4)"]),
+        (["", "die " * 100], ["1 line ", "line 2)"]),
+        (["ä" * 61] * 70, ["70 lines", "line 1)"]),
+        (["x" * 58, "", " "], []),
+    ],
+)
+@pytest.mark.parametrize("batch", ["1", "64"])
+def test_lines_that_are_cut_are_counted_once(translate, finished, text, expected, batch):
+    status, out, err = translate(f"checkpoint={finished}", f"batch={batch}", text=text_of(text))
+    assert (status, len(out.splitlines())) == (0, len(text))
+    assert err.count("\n") == bool(expected)
+    assert all(word in err for word in expected)
+
+
 def test_blank_lines_stay_blank(translate, finished, lines):
     text = text_of([lines[0], "", "  ", lines[1]])
     out = translate(f"checkpoint={finished}", text=text)[1]
@@ -75,10 +92,17 @@ def test_windows_line_ends_and_a_last_line_without_end_are_read(translate, finis
 def test_standard_input_is_read_as_any_text(tmp_path, mark, end, inside):
     read = []
 
-    def translator(lines):
-        read.extend(lines)
-        return lines
+    class Echo:
+        max_length = 9
 
+        def cuts(self, lines):
+            return [False] * len(lines)
+
+        def __call__(self, lines):
+            read.extend(lines)
+            return lines
+
+    translator = Echo()
     text = f"a{inside}b\nsecond\nthird".encode()
     with open(tmp_path / "translations", "wb") as target:
         translate_stream(translator, 2, io.BytesIO(mark + text + end), target)

@@ -18,7 +18,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
-from typing import Annotated, cast
+from typing import Annotated, ClassVar, cast
 
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import Model
@@ -46,8 +46,11 @@ class Scheme(ABC):
 
     `vocab_size` counts the four special ids; null is as many pieces as the text gives (up to a
     million). `joint` is whether the two languages share one vocabulary; if not, each has one of
-    `vocab_size`.
+    `vocab_size`. `learns_words` is whether pieces come from whole words, so that `cut_words` may
+    change them.
     """
+
+    learns_words: ClassVar[bool] = True
 
     def __init__(self, *, vocab_size: Annotated[int | None, Range(1, UNLIMITED)], joint: bool):
         self.vocab_size = vocab_size

@@ -19,6 +19,8 @@ from ablate.data.vocabulary import UNK
 class Byte(Scheme):
     """The 256 bytes, whatever the training text."""
 
+    learns_words = False
+
     def __init__(self, *, joint: bool) -> None:
         super().__init__(vocab_size=None, joint=joint)
 

@@ -18,6 +18,7 @@ from ablate.data.vocabulary import UNK
 class Char(Word):
     """The most frequent characters: words of one letter."""
 
+    learns_words = False
     unknown = RESERVED[UNK]
 
     def cut(self) -> pre_tokenizers.PreTokenizer:
