@@ -7,6 +7,8 @@ from ablate.record.label import value_text
 from ablate.record.sealed import read_sealed
 from ablate.record.types import Link
 
+LOGGER_FAILURES = "logger_failures.txt"  # of a run: a line for each logger that has failed
+
 
 def link_path(sweep: Path, number: int) -> Path:
     """The file by which a sweep remembers the run of one of its cells."""

@@ -39,6 +39,7 @@ from ablate.record.files import (
     write_tensors,
     writing,
 )
+from ablate.record.links import LOGGER_FAILURES
 from ablate.record.lock import acquire
 from ablate.record.part import Part
 from ablate.record.stored import join_results
@@ -155,6 +156,12 @@ class Record(Part):
         if self.writes and self.current is self:
             line = {"step": step, "time": round(self.wall_seconds, 3), **values}
             append_line(self.metrics, json.dumps(line))
+
+    def note_logger_failure(self, sentence: str) -> None:
+        """Remember that a logger has failed, for the end of a sweep; a full disk takes no note."""
+        if self.writes:
+            with suppress(UserError):
+                append_line(self.folder / LOGGER_FAILURES, sentence)
 
     def metrics_bytes(self) -> int:
         """Length of metrics.jsonl."""

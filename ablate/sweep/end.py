@@ -3,6 +3,7 @@
 A study at smoke scale has none (`ablate.config.smoke`), and neither has a part of a study.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.join import seeds_told
 from ablate.evidence.table import as_markdown, as_rich, rows
-from ablate.evidence.types import Answer, Verdict
+from ablate.evidence.types import Answer, Run, Verdict
 from ablate.record.files import write_text
+from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.parts import is_part
 from ablate.verdict.decision import read_verdict
 from ablate.wandb.names import LOGGER
@@ -59,9 +61,11 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
     elif config.study is not None:
         _print_verdict(console, judge(config, evidence), sweep)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
-    for run in failed:
-        console.print(f"failed: cell {run['cell']}: {run['error']}", style="red", soft_wrap=True)
+    for error, cells in failures(failed).items():
+        console.print(f"failed: {cells}: {error}", style="red", soft_wrap=True)
     console.print(f"table, verdicts and the records of all cells: {sweep}", soft_wrap=True)
+    for sentence in logger_failures(sweep):
+        console.print(sentence, style="yellow", soft_wrap=True)
     logger = config.logger
     if logger is not None and logger.get("_target_") == LOGGER:
         group = logger.group or config.name
@@ -79,6 +83,33 @@ def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
         f"  ablate join {sweep} OTHER... to=FOLDER",
         soft_wrap=True,
     )
+
+
+def failures(runs: Sequence[Run]) -> dict[str, str]:
+    """Return, for each error that has ended runs, the cells that it has ended."""
+    cells: dict[str, list[str]] = {}
+    for run in runs:
+        cells.setdefault(run["error"], []).append(str(run["cell"]))
+    return {
+        error: f"cell{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+        for error, numbers in cells.items()
+    }
+
+
+def logger_failures(sweep: Path) -> list[str]:
+    """Return a sentence for each failure of a logger in runs of a sweep."""
+    links = [link for link in read_links(sweep) if "folder" in link]
+    paths = [Path(link["folder"]) / LOGGER_FAILURES for link in links]
+    sentences = Counter(
+        line
+        for path in paths
+        if path.is_file()
+        for line in set(path.read_text(encoding="utf-8").splitlines())
+    )
+    return [
+        f"warning: in {count} of {len(links)} runs {sentence}; the records of the runs are whole"
+        for sentence, count in sentences.items()
+    ]
 
 
 def _judge(config: DictConfig, evidence: Evidence) -> Verdict:

@@ -11,6 +11,7 @@ import threading
 from hydra.core.utils import run_job, setup_globals
 from hydra.types import HydraContext
 
+from ablate.errors import UserError
 from ablate.sweep.cell import Cell
 
 
@@ -33,6 +34,9 @@ def work(context: HydraContext, cell: Cell, argv: list[str], log: str) -> None:
     )
     try:
         _ = done.return_value
+    except UserError as error:
+        print(f"ablate: {error}", file=sys.stderr)
+        sys.exit(1)
     except Exception as error:
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)

@@ -23,13 +23,15 @@ class GuardedLogger:
     Args:
         name: of the logger, for the warning.
         make: returns the logger.
+        note: takes the sentence about a failure, for the record of the run.
 
     Raises:
         UserError: `make` refuses its settings, which is wrong input and no failure of a logger.
     """
 
-    def __init__(self, name: str, make: Callable[[], Logger]) -> None:
+    def __init__(self, name: str, make: Callable[[], Logger], note: Callable[[str], None]) -> None:
         self._name = name
+        self._note = note
         self._logger: Any = DummyLogger()
         try:
             self._logger = make()
@@ -70,8 +72,11 @@ class GuardedLogger:
         """Warn, let the logger free what it holds, and put one that does nothing in its place."""
         failed, self._logger = self._logger, DummyLogger()
         reason = next(iter(str(error).splitlines()), "no reason given")
+        sentence = f"{self._name} failed ({type(error).__name__}: {reason})"
+        if not isinstance(failed, RunLogger):  # which knows itself what it lacks
+            self._note(sentence)
         print(
-            f"warning: {self._name} failed ({type(error).__name__}: {reason}) and logs nothing "
+            f"warning: {sentence} and logs nothing "
             f"more of this run. The run goes on and its record is whole{advice_of(failed)}.",
             file=sys.stderr,
             flush=True,

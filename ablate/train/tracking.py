@@ -31,7 +31,11 @@ class Tracking:
         self.record = record
         self.own = RecordLogger(record)
         others: list[Any] = [
-            GuardedLogger(_label(key, make), partial(make, save_dir=str(record.folder)))
+            GuardedLogger(
+                _label(key, make),
+                partial(make, save_dir=str(record.folder)),
+                record.note_logger_failure,
+            )
             for key, make in makers(config.logger).items()
         ]
         self.loggers: list[Logger] = [self.own, *others]

@@ -3,11 +3,32 @@
 from pathlib import Path
 
 import pytest
+from pytorch_lightning.callbacks import Callback
 
 from ablate.errors import UserError
 from ablate.record.identity import digest, evaluation_parts, parts
 from ablate.sweep.metrics import metric_names
 from ablate.train.run import run
+
+
+class Refuses(Callback):
+    """Raises in one of the hooks before the first step."""
+
+    def __init__(self, at: str):
+        self.at = at
+
+    def _raise(self, hook):
+        if hook == self.at:
+            raise KeyError("no such layer")
+
+    def setup(self, trainer, pl_module, stage):
+        self._raise("setup")
+
+    def on_fit_start(self, trainer, pl_module):
+        self._raise("on_fit_start")
+
+    def on_train_start(self, trainer, pl_module):
+        self._raise("on_train_start")
 
 
 @pytest.fixture
@@ -97,3 +118,37 @@ def test_a_name_that_is_taken_is_left(go, tmp_path):
     assert go("probe=parameter_count")["status"] == "finished"
     assert (taken / "note").exists()
     assert [path.name for path in taken.parent.iterdir()] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "sentence"),
+    [
+        ("StochasticWeightAveraging", ["swa_lrs=0.01"], r"swa_epoch_start=0\.8: .*tested=average"),
+        (
+            "StochasticWeightAveraging",
+            ["swa_lrs=0.01", "swa_epoch_start=0.5"],
+            r"swa_epoch_start=0\.5",
+        ),
+        ("BackboneFinetuning", [], r"callbacks\.mine: BackboneFinetuning .*adapt=freeze"),
+        ("BatchSizeFinder", [], r"callbacks\.mine: BatchSizeFinder .*batch\.tokens"),
+        ("LearningRateFinder", [], r"callbacks\.mine: LearningRateFinder .*optimizer\.lr"),
+        ("RichProgressBar", [], r"callbacks\.mine: RichProgressBar .*own progress"),
+        ("DeviceStatsMonitor", [], r"callbacks\.mine: DeviceStatsMonitor .*psutil"),
+    ],
+)
+def test_what_lightning_would_refuse_is_refused_before_any_work(
+    compose, small, tmp_path, monkeypatch, name, settings, sentence
+):
+    monkeypatch.setattr("ablate.train.own.find_spec", lambda name: None)  # as if not installed
+    words = [f"+callbacks.mine.{setting}" for setting in settings]
+    with pytest.raises(UserError, match=sentence):
+        run(compose(*small, f"+callbacks.mine._target_=pytorch_lightning.callbacks.{name}", *words))
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("hook", ["setup", "on_fit_start", "on_train_start"])
+def test_a_callback_that_cannot_start_is_one_sentence(go, hook):
+    with pytest.raises(
+        UserError, match=r"callbacks\.mine cannot start \(KeyError: 'no such layer'"
+    ):
+        go(f"+callbacks.mine._target_={__name__}.Refuses", f"+callbacks.mine.at={hook}")

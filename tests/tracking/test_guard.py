@@ -11,6 +11,7 @@ from omegaconf import OmegaConf, open_dict
 from pytorch_lightning.loggers.logger import Logger
 
 from ablate.errors import UserError
+from ablate.sweep.end import failures
 from ablate.train.guard import GuardedLogger
 from ablate.train.run import run
 
@@ -149,7 +150,7 @@ def children(name):
 
 
 def test_a_guarded_logger_is_what_it_guards_until_it_fails(capsys):
-    guarded = GuardedLogger("mine", lambda: Broken("", at="save"))
+    guarded = GuardedLogger("mine", lambda: Broken("", at="save"), [].append)
     assert isinstance(guarded, Broken)
     assert guarded.name == "broken" and guarded.experiment.at == "save"
     assert not hasattr(guarded, "nothing")
@@ -166,7 +167,7 @@ def test_settings_that_cannot_work_are_no_failure():
         raise UserError("logger.name=x")
 
     with pytest.raises(UserError, match=r"logger\.name=x"):
-        GuardedLogger("mine", refuse)
+        GuardedLogger("mine", refuse, [].append)
 
 
 def test_a_disk_that_is_full_for_the_thread_of_tensorboard_is_one_warning(
@@ -178,10 +179,28 @@ def test_a_disk_that_is_full_for_the_thread_of_tensorboard_is_one_warning(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tensorboard.summary.writer.record_writer.RecordWriter.write", refuse)
-    logger = GuardedLogger("tb", lambda: tensorboard(save_dir=str(tmp_path), name="tb"))
+    logger = GuardedLogger("tb", lambda: tensorboard(save_dir=str(tmp_path), name="tb"), [].append)
     for step in range(3):
         logger.log_metrics({"loss": 1.0}, step)
         logger.save()
     logger.finalize("success")
     error = capfd.readouterr().err
     assert error.count("warning: tb failed") == 1 and "Traceback" not in error
+
+
+@pytest.mark.parametrize("at", ["init", "experiment", "log_metrics"])
+def test_the_end_of_a_sweep_names_a_failed_logger_once(small, command, at):
+    target = f"+logger.mine={{_target_:{__name__}.{Broken.__name__},_partial_:true,at:{at}}}"
+    words = ("logger=csv", target, "search=greedy", "budget.steps=2", "seed=1,2,3", "-m")
+    for _ in range(2):  # the second time all runs are reused
+        status, out, err = command(*small, *words)
+        assert status == 0, err
+        (line,) = [line for line in out.splitlines() if line.startswith("warning: in ")]
+        assert "in 3 of 3 runs logger.mine (Broken) failed" in line
+
+
+def test_an_error_of_several_cells_is_printed_once():
+    errors = {0: "UserError: x", 4: "UserError: x", 2: "OSError: y", 7: "UserError: x"}
+    runs = [{"cell": cell, "error": error} for cell, error in errors.items()]
+    assert failures(runs) == {"UserError: x": "cells 0, 4, 7", "OSError: y": "cell 2"}
+    assert failures([]) == {}
