@@ -23,6 +23,7 @@ class Metric:
         wrong: what counts for a run that diverged or collapsed: a value, or the key of the metric
             of the same run that stands for it; None: such a run has no value.
         told_by: the metric on the same sentences that tells whether anything was learned.
+        best: the value that no model exceeds, where the metric has one.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Metric:
     split: str = ""
     wrong: float | str | None = None
     told_by: str = ""
+    best: float | None = None
 
     @property
     def axis(self) -> str:
@@ -58,7 +60,7 @@ class Metric:
 
 
 def _score(name: str, split: str) -> Metric:
-    return Metric(name, "points", 2, "higher", split, 0.0, "bleu")
+    return Metric(name, "points", 2, "higher", split, 0.0, "bleu", 100.0)
 
 
 METRICS = {
@@ -78,11 +80,9 @@ METRICS = {
         "expected calibration error", "probability", 3, "lower", "test", told_by="nll"
     ),
     "accuracy": Metric(
-        "accuracy of the likeliest token", "share", 3, "higher", "test", told_by="nll"
+        "accuracy of the likeliest token", "share", 3, "higher", "test", told_by="nll", best=1.0
     ),
-    "skill": Metric(
-        "skill", "0 at chance, 1 at the bound", 3, "higher", "test", 0.0, told_by="nll"
-    ),
+    "skill": Metric("skill", "0 at chance, 1 at the bound", 3, "higher", "test", 0.0, "nll", 1.0),
     # of a pair of runs, of their sentences in this split
     "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
     "decoder_passes": Metric(
@@ -94,10 +94,10 @@ METRICS = {
         told_by="bleu",
     ),
     "unended": Metric("translations that do not end", "share", 3, "lower", "test", told_by="bleu"),
-    "word_f1": Metric("F1 of words", "share", 3, "higher", "test", 0.0, "bleu"),
-    "stem_f1": Metric("F1 of stems", "share", 3, "higher", "test", 0.0, "bleu"),
+    "word_f1": Metric("F1 of words", "share", 3, "higher", "test", 0.0, "bleu", 1.0),
+    "stem_f1": Metric("F1 of stems", "share", 3, "higher", "test", 0.0, "bleu", 1.0),
     "word_order": Metric(
-        "order of shared words", "Kendall's tau", 3, "higher", "test", 0.0, "bleu"
+        "order of shared words", "Kendall's tau", 3, "higher", "test", 0.0, "bleu", 1.0
     ),
     "objective": Metric("objective", "nats per token", 3, "lower"),
     UNIGRAM: Metric("nll of the unigram model", "nats per token", 3),

@@ -6,7 +6,7 @@ so a plan promises rather too little.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ablate.errors import UserError
@@ -18,6 +18,7 @@ from ablate.stats.estimate import Estimate
 from ablate.stats.power import known
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import contrast
+from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Plan
@@ -37,6 +38,7 @@ class Sight:
     least: float | None
     plan: Plan | None
     noise: str  # where it is known from
+    one_way: str = ""  # why, by earlier runs of its arms, it can come out in one way only
 
 
 def sights(
@@ -52,10 +54,23 @@ def sights(
     """
     uncertain = [claim for claim in study["claims"] if claim["kind"] != "exact"]
     planned = _planned(study, arms, seeds)
-    return [
+    seen = [
         _sight(claim, planned, earlier, regime.get(claim["metric"]), max(1, len(uncertain)))
         for claim in study["claims"]
     ]
+    return [replace(one, one_way=_one_way(one.claim, earlier)) for one in seen]
+
+
+def _one_way(claim: Claim, earlier: Evidence) -> str:
+    """Return why earlier runs of the arms leave a claim one way only; "" where they do not."""
+    if claim["kind"] == "exact" or claim["metric"] in UNSTABLE:
+        return ""
+    try:
+        if not all(side.runs for side in sides(claim, earlier)):
+            return ""
+        return one_way(claim, earlier)
+    except UserError:  # too few of its levels have run
+        return ""
 
 
 def _planned(study: Mapping[str, Any], arms: Sequence[Levels], seeds: int) -> Evidence:

@@ -90,7 +90,10 @@ def _sights(seen: list[Sight]) -> list[str]:
     if not seen:
         return []
     head = "What each claim could see with power .8 (where nothing is to be lost: at which margin):"
-    return ["", head, *(f"  {_sight(one)}" for one in seen)]
+    doubts = dict.fromkeys(f"{one.claim['id']}: {one.one_way}" for one in seen if one.one_way)
+    warning = "By earlier runs of their arms, these claims would stay undecided:"
+    told = ["", warning, *(f"  {doubt}" for doubt in doubts)] if doubts else []
+    return ["", head, *(f"  {_sight(one)}" for one in seen), *told]
 
 
 def _sight(one: Sight) -> str:

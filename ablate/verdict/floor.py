@@ -11,8 +11,14 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import WENT_WRONG, value
 from ablate.evidence.types import Claim, Run
 from ablate.metric.table import METRICS, metric_of
+from ablate.phrases import listed
+from ablate.record.arm import say
 from ablate.verdict.sides import Side, sides
 
+INITIAL = "initial"  # level of `weights`: what is measured are the weights before training
+SPLITS = ("train", "val", "test")
+UNLEARNED_KINDS = ("stability",)  # about runs that go wrong
+AGAINST_BASELINE = ("equivalence", "non_inferiority")
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
 # they have no floor
 UNLEARNED = (
@@ -33,12 +39,54 @@ def nothing_learned(claim: Claim, evidence: Evidence) -> str:
     if claim["metric"].partition("/")[0] in UNLEARNED:
         return ""
     arms = sides(claim, evidence)
-    if not arms or not all(_at_floor(arm, claim["metric"]) for arm in arms):
+    if not arms or not all(_failed_to_learn(arm, claim["metric"], evidence) for arm in arms):
         return ""
     told = _told_by(claim["metric"])
     which = {"nll": "the unigram model", "bleu": "an untrained model"}.get(told, "")
     better = f"better than {which}" if which else "that neither diverged nor collapsed"
     return f"nothing was learned: by {metric_of(claim['metric']).name} no arm is {better}"
+
+
+def unlearned(claim: Claim, evidence: Evidence) -> str:
+    """Return why an arm that failed to learn leaves the claim undecided; "" where none does.
+
+    A score compares an arm that learned with one that did not. But what was measured inside a
+    model, an interaction, and the loss against a baseline are about models that learned.
+    """
+    place = claim["metric"].partition("/")[0]
+    if place in (*UNLEARNED, "train") or claim["kind"] in UNLEARNED_KINDS:
+        return ""
+    arms = sides(claim, evidence)
+    most = 0
+    if claim["minus"]:
+        most = 1  # one arm that fails may be the effect; of two the difference is cut off
+    elif _told_by(claim["metric"]):
+        arms = arms[1:] if claim["kind"] in AGAINST_BASELINE else []
+    failed = [say(arm.levels) for arm in arms if _failed_to_learn(arm, claim["metric"], evidence)]
+    if len(failed) <= most:
+        return ""
+    return f"the claim is about models that learned, and {listed(failed)} did not learn the task"
+
+
+def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
+    """Whether a trained arm is at the floor of the metric, or of BLEU where BLEU tells arms apart.
+
+    Skill has a floor of its own. Of a corpus whose answers are too short, BLEU is 0 in every arm.
+    """
+    if _never_trained(arm):
+        return False
+    split, _, name = metric.rpartition("/")
+    bleu = f"{'test' if split not in SPLITS else split}/bleu"
+    tells = name != "skill" and any((_above(run, bleu) or 0.0) > 0 for run in evidence.runs)
+    return _at_floor(arm, metric) or (tells and _at_floor(arm, bleu))
+
+
+def _never_trained(arm: Side) -> bool:
+    """Whether an arm is untrained on purpose."""
+    runs = [run for of_seed in arm.runs.values() for run in of_seed]
+    return bool(runs) and all(
+        run["metrics"].get("steps") == 0 or run["levels"].get("weights") == INITIAL for run in runs
+    )
 
 
 def _told_by(metric: str) -> str:

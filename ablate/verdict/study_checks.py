@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ablate.config.hints import likely
 from ablate.errors import UserError
 from ablate.evidence.types import Claim, Levels, Study
+from ablate.metric.table import METRICS
 from ablate.phrases import listed
 from ablate.verdict.kind import KINDS, kind_of
 from ablate.verdict.match import check_match
@@ -93,10 +94,25 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
     _check_together(name, claim)
     if claim["minus"] and claim["kind"] in ("exact", "stability"):
         raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}")
+    _check_range(name, claim)
     _check_loses(name, claim)
     _check_cannot(name, claim)
     _check_plan(name, claim)
     kind_of(claim).check(name, claim, factors)
+
+
+def _check_range(name: str, claim: Claim) -> None:
+    """No difference exceeds the range of a metric, so that such a margin decides by itself."""
+    metric = METRICS.get(claim["metric"].rpartition("/")[2])
+    if metric is None or metric.best is None or claim["kind"] in ("exact", "trend"):
+        return
+    if isinstance(metric.wrong, float) and claim["margin"] >= (
+        whole := abs(metric.best - metric.wrong) * (2 if claim["minus"] else 1)
+    ):
+        raise UserError(
+            f"{name}: margin={claim['margin']:g}, but {metric.name} differs by at most {whole:g}, "
+            "so that the claim could come out in one way only; allowed is a smaller margin"
+        )
 
 
 def _check_loses(name: str, claim: Claim) -> None:

@@ -21,9 +21,9 @@ from ablate.stats.holm import Tests
 from ablate.stats.power import known
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import Contrast, contrast
+from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import SUPPORTED, Decision, Turn
 from ablate.verdict.exact import Exact
-from ablate.verdict.floor import nothing_learned
 from ablate.verdict.sides import ContrastError
 
 Tested = Estimate | Rates
@@ -70,7 +70,7 @@ class Kind(ABC):
         except ContrastError as problem:
             return self.without(claim, str(problem))
         found = paired.estimate
-        if why := nothing_learned(claim, evidence):
+        if why := one_way(claim, evidence, paired.differences):
             return self.without(claim, why, found, paired)
         return self.with_effect(claim, found, paired)
 

@@ -1,0 +1,108 @@
+"""Whether a claim could have come out in more than one way.
+
+It could not where every arm failed to learn, where an arm failed to learn whose learned behaviour
+the claim is about, where the scale of the metric leaves less room than the margin, and where two
+arms compute the same numbers. Such a claim is inconclusive, and its verdict says why.
+"""
+
+import statistics
+
+import numpy as np
+from jaxtyping import Float
+
+from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import value
+from ablate.evidence.types import Claim
+from ablate.metric.table import METRICS, Metric, metric_of
+from ablate.record.arm import say
+from ablate.verdict.control import control
+from ablate.verdict.floor import nothing_learned, unlearned
+from ablate.verdict.sides import Side, sides
+
+AT_BEST = 0.01  # of the range of a metric: arms this close to its best value are at the ceiling
+BETTER = ("superiority", "trend")
+SAME = ("equivalence", "non_inferiority")
+NO_DIFFERENCES = np.empty(0)
+
+
+def one_way(
+    claim: Claim, evidence: Evidence, differences: Float[np.ndarray, " seeds"] = NO_DIFFERENCES
+) -> str:
+    """Return why a contrast could have come out in one way only; "" where it could in several."""
+    reasons = (nothing_learned, unlearned, _no_room)
+    return next((why for reason in reasons if (why := reason(claim, evidence))), "") or _identical(
+        claim, differences
+    )
+
+
+def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
+    """Arms that compute the same numbers cannot be better than each other."""
+    if claim["kind"] not in BETTER or not len(differences) or differences.any():
+        return ""
+    return f"the arms have exactly equal {metric_of(claim['metric']).name} in every pair of runs"
+
+
+def _no_room(claim: Claim, evidence: Evidence) -> str:
+    """The baseline is too close to an end of the scale for a difference of the margin."""
+    metric = METRICS.get(claim["metric"].rpartition("/")[2])
+    if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
+        return ""
+    treatment, baseline = (_mean(side, claim["metric"]) for side in sides(claim, evidence))
+    if treatment is None or baseline is None:
+        return ""
+    if claim["kind"] in BETTER and not claim.get("cannot"):
+        return _nothing_to_gain(claim, metric, (treatment, baseline))
+    if claim["kind"] in SAME:
+        return _nothing_to_lose(claim, metric, baseline) or _at_ceiling(
+            claim, metric, (treatment, baseline), evidence
+        )
+    return ""
+
+
+def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> str:
+    """Both arms are near the best value; a treatment far below it is worse, which is an answer."""
+    if metric.best is None or claim["better"] != metric.better:
+        return ""
+    treatment, baseline = (abs(metric.best - mean) for mean in means)
+    return _less("gain", claim, metric, baseline) if treatment <= claim["margin"] else ""
+
+
+def _nothing_to_lose(claim: Claim, metric: Metric, baseline: float) -> str:
+    if not isinstance(metric.wrong, float) or claim["better"] != metric.better:
+        return ""
+    return _less("lose", claim, metric, abs(baseline - metric.wrong))
+
+
+def _less(verb: str, claim: Claim, metric: Metric, room: float) -> str:
+    if room > claim["margin"]:
+        return ""
+    return (
+        f"{say(claim['baseline'])} has only {metric.say(room)} {metric.name} to {verb}, no more "
+        f"than the margin of {claim['margin']:g}"
+    )
+
+
+def _at_ceiling(
+    claim: Claim, metric: Metric, means: tuple[float, float], evidence: Evidence
+) -> str:
+    """Both arms are at the best value, and no control shows that a loss could be seen."""
+    if metric.best is None or not isinstance(metric.wrong, float):
+        return ""
+    near = AT_BEST * abs(metric.best - metric.wrong)
+    if any(abs(metric.best - mean) > near for mean in means):
+        return ""
+    shown = control(claim, evidence)
+    if shown and shown.loses:
+        return ""
+    return f"both arms are at the ceiling of {metric.name}, and no arm shows that it could be lost"
+
+
+def _mean(side: Side, metric: str) -> float | None:
+    """Return the mean over the finished runs of an arm; None where there is none."""
+    runs = [run for of_seed in side.runs.values() for run in of_seed]
+    found = [
+        value(run, metric)
+        for run in runs
+        if run["status"] == "finished" and isinstance(run["metrics"].get(metric), int | float)
+    ]
+    return statistics.fmean(found) if found else None

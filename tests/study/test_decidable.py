@@ -1,0 +1,132 @@
+"""A claim that could come out in one way only is undecided, before its sweep where that shows."""
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.plan.power import sights
+from ablate.verdict.conclude import conclude
+from ablate.verdict.study_checks import check_study
+
+PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
+SPREAD = (0.0, 0.1, -0.1, 0.05, -0.05)
+
+
+@pytest.fixture
+def judged(claim, arms, evidence):
+    """Judge a claim about two arms with these means of a metric, five seeds each."""
+
+    def judge(means, **changes):
+        spreads = (SPREAD, SPREAD[1:] + SPREAD[:1])
+        made = ([m + x / 100 for x in s] for m, s in zip(means, spreads, strict=True))
+        asked = claim(**{"metric": "test/bleu"} | changes)
+        return conclude(evidence(arms(*made, metric=asked["metric"]), asked))["claims"][0]
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("means", "changes", "reason"),
+    [
+        ((99.9, 99.8), {"kind": "superiority"}, "only 0.20 BLEU to gain"),
+        ((0.998, 0.997), {"metric": "test/skill", "margin": 0.05}, "to gain"),
+        ((0.999, 0.995), {"metric": "test/accuracy", "margin": 0.1}, "to gain"),
+        ((99.9, 99.8), {"kind": "equivalence"}, "ceiling"),
+        ((0.998, 0.999), {"metric": "test/word_f1", "kind": "non_inferiority"}, "to lose"),
+        ((1.2, 1.5), {"kind": "non_inferiority", "margin": 2.0}, "only 1.50 BLEU to lose"),
+        ((30.0, 0.01), {"kind": "non_inferiority"}, "post_ln did not learn"),
+    ],
+)
+def test_a_scale_without_room_decides_nothing(judged, means, changes, reason):
+    entry = judged(means, **changes)
+    assert entry["verdict"] == "inconclusive"
+    assert reason in entry["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("means", "changes", "verdict"),
+    [
+        ((90.0, 99.9), {"kind": "superiority"}, "refuted"),  # the treatment is far worse
+        ((0.0, 30.0), {"kind": "non_inferiority"}, "refuted"),  # the treatment failed to learn
+        ((30.0, 0.01), {"kind": "superiority"}, "supported"),  # the baseline failed to learn
+        ((0.99, 0.998), {"metric": "test/skill", "margin": 0.1, "cannot": True}, "inconclusive"),
+        ((50.0, 50.01), {"kind": "equivalence"}, "supported"),
+    ],
+)
+def test_room_to_differ_leaves_the_rule(judged, means, changes, verdict):
+    entry = judged(means, **changes)
+    assert entry["verdict"] == verdict or "cannot" in changes
+    assert "only" not in entry["sentence"]
+
+
+@pytest.mark.parametrize("value", [0.0, 3.5, 60.0])
+def test_arms_that_compute_the_same_are_not_better(claim, run, evidence, value):
+    runs = [run(arm, s, **{"test/chrf": value + s}) for arm in (PRE, POST) for s in range(6)]
+    entry = conclude(evidence(runs, claim(metric="test/chrf", margin=0.5)))["claims"][0]
+    assert entry["verdict"] == "inconclusive"
+    assert "exactly equal" in entry["sentence"]
+
+
+@pytest.mark.parametrize("metric", ["heads/encoder_self", "measure/place", "residual/drift"])
+def test_what_is_measured_inside_is_about_models_that_learned(claim, run, evidence, metric):
+    def verdict(bleu, **more):
+        runs = [
+            run(arm, s, **{metric: x * (1 + s / 100), "test/bleu": score, **more})
+            for arm, x, score in ((PRE, 5.0, 30.0), (POST, 1.0, bleu))
+            for s in range(5)
+        ]
+        return conclude(evidence(runs, claim(metric=metric)))["claims"][0]["verdict"]
+
+    assert (verdict(30.0), verdict(0.01)) == ("supported", "inconclusive")
+    assert verdict(0.01, steps=0) == "supported"  # untrained on purpose
+
+
+@pytest.mark.parametrize(("failing", "verdict"), [(1, "supported"), (2, "inconclusive")])
+def test_of_an_interaction_one_arm_may_fail(claim, run, evidence, failing, verdict):
+    scores = {(6, "pre_ln"): 30.0, (6, "post_ln"): 0.01, (2, "pre_ln"): 31.0, (2, "post_ln"): 30.0}
+    if failing == 2:
+        scores |= {(2, "post_ln"): 0.02, (2, "pre_ln"): 20.0}
+    runs = [
+        run({"n": n, "model/residual": arm}, s, **{"test/bleu": score * (1 + s / 100 * (n - 1))})
+        for (n, arm), score in scores.items()
+        for s in range(5)
+    ]
+    asked = claim(metric="test/bleu", where={"n": 6}, minus={"n": 2})
+    entry = conclude(evidence(runs, asked, factors=["n", "model/residual"]))["claims"][0]
+    assert entry["verdict"] == verdict
+
+
+def test_the_loss_does_not_hide_a_bleu_at_its_floor(claim, run, evidence):
+    other = {"model/residual": "none"}
+    runs = [
+        run(arm, s, unigram_nll=5.2, **{"test/nll": nll + s / 1000, "test/bleu": bleu})
+        for arm, nll, bleu in (
+            (PRE, 4.8, 0.01),
+            (POST, 4.9, 0.02),
+            (other, 1.0, 60.0),
+        )
+        for s in range(5)
+    ]
+    entry = conclude(evidence(runs, claim(better="lower", margin=0.01)))["claims"][0]
+    assert entry["verdict"] == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("metric", "margin"), [("test/bleu", 100.0), ("test/skill", 1.5), ("val/chrf", 200.0)]
+)
+def test_a_margin_beyond_the_scale_is_refused_before_the_runs(claim, evidence, metric, margin):
+    with pytest.raises(
+        UserError, match=f"margin={margin:g}.*{metric.rpartition('/')[2]}|BLEU|chrF"
+    ):
+        check_study(evidence([], claim(metric=metric, margin=margin)).study)
+    check_study(evidence([], claim(metric=metric, margin=margin / 200)).study)
+
+
+@pytest.mark.parametrize(
+    ("mean", "reason"), [(99.9, "to gain"), (0.0, "nothing was learned"), (50.0, "")]
+)
+def test_a_plan_says_it_from_earlier_runs(claim, arms, evidence, mean, reason):
+    made = ([mean + x / 1000 for x in (0.0, 0.01, 0.02)] for _ in range(2))
+    asked = claim(metric="test/bleu")
+    earlier = evidence(arms(*made, metric="test/bleu"), asked)
+    (sight,) = sights(earlier.study, [PRE, POST], 3, earlier, {})
+    assert (reason in sight.one_way) and bool(reason) == bool(sight.one_way)
