@@ -27,7 +27,7 @@ class Finding:
     source: str
     kind: str
     verdict: str
-    grade: str  # there, at least the margin ...; "" where there is none
+    grade: str  # direction only, too small to matter ...; "" where there is none
     reading: str  # which reading of the sentence was judged; "" where it has one
     metric: str
     effect: float

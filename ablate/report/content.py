@@ -33,6 +33,7 @@ def content(
         "regime": regime(verdict),
         "arms": tables.arms(evidence, verdict),
         "effects": tables.effects([*at_each_budget(claims(evidence, verdict))]),
+        "margins": tables.other_margins(claims(evidence, verdict)),
         "targets": tables.targets(evidence, verdict),
         "wrong": tables.wrong(evidence),
         "screening": tables.screening(evidence),

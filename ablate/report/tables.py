@@ -2,6 +2,7 @@
 
 import statistics
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.table import by_arm
 from ablate.evidence.types import (
     Answer,
+    Band,
     Entry,
     Levels,
     Published,
@@ -19,7 +21,7 @@ from ablate.evidence.types import (
     Verdict,
 )
 from ablate.metric.table import NOTHING, metric_of
-from ablate.phrases import interval, listed, probability, text
+from ablate.phrases import interval, listed, name_of, probability, text
 from ablate.report.selection import bound, measured, outcomes
 from ablate.verdict.decision import Decision
 from ablate.verdict.sides import has
@@ -41,6 +43,22 @@ class Table:
     def rule(self) -> list[str]:
         """The line below the head, which aligns the columns."""
         return ["---" if i < self.words else "---:" for i in range(len(self.head))]
+
+
+def other_margins(entries: Iterable[Told]) -> Table | None:
+    """One row per claim that another margin would decide otherwise; None where there is none."""
+    rows = [
+        [text(said), f"{bound(one)[1]:g}", text(_bands(one["sensitivity"]))]
+        for one in entries
+        if len(one["sensitivity"]) > 1 and (said := name_of(one))
+    ]
+    return Table(["claim", "margin", "verdict by margin"], rows, words=3) if rows else None
+
+
+def _bands(bands: list[Band]) -> str:
+    said = [(str(Decision(band["verdict"], band["grade"])), band["from"]) for band in bands]
+    rest = [f"{word} from {start:.4g} on" for word, start in said[1:]]
+    return "; ".join([f"{said[0][0]} below {said[1][1]:.4g}", *rest])
 
 
 def arms(evidence: Evidence, verdict: Verdict) -> Table:

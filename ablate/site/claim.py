@@ -16,6 +16,7 @@ from ablate.site.model import Site
 from ablate.site.source import Source
 from ablate.site.wording import changes, duration, rule
 from ablate.verdict.decision import was_trained
+from ablate.verdict.wording.caveats import about
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class View:
     def changes(self) -> list[str]:
         """What would change it."""
         return changes(self.told, self.source.per_seed(self.told)) if self.told else []
+
+    @property
+    def caveats(self) -> list[str]:
+        """What this verdict does not cover."""
+        if self.told is None:
+            return self.source.caveats
+        return about(self.told, self.source.entries, self.source.caveats)
 
     @property
     def rule(self) -> str:

@@ -1,9 +1,10 @@
 """The words of a verdict: its status, and the grade beside it.
 
 A status is supported, refuted or inconclusive. Of a claim that one thing is better, the grade says
-by how much, in a fixed sequence of tests: *there* (above 0), then *at least the margin*. An effect
-that is above 0 but shown to be below the margin refutes the claim, since the margin is the smallest
-difference that the claim names; its grade is *real, but smaller than the margin*.
+by how much, in a fixed sequence of tests: *direction only* (above 0), then *large enough to matter*
+(at least the margin). An effect that is shown to be below the margin refutes the claim, since the
+margin is the smallest difference that the claim names: *too small to matter*, or, where it is shown
+to be below 0, *the other way round*.
 """
 
 import json
@@ -17,7 +18,13 @@ from ablate.evidence.types import Entry, Verdict
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
-THERE, AT_LEAST, SMALLER = "there", "at least the margin", "real, but smaller than the margin"
+DIRECTION, LARGE = "direction only", "large enough to matter"  # of supported
+SMALL, OPPOSITE = "too small to matter", "the other way round"  # of refuted
+FORMER = {  # grades in the verdict.json of earlier versions
+    "there": DIRECTION,
+    "at least the margin": LARGE,
+    "real, but smaller than the margin": SMALL,
+}
 
 
 @dataclass(frozen=True)
@@ -28,9 +35,8 @@ class Decision:
     grade: str = ""
 
     def __str__(self) -> str:
-        """`supported, at least the margin`, or the status alone."""
-        mark = ": " if self.grade == SMALLER else ", "
-        return f"{self.status}{mark}{self.grade}" if self.grade else self.status
+        """`supported, large enough to matter`, or the status alone."""
+        return f"{self.status}, {self.grade}" if self.grade else self.status
 
 
 def side(p: dict[str, float], alpha: float) -> str:
@@ -65,7 +71,16 @@ def read_verdict(path: Path) -> Verdict:
         raise UserError(
             f"{path} is damaged or was edited: ablate judge {path.parent} makes it anew"
         )
+    for entry in found.get("claims", []):
+        for answer in (entry, entry.get("short", {})):
+            for graded in (answer, *answer.get("sensitivity", [])):
+                graded |= {"grade": today(graded["grade"])} if "grade" in graded else {}
     return cast(Verdict, found)
+
+
+def today(grade: str) -> str:
+    """Return the grade that an earlier version called so."""
+    return FORMER.get(grade, grade)
 
 
 def is_exact(claim: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from ablate.stats.signs import sign_flip
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.contrast import Contrast
 from ablate.verdict.control import Control, control
-from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, THERE, Turn
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Turn
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
@@ -99,7 +99,7 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
     decidable = not finding.problem
     share = 2 * nominal(shared / 2, found.looks)  # of alpha, at this look
     least = kind.detectable(claim, found, share) if decidable else None
-    more = decidable and (open_ or decision.grade == THERE)
+    more = decidable and (open_ or decision.grade == DIRECTION)
     plans = kind.seeds_needed(claim, found, shared) if more else {}
     turns = kind.turns(found, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
@@ -110,7 +110,6 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
         said = wording.sentence(claim, found, decision, least, plans, held)
     if alone != decision:
         said += f" Uncorrected for the file's other claims it is {alone}."
-    said += wording.sensitivity(claim, turns)
     entry: Found = {
         "verdict": decision.status,
         "grade": decision.grade,

@@ -21,7 +21,6 @@ from ablate.record.arm import say
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
 from ablate.verdict.sides import ContrastError, sides
-from ablate.verdict.wording.sentence import without_sensitivity
 
 Points = Float[np.ndarray, " points"]
 QUARTER = 0.25
@@ -60,8 +59,7 @@ def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
     """The entry; inconclusive where it supports that an arm *cannot*."""
     if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
-    told = without_sensitivity(entry["sentence"])
-    sentence = f"{told} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."
+    sentence = f"{entry['sentence']} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."
     nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # that chance could have made
     return {**entry, **nothing, "verdict": INCONCLUSIVE, "sentence": sentence}
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from ablate.evidence.types import Entry, Verdict
-from ablate.verdict.decision import AT_LEAST, INCONCLUSIVE, SUPPORTED, THERE
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, today
 
 RULE = (  # as pages say it
     "Reproduced: fresh seeds alone come to the same verdict, and of a supported claim to the same "
@@ -26,7 +26,12 @@ RULE = (  # as pages say it
     "Open: there was no verdict to reproduce."
 )
 REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
-GRADES = ("", THERE, AT_LEAST)  # of what is supported, ascending
+GRADES = ("", DIRECTION, LARGE)  # of what is supported, ascending
+
+
+def _rank(grade: str) -> int:
+    """Return the place of a grade, also of one that an earlier version named."""
+    return GRADES.index(today(grade))
 
 
 def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
@@ -35,7 +40,7 @@ def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
         return OPEN
     if fresh["verdict"] == first["verdict"]:
         graded = fresh["verdict"] == SUPPORTED
-        lower = graded and GRADES.index(fresh["grade"]) < GRADES.index(first["grade"])
+        lower = graded and _rank(fresh["grade"]) < _rank(first["grade"])
         return WEAKER if lower else REPRODUCED
     return WEAKER if fresh["verdict"] == INCONCLUSIVE and agree(first, fresh) else LOST
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
 from ablate.evidence.types import Entry
+from ablate.verdict.decision import SUPPORTED, today
 from ablate.verdict.replication import Replication, Short, replication
 
 RESULT = "contest.json"
@@ -86,9 +87,10 @@ def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | N
 
 def _is_of(one: Replication, claim: Entry) -> bool:
     first = one["first"]
-    said = [one["id"], one["reading"], one["statement"], first["verdict"], first["grade"]]
-    now = [claim["id"], claim.get("reading", ""), claim["statement"]]
-    if said != [*now, claim["verdict"], claim.get("grade", "")]:
+    said = [one["id"], one["reading"], one["statement"], first["verdict"]]
+    if said != [claim["id"], claim.get("reading", ""), claim["statement"], claim["verdict"]]:
+        return False
+    if claim["verdict"] == SUPPORTED and today(first["grade"]) != today(claim.get("grade", "")):
         return False
     old, effect = first["effect"], claim["effect"]
     if old is None or effect is None:

@@ -12,7 +12,7 @@ import numpy as np
 from ablate.evidence.sentence_scores import contributions
 from ablate.evidence.types import Claim
 from ablate.stats.estimate import Estimate, estimate
-from ablate.verdict.decision import AT_LEAST, SUPPORTED
+from ablate.verdict.decision import LARGE, SUPPORTED
 from ablate.verdict.kind import KINDS
 from lab.calibration.simulate import KINDS as NOISES
 from lab.calibration.simulate import Design
@@ -23,7 +23,7 @@ Draw = Callable[[float, int], Estimate]  # effect, seeds
 # What is promised: the kind of claim, the decision, the true effect in margins.
 PROMISES = {
     "there": ("superiority", SUPPORTED, 1.0),
-    AT_LEAST: ("superiority", AT_LEAST, 2.0),
+    LARGE: ("superiority", LARGE, 2.0),
     "equivalence": ("equivalence", SUPPORTED, 0.0),
     "non-inferiority": ("non_inferiority", SUPPORTED, 0.0),
 }

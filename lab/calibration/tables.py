@@ -9,7 +9,7 @@ from scipy import stats
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.rates import p_values
 from ablate.stats.skew import ENOUGH
-from ablate.verdict.decision import AT_LEAST, REFUTED, SUPPORTED
+from ablate.verdict.decision import LARGE, REFUTED, SUPPORTED
 from ablate.verdict.kind import KINDS
 from lab.calibration.check import Row, failures
 from lab.calibration.planned import PROMISES
@@ -28,7 +28,7 @@ FALSE = {
     "superiority supported at effect 0": "superiority at effect 0: supported",
     "refuted at effect 0": "superiority at effect 0: refuted",
     "refuted at the margin": "superiority at the margin: refuted",
-    "at least the margin, at the margin": f"superiority at the margin: {AT_LEAST}",
+    "at least the margin, at the margin": f"superiority at the margin: {LARGE}",
     "equivalence supported at +margin": "equivalence at +margin: supported",
     "at -margin": "equivalence at -margin: supported",
     "equivalence refuted at +margin": "equivalence at +margin: refuted",

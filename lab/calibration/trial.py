@@ -12,7 +12,7 @@ from jaxtyping import Float
 from ablate.evidence.sentence_scores import contributions
 from ablate.stats.estimate import Estimate, components, estimate
 from ablate.stats.holm import adjust
-from ablate.verdict.decision import AT_LEAST, REFUTED, SUPPORTED
+from ablate.verdict.decision import LARGE, REFUTED, SUPPORTED
 from ablate.verdict.kind import KINDS
 from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
 from lab.calibration.simulate import Design
@@ -89,7 +89,7 @@ def _of(plus: Parts, minus: Parts) -> Estimate:
 def _verdicts(name: str, kind: str, margin: float, found: Estimate) -> Marks:
     decision = KINDS[kind].alone(found, margin, ALPHA)
     marks = {f"{name}: {side}": float(decision.status == side) for side in (SUPPORTED, REFUTED)}
-    return marks | {f"{name}: {AT_LEAST}": float(decision.grade == AT_LEAST)}
+    return marks | {f"{name}: {LARGE}": float(decision.grade == LARGE)}
 
 
 def _family(found: list[Estimate]) -> Marks:

@@ -25,7 +25,7 @@ def test_every_claim_has_a_row_with_its_verdict(folder):
     lines = index(folder).splitlines()
     verdicts = [json.loads(path.read_text()) for path in folder.glob("*/verdict.json")]
     given = Counter(graded(claim) for verdict in verdicts for claim in verdict["claims"])
-    assert min(given["supported"], given["supported, at least the margin"], given["refuted"]) > 0
+    assert min(given["supported"], given["supported, large enough to matter"], given["refuted"]) > 0
     for verdict, count in given.items():
         assert sum(f"| {verdict} |" in line for line in lines) == count
     assert any("toy, micro, not trained" in line for line in lines)
@@ -51,6 +51,6 @@ def test_what_fresh_seeds_said_stands_beside_a_verdict_with_its_rule(folder):
     assert "resh seeds" not in index(folder)
     shutil.copytree(EXPERIMENTS / "dot_products", folder / "dot_products")
     said = index(folder)
-    assert said.count("| supported, at least the margin; fresh seeds: reproduced |") == 1
+    assert said.count("| supported, large enough to matter; fresh seeds: reproduced |") == 1
     assert said.count("; fresh seeds: reproduced |") == 4
     assert "Not reproduced: anything else." in said

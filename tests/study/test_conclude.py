@@ -22,8 +22,8 @@ def test_a_clear_effect_is_supported_and_says_so(claim, arms, evidence):
     assert found["verdict"] == "supported"
     assert found["effect"] == pytest.approx(10.2667, abs=1e-3)
     assert found["sentence"].startswith("pre_ln - post_ln: +10.267 test nll (nats per token) [+9.")
-    assert "over 3 seeds, margin 1: supported, at least the margin. " in found["sentence"]
-    assert (found["verdict"], found["grade"]) == ("supported", "at least the margin")
+    assert "over 3 seeds, margin 1: supported, large enough to matter." in found["sentence"]
+    assert (found["verdict"], found["grade"]) == ("supported", "large enough to matter")
     assert (found["primary"], found["pairs"], found["seeds"]) == (True, 3, [0, 1, 2])
 
 
@@ -32,7 +32,7 @@ def test_bleu_is_judged_over_seeds_and_sentences(claim, translated, evidence):
     found = only(evidence(runs, claim(metric="test/bleu"), statistics=statistics))
     assert found["levels_of_noise"] == "seeds and test sentences"
     assert (
-        "over 6 seeds and 200 test sentences, margin 1: supported, at least the margin."
+        "over 6 seeds and 200 test sentences, margin 1: supported, large enough to matter."
         in found["sentence"]
     )
     assert found["sign_flip"] == pytest.approx(2 / 2**6)
@@ -132,7 +132,7 @@ def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
     alone = [only(evidence(arms(*CLOSE), one))["verdict"] for one in claims]
     assert alone[2:] == ["refuted", "refuted"]
     for entry, before in zip(found, alone, strict=True):
-        told = f"Uncorrected for the file's other claims it is {before}."
+        told = f"Uncorrected for the file's other claims it is {before}"
         assert (told in entry["sentence"]) == (entry["verdict"] != before)
     assert [entry["verdict"] for entry in found] == [
         "refuted" if p <= 0.05 else "inconclusive" for p in adjusted

@@ -17,13 +17,13 @@ def entry(verdict, grade="", effect=3.0, interval=(2.0, 4.0)):
     return {"verdict": verdict, "grade": grade, "effect": effect, "interval": interval}
 
 
-CLEAR = entry("supported", "at least the margin")
+CLEAR = entry("supported", "large enough to matter")
 
 
 @pytest.mark.parametrize(
     ("first", "fresh", "word"),
     [
-        (CLEAR, entry("supported", "at least the margin", 9.0), "reproduced"),
+        (CLEAR, entry("supported", "large enough to matter", 9.0), "reproduced"),
         (CLEAR, entry("supported", "there"), "weaker"),
         (entry("supported", "there"), CLEAR, "reproduced"),
         (entry("refuted", "real, but smaller than the margin"), entry("refuted"), "reproduced"),

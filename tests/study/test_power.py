@@ -7,7 +7,7 @@ from statsmodels.stats.power import TTestPower
 
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.rates import Rates
-from ablate.verdict.decision import AT_LEAST
+from ablate.verdict.decision import LARGE
 from ablate.verdict.kind import KINDS
 from lab.calibration.planned import PROMISES, promised
 
@@ -60,7 +60,7 @@ def test_seeds_are_planned_for_what_is_named_and_not_for_what_was_found(claim, e
     plans = BETTER.seeds_needed(claim(margin=1.0), found, 0.05)
     assert {side: (plan.effect, plan.seeds) for side, plan in plans.items()} == {
         "supported": (1.0, 11),
-        AT_LEAST: (2.0, 10),
+        LARGE: (2.0, 10),
     }
     named = BETTER.seeds_needed(claim(margin=1.0, plan_for=2.0), found, 0.05)
     assert named["supported"].effect == 2.0 and named["supported"].seeds < 11
@@ -112,6 +112,6 @@ def test_runs_needed_for_a_stability_claim(claim):
     asked, kind = claim(kind="stability", metric="diverged", margin=0.4), KINDS["stability"]
     plans = kind.seeds_needed(asked, Rates(1, 10, 1, 10), 0.05)
     assert 10 < plans["supported"].seeds < 40
-    assert plans[AT_LEAST].effect == 0.8
+    assert plans[LARGE].effect == 0.8
     (side, plan), *others = kind.seeds_needed(claim(margin=0.0), Rates(1, 10, 1, 10), 0.05).items()
     assert (side, plan.effect, others) == ("supported", 0.2, [])  # where no share is named

@@ -1,10 +1,12 @@
 """The rules, on effects whose interval is known."""
 
+import json
+
 import numpy as np
 import pytest
 
 from ablate.stats.estimate import estimate
-from ablate.verdict.decision import AT_LEAST, SMALLER, THERE
+from ablate.verdict.decision import DIRECTION, LARGE, OPPOSITE, SMALL, read_verdict
 from ablate.verdict.kind import KINDS
 
 SPREAD = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
@@ -22,17 +24,19 @@ def verdict(kind, effect, margin):
 @pytest.mark.parametrize(
     ("effect", "margin", "expected"),
     [
-        (2.0, 1.0, ("supported", AT_LEAST)),  # the interval begins above the margin
-        (1.9, 1.0, ("supported", THERE)),
-        (1.0, 1.5, ("supported", THERE)),  # the mean is below the margin, the interval reaches it
-        (1.0, 0.0, ("supported", THERE)),  # nothing smaller is named
+        (2.0, 1.0, ("supported", LARGE)),  # the interval begins above the margin
+        (1.9, 1.0, ("supported", DIRECTION)),
+        (1.0, 1.5, ("supported", DIRECTION)),  # the interval reaches the margin, the mean does not
+        (1.0, 0.0, ("supported", DIRECTION)),  # nothing smaller is named
         (0.9, 0.0, INCONCLUSIVE),  # the interval reaches 0
         (0.9, 1.0, INCONCLUSIVE),
-        (1.0, 2.1, ("refuted", SMALLER)),
-        (0.5, 2.1, REFUTED),  # perhaps not there at all
-        (-0.5, 0.5, REFUTED),
+        (1.0, 2.1, ("refuted", SMALL)),
+        (0.5, 2.1, ("refuted", SMALL)),  # perhaps not there at all
+        (-0.5, 0.5, ("refuted", SMALL)),
+        (-1.1, 0.5, ("refuted", OPPOSITE)),
+        (-9.0, 3.0, ("refuted", OPPOSITE)),
         (-0.4, 0.5, INCONCLUSIVE),
-        (-1.0, 0.0, REFUTED),
+        (-1.0, 0.0, ("refuted", OPPOSITE)),
         (0.0, 0.0, INCONCLUSIVE),
     ],
 )
@@ -81,3 +85,17 @@ def test_the_sensitivity_is_what_the_rule_says_of_every_margin(kind, effect):
     for margin in np.arange(0.013, 7.0, 0.31):
         by_turns = [turn.decision for turn in turns if turn.margin <= margin][-1]
         assert KINDS[kind].alone(found, margin, 0.05) == by_turns, margin
+
+
+@pytest.mark.parametrize(
+    ("former", "grade"),
+    [("there", DIRECTION), ("at least the margin", LARGE), ("", ""), (SMALL, SMALL)]
+    + [("real, but smaller than the margin", SMALL)],
+)
+def test_a_verdict_of_an_earlier_version_has_the_grades_of_today(tmp_path, former, grade):
+    answer = {"grade": former, "sensitivity": [{"grade": former, "from": 0.0}]}
+    written = {"claims": [answer | {"short": answer}]}
+    (tmp_path / "verdict.json").write_text(json.dumps(written))
+    (claim,) = read_verdict(tmp_path / "verdict.json")["claims"]
+    grades = [claim["grade"], claim["short"]["grade"], claim["sensitivity"][0]["grade"]]
+    assert grades == [grade] * 3

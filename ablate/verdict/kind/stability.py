@@ -12,7 +12,7 @@ from ablate.evidence.outcome import UNSTABLE
 from ablate.evidence.types import Claim
 from ablate.stats.rates import Rates, p_values
 from ablate.verdict.contrast import contrast
-from ablate.verdict.decision import AT_LEAST, SUPPORTED
+from ablate.verdict.decision import LARGE, SUPPORTED
 from ablate.verdict.interim import looks_of
 from ablate.verdict.kind.base import POWER, Finding, check_arms
 from ablate.verdict.kind.superiority import Superiority
@@ -82,7 +82,7 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
 
 def _shown(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
     """Tables with this decision."""
-    if side == AT_LEAST:
+    if side == LARGE:
         return np.asarray(p_values(runs, runs, margin) <= alpha / 2)
     below = alpha / 2 >= p_values(runs, runs, -margin).T
     return np.asarray((p_values(runs, runs, 0.0) <= alpha / 2) & ~below)

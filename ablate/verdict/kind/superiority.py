@@ -1,8 +1,8 @@
 """One arm is better: above 0, and then by the margin, tested in this order.
 
-With the two-sided 1 - alpha interval [l, u] and margin m: l >= m is supported, *at least the
-margin*; 0 < l < m <= u supported, *there*; 0 < l and u < m refuted: *real, but smaller than the
-margin*; l <= 0 and u < m refuted (with m = 0: u < 0); anything else is inconclusive.
+With the two-sided 1 - alpha interval [l, u] and margin m: l >= m is supported, *large enough to
+matter*; 0 < l < m <= u supported, *direction only*; u < 0 refuted, *the other way round*; u < m
+refuted, *too small to matter*; anything else is inconclusive.
 The second test needs no share of alpha, since it can only hold where the first one does
 (fixed sequence: Maurer, Hothorn & Lehmacher 1995).
 """
@@ -16,12 +16,13 @@ from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
 from ablate.stats.power import halves
 from ablate.verdict.decision import (
-    AT_LEAST,
+    DIRECTION,
     INCONCLUSIVE,
+    LARGE,
+    OPPOSITE,
     REFUTED,
-    SMALLER,
+    SMALL,
     SUPPORTED,
-    THERE,
     Decision,
     Turn,
     side,
@@ -33,43 +34,45 @@ class Superiority(Kind):
     """The mean paired difference is above 0."""
 
     rule = (
-        "supported when the interval [l, u] lies above 0 and reaches the margin m (at least the "
-        "margin where l >= m, else there); refuted when u < m (real, but smaller than the margin "
-        "where l > 0); else inconclusive"
+        "supported when the interval [l, u] lies above 0 and reaches the margin m (large enough to "
+        "matter where l >= m, else direction only); refuted when u < m (the other way round where "
+        "u < 0, else too small to matter); else inconclusive"
     )
 
     def tests(self, found: Any, margin: float) -> Tests:
-        """p-values against "at most 0", "at least the margin" and "at most the margin"."""
+        """p-values against a true effect of at most 0, at least and at most m, and at least 0."""
         p = {SUPPORTED: found.p_at_most(0.0), REFUTED: found.p_at_least(margin)}
-        return p | ({AT_LEAST: found.p_at_most(margin)} if margin else {})
+        if not margin:
+            return p
+        return p | {LARGE: found.p_at_most(margin), OPPOSITE: found.p_at_least(0.0)}
 
     def decide(self, p: Tests, alpha: float) -> Decision:
         """See the head of this module."""
         status = side(p, alpha)
         if status == REFUTED:
-            return Decision(status, SMALLER if p[SUPPORTED] <= alpha else "")
+            return Decision(status, OPPOSITE if p.get(OPPOSITE, 0.0) <= alpha else SMALL)
         if status == INCONCLUSIVE:
             return Decision(status)
-        return Decision(status, AT_LEAST if p.get(AT_LEAST, 1.0) <= alpha else THERE)
+        return Decision(status, LARGE if p.get(LARGE, 1.0) <= alpha else DIRECTION)
 
     def turns(self, found: Any, alpha: float) -> list[Turn]:
         """At the ends of the interval."""
         low, high = found.interval(1 - alpha)
         if low <= 0:
-            refuted = Turn(high, Decision(REFUTED))
+            refuted = Turn(high, Decision(REFUTED, OPPOSITE if high < 0 else SMALL))
             return distinct([Turn(0.0, Decision(INCONCLUSIVE)), refuted])
         return distinct(
             [
-                Turn(0.0, Decision(SUPPORTED, AT_LEAST)),
-                Turn(low, Decision(SUPPORTED, THERE)),
-                Turn(high, Decision(REFUTED, SMALLER)),
+                Turn(0.0, Decision(SUPPORTED, LARGE)),
+                Turn(low, Decision(SUPPORTED, DIRECTION)),
+                Turn(high, Decision(REFUTED, SMALL)),
             ]
         )
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """The margin, or what the claim plans for; for *at least the margin* twice that."""
+        """The margin, or what the claim plans for; for *large enough to matter* twice that."""
         margin = claim["margin"]
-        named = {SUPPORTED: claim.get("plan_for") or margin, AT_LEAST: 2 * margin}
+        named = {SUPPORTED: claim.get("plan_for") or margin, LARGE: 2 * margin}
         return {side: effect for side, effect in named.items() if effect}
 
     def power(
@@ -78,5 +81,5 @@ class Superiority(Kind):
         """Integrals over the spread that a sweep would measure."""
         error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
         half = halves(found, pairs, alpha / 2)
-        bound = margin + half if side == AT_LEAST else np.maximum(half, margin - half)
+        bound = margin + half if side == LARGE else np.maximum(half, margin - half)
         return float(stats.norm.sf((bound - effect) / error).mean())

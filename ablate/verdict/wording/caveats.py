@@ -20,6 +20,8 @@ from ablate.verdict.stages import FUTILE, needed, planned_looks
 
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
+OF_HOLM, OF_INTERVALS = "Verdicts follow p-values", "Intervals of"
+OF_TIMES, OF_SIZES = "While times were taken", "Arms that are compared differ"
 IDLE = 0.2  # cores that other processes may use while something is timed
 
 
@@ -81,7 +83,7 @@ def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
     pairs = (sorted(pair, key=_size) for claim in claims for pair in _compared(claim, evidence))
     apart = dict.fromkeys(said for pair in pairs if (said := _apart(*pair)))
     if apart:
-        yield f"Arms that are compared differ in trained parameters: {'; '.join(apart)}."
+        yield f"{OF_SIZES} in trained parameters: {'; '.join(apart)}."
 
 
 def _apart(small: Run, large: Run) -> str:
@@ -113,7 +115,7 @@ def _of_machine(evidence: Evidence) -> Iterator[str]:
     busy = max((cores for cores in others if cores is not None), default=0.0)
     if busy > IDLE:
         yield (
-            f"While times were taken, other processes kept up to {busy:.1f} cores busy: they are "
+            f"{OF_TIMES}, other processes kept up to {busy:.1f} cores busy: they are "
             "not those of an idle machine."
         )
 
@@ -217,13 +219,13 @@ def _of_intervals(claims: list[Entry]) -> Iterator[str]:
     tested = [entry for entry in claims if entry["p"]]
     if len(tested) > 1:
         yield (
-            f"Verdicts follow p-values that are adjusted for {len(tested)} claims (Holm); "
+            f"{OF_HOLM} that are adjusted for {len(tested)} claims (Holm); "
             "intervals are not adjusted."
         )
     metrics = [e["metric"] for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]
     if metrics:
         said = listed([metric_of(metric).name for metric in dict.fromkeys(metrics)])
-        yield f"Intervals of {said} cover other seeds, but no other test sentences."
+        yield f"{OF_INTERVALS} {said} cover other seeds, but no other test sentences."
 
 
 def _of_book(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
@@ -247,3 +249,23 @@ def _counted(many: int, what: str) -> str:
 
 def _count(runs: list[Run]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) > 1)}"
+
+
+def about(claim: Entry, claims: list[Entry], caveats: list[str]) -> list[str]:
+    """Return the caveats of a study that apply to one of its claims."""
+    names = {label for one in claims for label in (one["id"], name_of(one))}
+    return [caveat for caveat in caveats if _applies(caveat, claim, names)]
+
+
+def _applies(caveat: str, claim: Entry, names: set[str]) -> bool:
+    """Whether a caveat is about this claim, or about all claims of the study."""
+    subject = caveat.partition(":")[0]
+    if subject in names:
+        return subject in (claim["id"], name_of(claim))
+    if caveat.startswith(OF_HOLM):
+        return bool(claim["p"])
+    if caveat.startswith(OF_INTERVALS):
+        return bool(claim["interval"]) and metric_of(claim["metric"]).name in caveat
+    if caveat.startswith(OF_TIMES):
+        return "second" in claim["metric"]
+    return not caveat.startswith(OF_SIZES) or bool(claim["treatment"]) or claim["kind"] == "trend"

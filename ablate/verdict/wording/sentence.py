@@ -8,14 +8,13 @@ from ablate.phrases import listed
 from ablate.record.arm import say
 from ablate.stats.rates import Rates
 from ablate.verdict.control import Control
-from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, Decision, Turn
+from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, Decision
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Plan, Tested
 from ablate.verdict.sides import names
 from ablate.verdict.trained import TrainedValue
 
-OTHER, NO_OTHER = " With another margin it would be ", " No other margin would change that."
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
 
 
@@ -126,26 +125,6 @@ def _seeds(plan: Plan) -> str:
     if plan.seeds is None:
         return "more test sentences, not seeds,"
     return f"{plan.seeds} seeds"
-
-
-def sensitivity(claim: Claim, turns: list[Turn]) -> str:
-    """From which margin on the interval would give another verdict; a sentence after a space."""
-    known = [turn for turn in turns if math.isfinite(turn.margin)]
-    if not known:
-        return ""
-    here = max(i for i, turn in enumerate(known) if turn.margin <= claim["margin"])
-    unit, others = _unit(claim), []
-    if here:
-        others.append(f"{known[here - 1].decision} below {unit.say(known[here].margin)}")
-    others += [f"{turn.decision} from {unit.say(turn.margin)} on" for turn in known[here + 1 :]]
-    if not others:
-        return NO_OTHER
-    return f"{OTHER}{'; '.join(others)}."
-
-
-def without_sensitivity(sentence: str) -> str:
-    """What stands before it."""
-    return sentence.partition(OTHER)[0].removesuffix(NO_OTHER)
 
 
 def sentence(
