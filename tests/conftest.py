@@ -203,13 +203,18 @@ def text_made_once():
     Toy.read = make
 
 
+@pytest.fixture(scope="session", autouse=True)
+def schema():
+    """Let Hydra know the schema, which every composition needs, whoever asks for it first."""
+    import ablate.config.schema  # noqa: F401
+
+
 @functools.lru_cache(maxsize=128)
 def _composed(words):
     """A config without and with the node of Hydra; unpickling gives one that a test may change."""
     import hydra
     from omegaconf import open_dict
 
-    import ablate.config.schema  # noqa: F401 # Hydra knows the schema once it is imported
     from ablate.config.location import CONF
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):

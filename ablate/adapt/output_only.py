@@ -11,7 +11,7 @@ What to expect: far below training everything; on random states, what a linear m
 from ablate.adapt.base import Adapt
 from ablate.errors import UserError
 from ablate.model.base import Model
-from ablate.model.head import LinearHead
+from ablate.model.head.linear import LinearHead
 
 
 class OutputOnly(Adapt):

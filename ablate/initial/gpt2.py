@@ -50,7 +50,7 @@ class Gpt2(Initial):
         for part in model.modules():
             if isinstance(part, Stack):
                 for parameter in writers(part):
-                    parameter.div_(len(part.numbers) ** 0.5)
+                    parameter.div_(len(part.sublayers) ** 0.5)
 
 
 def writers(stack: Stack) -> set[Tensor]:

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torchmetrics import Metric
 
-from ablate.model.head import Head
+from ablate.model.head.base import Head
 
 BINS = 15
 QUANTUM = 2.0**30  # confidences are rounded to 1e-9, so that sums up to 8 million tokens are exact

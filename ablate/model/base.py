@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ablate.model.attention.base import Kernel
 from ablate.model.cache import Cache
-from ablate.model.head import Head
+from ablate.model.head.base import Head
 from ablate.model.laws import Law
 
 

@@ -27,13 +27,20 @@ class Linear(nn.Linear):
 
 
 def linear(
-    x: Float[Tensor, "*N D"], weight: Float[Tensor, "E D"], bias: Float[Tensor, " E"]
+    x: Float[Tensor, "*N D"], weight: Float[Tensor, "E D"], bias: Float[Tensor, " E"] | None
 ) -> Float[Tensor, "*N E"]:
     """Return x weight^T + bias."""
     if not (torch.is_grad_enabled() and is_compiled(x)):
         return F.linear(x, weight, bias)
     product: Tensor = _Blocks.apply(x.flatten(0, -2), weight, bias)  # type: ignore[no-untyped-call]
     return product.view(*x.shape[:-1], len(weight))
+
+
+def remove_biases(module: nn.Module) -> None:
+    """Take the bias from every linear map in a module."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear):
+            part.register_parameter("bias", None)
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
@@ -68,20 +75,22 @@ class _Blocks(torch.autograd.Function):
     """The map in whole blocks, forward and backward."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         dtype = product_dtype(x)
         rows, columns = blocks(x, dtype, BLOCK), weight.to(dtype)
         ctx.save_for_backward(rows, columns)
-        ctx.dtypes = x.dtype, weight.dtype, bias.dtype
+        ctx.dtypes = x.dtype, weight.dtype, None if bias is None else bias.dtype
+        if bias is None:
+            return (rows @ columns.T)[: len(x)]
         return torch.addmm(bias.to(dtype), rows, columns.T)[: len(x)]
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         rows, columns = ctx.saved_tensors
         to_x, to_weight, to_bias = ctx.dtypes
         gradient = blocks(grads[0], rows.dtype, BLOCK)
         return (
             (gradient @ columns)[: len(grads[0])].to(to_x),
             (gradient.T @ rows).to(to_weight),
-            gradient.sum(0).to(to_bias),
+            None if to_bias is None else gradient.sum(0).to(to_bias),
         )

@@ -12,11 +12,13 @@ from torch import nn
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Model
+from ablate.model.block.base import Block
 from ablate.model.dropout import Rates
 from ablate.model.embedding.base import Embedding
 from ablate.model.feed_forward.base import FeedForward
-from ablate.model.head import LinearHead
+from ablate.model.head.base import Head
 from ablate.model.laws import WITHOUT_CAUSAL_MASK
+from ablate.model.linear import remove_biases
 from ablate.model.norm.base import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
@@ -25,6 +27,7 @@ from ablate.model.residual.base import Depth, Residual
 from ablate.model.sizes import check_positive, head_width, shared_layers
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Sublayer
+from ablate.model.values.base import Values
 
 
 class OneStack(Model):
@@ -38,9 +41,10 @@ class OneStack(Model):
         n_layers: layers.
         dropout: probability of each site.
         share_layers: none | pairs | all, the neighbouring layers that are one.
+        bias: whether the linear maps of sub-layers have biases.
         causal: whether a mask over later tokens is there in training.
-        position, residual, norm, attention, projections, padding, feed_forward, embedding:
-            factories, as those of `ablate.model.transformer.Transformer`.
+        position, residual, norm, attention, projections, padding, feed_forward, embedding, values,
+        block, head: factories, as those of `ablate.model.transformer.Transformer`.
         src_vocab: size of the source vocabulary.
         tgt_vocab: size of the target vocabulary.
         joint_vocab: whether both are the same vocabulary.
@@ -62,6 +66,7 @@ class OneStack(Model):
         n_layers: int,
         share_layers: str,
         causal: bool,
+        bias: bool,
         dropout: Rates,
         position: Callable[..., Position],
         residual: Callable[..., Residual],
@@ -71,6 +76,9 @@ class OneStack(Model):
         padding: Callable[..., Padding],
         feed_forward: Callable[..., FeedForward],
         embedding: Callable[..., Embedding],
+        values: Callable[..., Values],
+        block: Callable[..., Block],
+        head: Callable[..., Head],
         src_vocab: int,
         tgt_vocab: int,
         joint_vocab: bool,
@@ -93,6 +101,7 @@ class OneStack(Model):
                     causal=causal or self.decodes,
                     look_ahead=not causal,
                     layer=number,
+                    values=values(),
                 ),
                 "feed_forward": feed_forward(
                     d_model=d_model, d_ff=d_ff, dropout=dropout.feed_forward
@@ -109,15 +118,18 @@ class OneStack(Model):
             order=order,
             d_model=d_model,
             position=position(d_model=d_model),
-            residual=residual(
+            residual=lambda n: residual(
                 norm=partial(norm, d_model=d_model),
                 dropout=dropout.residual,
-                depth=Depth(self.name, 2 * len(set(order)), **depth),
+                depth=Depth(self.name, n, **depth),
             ),
+            block=block(),
             dropout=dropout.embedding,
         )
         self.add_module(self.name, stack)
-        self.head = LinearHead(self.embedding.output_weight)
+        self.head = head(weight=self.embedding.output_weight)
+        if not bias:
+            remove_biases(self)
 
     @property
     def stack(self) -> Stack:

@@ -1,13 +1,16 @@
 """A stack of layers (arXiv:1706.03762, section 3.1), on whole sequences or a token at a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from itertools import islice
+from operator import add
 from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from ablate.model.block.base import Block
 from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
 from ablate.model.linear import to_product_dtype
@@ -24,7 +27,8 @@ class Stack(nn.Module):
         order: the numbers of the layers that tokens pass, one that shares its weights repeatedly.
         d_model: width of the tokens.
         position: tells where tokens stand.
-        residual: leads past the sub-layers.
+        residual: builds what leads past the sub-layers, from their number.
+        block: says which sub-layers of a layer go together.
         dropout: probability on the embedded tokens.
 
     Raises:
@@ -38,7 +42,8 @@ class Stack(nn.Module):
         order: Sequence[int],
         d_model: int,
         position: Position,
-        residual: Residual,
+        residual: Callable[[int], Residual],
+        block: Block,
         dropout: float,
     ) -> None:
         super().__init__()
@@ -46,17 +51,22 @@ class Stack(nn.Module):
         self.position = position
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(nn.ModuleDict(dict(layer)) for layer in layers)
-        self.residual = residual
-        own = [len(layer) for layer in layers]
+        self.sizes = [block.sizes(layer) for layer in layers]
+        self.residual = residual(sum(len(sizes) for sizes in self.sizes))
         self.order = list(order)
-        self.numbers = [sum(own[:i]) + j for i in order for j in range(own[i])]
         for sublayer in self.sublayers:
             sublayer.check(position)
 
     @property
     def sublayers(self) -> list[Sublayer]:
-        """All sub-layers in the order in which they act; their numbers are `numbers`."""
+        """All sub-layers in the order in which they act."""
         return [cast("Sublayer", s) for i in self.order for s in self.layers[i].children()]
+
+    @property
+    def reads(self) -> list[tuple[int, int]]:
+        """The residual connections in the order in which they act: number, and sub-layers."""
+        first = [sum(len(sizes) for sizes in self.sizes[:i]) for i in range(len(self.sizes))]
+        return [(first[i] + j, size) for i in self.order for j, size in enumerate(self.sizes[i])]
 
     def forward(
         self,
@@ -75,15 +85,17 @@ class Stack(nn.Module):
         """
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
-        at = Place(positions, self.position, real, memory, prefix, documents)
+        at = Place(positions, self.position, real, memory, prefix, documents, [])
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
         return self._run(self.position.embed(x, positions), at, calls)
 
     def _run(self, x: Tensor, at: Place, calls: Sequence[partial[Tensor]]) -> Tensor:
         x = to_product_dtype(self.dropout(x))
         stream = self.residual.enter(x, at.real)
-        for i, call in zip(self.numbers, calls, strict=True):
-            stream = self.residual.through(i, stream, call, at.real)
+        left = iter(calls)
+        for i, size in self.reads:
+            together = partial(summed, list(islice(left, size)))
+            stream = self.residual.through(i, stream, together, at.real)
         return self.residual.leave(stream, at.real)
 
     @torch.no_grad()
@@ -121,7 +133,7 @@ class Stack(nn.Module):
 
     def _newest(self, x: Tensor, cache: "StackCache") -> Tensor:
         slots = cache.slots
-        at = Place(slots.positions, self.position, None, None)
+        at = Place(slots.positions, self.position, None, None, earlier=[])
         calls = [
             partial(sublayer.step, at=at, slots=slots, cache=own)
             for sublayer, own in zip(self.sublayers, cache.caches, strict=True)
@@ -131,8 +143,8 @@ class Stack(nn.Module):
     def parameters_by_layer(self) -> Iterator[list[nn.Parameter]]:
         """Yield the parameters of each layer, those of its norms last; shared ones once."""
         norms = iter(self.residual.norms)
-        for layer in self.layers:
-            own = [next(norms) for _ in layer.children()]
+        for layer, sizes in zip(self.layers, self.sizes, strict=True):
+            own = [next(norms) for _ in sizes]
             yield [*layer.parameters(), *(p for norm in own for p in norm.parameters())]
 
     def adjust_initial_values(self) -> None:
@@ -145,6 +157,11 @@ class Stack(nn.Module):
             for parameter, gain in gains.items():
                 if gain != 1:
                     parameter.mul_(gain)
+
+
+def summed(sublayers: Sequence[Callable[[Tensor], Tensor]], x: Tensor) -> Tensor:
+    """Return the sum of what sub-layers make of the same tokens."""
+    return reduce(add, (sublayer(x) for sublayer in sublayers))
 
 
 class StackCache(NamedTuple):

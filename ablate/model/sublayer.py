@@ -33,6 +33,8 @@ class Place(NamedTuple):
     memory: Memory | None  # what a decoder reads; in decoding, caches have what they need of it
     prefix: int = 0  # the first tokens, that all may read; in decoding, slots know
     documents: Int[Tensor, "B L"] | None = None  # of each token; a token reads its own alone
+    # values that layers leave for later ones, of the same tokens
+    earlier: list[Float[Tensor, "B H L E"]] | None = None
 
 
 class Slots:

@@ -16,11 +16,13 @@ from ablate.model.attention.multi_head import (
     SelfAttention,
 )
 from ablate.model.base import Model, Seq2Seq
+from ablate.model.block.base import Block
 from ablate.model.dropout import Rates
 from ablate.model.embedding.base import Embedding
 from ablate.model.feed_forward.base import FeedForward
-from ablate.model.head import LinearHead
+from ablate.model.head.base import Head
 from ablate.model.laws import WITHOUT_CAUSAL_MASK
+from ablate.model.linear import remove_biases
 from ablate.model.norm.base import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
@@ -29,6 +31,7 @@ from ablate.model.residual.base import Depth, Residual
 from ablate.model.sizes import check_positive, head_width, shared_layers
 from ablate.model.stack import Stack, StackCache
 from ablate.model.sublayer import Memory, Sublayer
+from ablate.model.values.base import Values
 
 
 @dataclass
@@ -54,9 +57,11 @@ class Transformer(Model):
         n_decoder_layers: layers of the decoder.
         dropout: probability of each site.
         share_layers: none | pairs | all, the neighbouring layers of a stack that are one.
+        bias: whether the linear maps of sub-layers have biases.
         causal: whether the decoder trains with a mask over later tokens.
-        position, residual, norm, attention, projections, padding, feed_forward, embedding:
-            factories, called once per use; the seam of each is the `base.py` of its folder.
+        position, residual, norm, attention, projections, padding, feed_forward, embedding,
+            values, block, head: factories, called once per use; the seam of each is the `base.py`
+            of its folder.
         encoder, decoder: what self-attention, positions and norms of a stack have in their place.
         cross: the same of cross-attention, in which positions and norms do not act.
         src_vocab: size of the source vocabulary.
@@ -78,6 +83,7 @@ class Transformer(Model):
         n_decoder_layers: int,
         share_layers: str,
         causal: bool,
+        bias: bool,
         dropout: Rates,
         position: Callable[..., Position],
         residual: Callable[..., Residual],
@@ -87,6 +93,9 @@ class Transformer(Model):
         padding: Callable[..., Padding],
         feed_forward: Callable[..., FeedForward],
         embedding: Callable[..., Embedding],
+        values: Callable[..., Values],
+        block: Callable[..., Block],
+        head: Callable[..., Head],
         encoder: Own,
         decoder: Own,
         cross: Own,
@@ -112,14 +121,16 @@ class Transformer(Model):
 
         def encoder_layer(number: int) -> dict[str, Sublayer]:
             return {
-                "self_attention": SelfAttention(**parts(encoder, number), causal=False),
+                "self_attention": SelfAttention(
+                    **parts(encoder, number), values=values(), causal=False
+                ),
                 "feed_forward": new_feed_forward(),
             }
 
         def decoder_layer(number: int) -> dict[str, Sublayer]:
             return {
                 "self_attention": SelfAttention(
-                    **parts(decoder, number), causal=True, look_ahead=not causal
+                    **parts(decoder, number), causal=True, look_ahead=not causal, values=values()
                 ),
                 "cross_attention": CrossAttention(**parts(cross, number)),
                 "feed_forward": new_feed_forward(),
@@ -130,7 +141,7 @@ class Transformer(Model):
         )
         layers = {"encoder_layers": n_layers, "decoder_layers": n_decoder_layers}
 
-        def new_residual(own: Own, stack: str, sublayers: int) -> Residual:
+        def new_residual(sublayers: int, own: Own, stack: str) -> Residual:
             new_norm = partial(own.norm or norm, d_model=d_model)
             depth = Depth(stack, sublayers, **layers)
             return residual(norm=new_norm, dropout=dropout.residual, depth=depth)
@@ -144,7 +155,8 @@ class Transformer(Model):
             order=order,
             d_model=d_model,
             position=(encoder.position or position)(d_model=d_model),
-            residual=new_residual(encoder, "encoder", 2 * len(set(order))),
+            residual=partial(new_residual, own=encoder, stack="encoder"),
+            block=block(),
             dropout=dropout.embedding,
         )
         order = shared_layers(share_layers, n_decoder_layers)
@@ -153,10 +165,13 @@ class Transformer(Model):
             order=order,
             d_model=d_model,
             position=(decoder.position or position)(d_model=d_model),
-            residual=new_residual(decoder, "decoder", 3 * len(set(order))),
+            residual=partial(new_residual, own=decoder, stack="decoder"),
+            block=block(),
             dropout=dropout.embedding,
         )
-        self.head = LinearHead(self.embedding.output_weight)
+        self.head = head(weight=self.embedding.output_weight)
+        if not bias:
+            remove_biases(self)
 
     def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
         """Return the states that predict what follows each target token."""

@@ -19,9 +19,11 @@ def transformer():
     from ablate.initial.seeded import initialise
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.fused import Fused
+    from ablate.model.block.serial import Serial
     from ablate.model.dropout import Rates
     from ablate.model.embedding.separate import Separate
     from ablate.model.feed_forward.position_wise import PositionWise
+    from ablate.model.head.linear import LinearHead
     from ablate.model.norm.layer_norm import LayerNorm
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
@@ -29,6 +31,7 @@ def transformer():
     from ablate.model.residual.post_ln import PostLN
     from ablate.model.residual.pre_ln import PreLN
     from ablate.model.transformer import Own, Transformer
+    from ablate.model.values.separate import Separate as SeparateValues
 
     def built(residual, attention, causal=True):
         kernel = {"fused": Fused, "explicit": Explicit}[attention]
@@ -41,6 +44,7 @@ def transformer():
             n_decoder_layers=2,
             share_layers="none",
             causal=causal,
+            bias=True,
             dropout=Rates(0.0, 0.0, 0.0, 0.0, 0.0),
             position=NoPosition,
             residual={"post_ln": PostLN, "pre_ln": PreLN}[residual],
@@ -50,6 +54,9 @@ def transformer():
             padding=Columns,
             feed_forward=partial(PositionWise, activation="relu"),
             embedding=partial(Separate, scaled=True),
+            values=SeparateValues,
+            block=Serial,
+            head=LinearHead,
             **dict.fromkeys(("encoder", "decoder", "cross"), Own(None, None)),
             src_vocab=9,
             tgt_vocab=9,

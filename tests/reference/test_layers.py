@@ -153,6 +153,7 @@ def test_without_a_feed_forward_network_a_layer_is_its_attention():
 def test_deep_norm_scales_a_matrix_of_keys_and_values_once(residual):
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.multi_head import SelfAttention
+    from ablate.model.block.serial import Serial
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
     from ablate.model.projections.tied import Tied
@@ -173,7 +174,8 @@ def test_deep_norm_scales_a_matrix_of_keys_and_values_once(residual):
         order=[0],
         d_model=6,
         position=NoPosition(d_model=6),
-        residual=residual(DeepNorm, "decoder", 0, 12, sublayers=1),
+        residual=lambda sublayers: residual(DeepNorm, "decoder", 0, 12, sublayers=sublayers),
+        block=Serial(),
         dropout=0.0,
     )
     before = {name: p.detach().clone() for name, p in attention.named_parameters()}

@@ -10,8 +10,8 @@ from ablate.loss.kl import KullbackLeibler
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
 from ablate.loss.padding_counted import PaddingCounted
 from ablate.loss.sparsemax import Sparsemax
-from ablate.model import head
-from ablate.model.head import LinearHead
+from ablate.model.head import linear as head
+from ablate.model.head.linear import LinearHead
 
 LOSSES = {
     **{f"kl_{name}": KullbackLeibler(epsilon=0.1, target=name) for name in TARGETS},

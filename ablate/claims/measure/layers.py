@@ -162,6 +162,5 @@ def without_last_layer(model: Transformer) -> Transformer:
     """Return a copy whose tokens leave each stack one layer earlier."""
     shorter = copy.deepcopy(model)
     for stack in (shorter.encoder, shorter.decoder):
-        last = len(list(stack.layers[stack.order[-1]].children()))
-        stack.order, stack.numbers = stack.order[:-1], stack.numbers[:-last]
+        stack.order = stack.order[:-1]
     return shorter

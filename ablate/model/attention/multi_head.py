@@ -17,10 +17,12 @@ from ablate.model.position.base import Position
 from ablate.model.projections.base import Map, Projections
 from ablate.model.projections.separate import Separate
 from ablate.model.sublayer import VECTOR, Memory, Place, Slots, Sublayer
+from ablate.model.values.base import Values
+from ablate.model.values.separate import Separate as SeparateValues
 
 SEPARATE = partial(Separate, output="learned")
 
-Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"]]  # weight and bias of several maps
+Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"] | None]  # weight and bias of several maps
 
 
 class MultiHeadAttention(Sublayer):
@@ -63,7 +65,7 @@ class MultiHeadAttention(Sublayer):
         self, x: Float[Tensor, "B L D"], packed: Packed
     ) -> tuple[Float[Tensor, "B H L E"], ...]:
         """Return what each of the packed maps makes of x, as heads; one product serves them all."""
-        n_maps = len(packed[1]) // (self.n_heads * self.d_head)
+        n_maps = len(packed[0]) // (self.n_heads * self.d_head)
         parts = linear(x, *packed).view(*x.shape[:2], n_maps, self.n_heads, self.d_head)
         # one copy here, in place of one for each product that needs a head's rows side by side
         return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
@@ -95,6 +97,7 @@ class SelfAttention(MultiHeadAttention):
         look_ahead: bool = False,
         projections: Callable[..., Projections] = SEPARATE,
         layer: int = 0,
+        values: Values | None = None,
     ) -> None:
         super().__init__(
             d_model=d_model,
@@ -106,6 +109,7 @@ class SelfAttention(MultiHeadAttention):
             layer=layer,
         )
         self.causal, self.look_ahead = causal, look_ahead
+        self.values = values or SeparateValues()
 
     def check(self, position: Position) -> None:
         """Raise UserError where positions cannot act in these heads or this kernel."""
@@ -117,6 +121,7 @@ class SelfAttention(MultiHeadAttention):
         """Return what each token reads."""
         q, k, v = self.project(at.position.within(x, at.positions), self.packed())
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
+        v = self.values.mix(v, at.earlier if at.earlier is not None else [])
         bias = at.position.bias(self.n_heads, at.positions, at.positions)
         assert at.real is not None
         mask = self.padding.mask(at.real, at.real)
@@ -139,6 +144,7 @@ class SelfAttention(MultiHeadAttention):
         assert isinstance(cache, SelfCache)
         q, k, v = self.project(at.position.within(x, at.positions), cache.packed)
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
+        v = self.values.mix(v, at.earlier if at.earlier is not None else [])
         bias = at.position.bias(self.n_heads, at.positions, slots.past_positions)
         return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias), x)
 
@@ -235,5 +241,6 @@ class CrossCache:
 
 def pack(*maps: Map) -> Packed:
     """Return the weights of linear maps of one input, and their biases, each as one tensor."""
-    weight = torch.cat([one.weight for one in maps])
-    return weight, torch.cat([one.bias for one in maps])
+    weight = torch.cat([part.weight for part in maps])
+    biases = [part.bias for part in maps if part.bias is not None]
+    return weight, torch.cat(biases) if len(biases) == len(maps) else None

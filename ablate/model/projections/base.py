@@ -1,7 +1,7 @@
 """The seam of projections: the maps from tokens to heads and back."""
 
 from abc import ABC
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -44,9 +44,9 @@ class Repeated(nn.Module):
         return self._repeat(self.group.weight)
 
     @property
-    def bias(self) -> Float[Tensor, " E"]:
-        """The bias of all heads."""
-        return self._repeat(self.group.bias)
+    def bias(self) -> Any:  # as of torch.nn.Linear: a tensor, or None
+        """The bias of all heads, "E"."""
+        return None if self.group.bias is None else self._repeat(self.group.bias)
 
     def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N E"]:
         """Return what the map makes of each x."""

@@ -35,7 +35,7 @@ class Depth(NamedTuple):
     """How deep the stack of a residual is, and the model around it."""
 
     stack: str  # encoder | decoder
-    sublayers: int  # of this stack; those that layers share count once
+    sublayers: int  # of this stack; those that layers share, or that act as a sum, count once
     encoder_layers: int  # 0 without an encoder
     decoder_layers: int  # 0 without a decoder
 

@@ -1,43 +1,28 @@
-"""From states to logits: the one way that training, scoring and search share.
+"""A matrix whose products with a state are the logits.
 
-The logits of a batch are its largest tensor (4096 tokens x 8000 pieces: 131 MB); writing and
-reading them costs more than the products they come from. So where a loss is a mean over rows, a
-linear head projects, scores and differentiates a chunk of rows at a time, all chunks in one memory.
-The numbers are those of the whole, up to the order of summation.
+Equation: logits = W h.
+Source: arXiv:1706.03762, section 3.4.
+What differs: no bias. The logits of a batch are its largest tensor (4096 tokens x 8000 pieces: 131
+    MB); writing and reading them costs more than the products they come from. So where a loss is a
+    mean over rows, a chunk of rows at a time is projected, scored and differentiated, all chunks in
+    one memory.
+What to expect: the numbers of the whole, up to the order of summation.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.loss.base import Loss
+from ablate.model.head.base import Head
 from ablate.model.linear import BLOCK, blocks, is_compiled, product_dtype
 
 AT_ONCE = 1 << 23  # bytes of logits
 AT_ONCE_ON_GPU = 1 << 28
-
-
-class Head(nn.Module, ABC):
-    """Turns states into logits."""
-
-    @abstractmethod
-    def forward(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
-        """Return the logits over the target vocabulary."""
-
-    def score(
-        self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the objective and the nll of the targets that follow the states."""
-        return loss(self(states), targets)
-
-    def chunks(self, n: int) -> Iterator[slice]:
-        """Yield slices of n states whose logits fit into memory together."""
-        yield slice(0, n)
 
 
 class LinearHead(Head):

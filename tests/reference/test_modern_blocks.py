@@ -1,0 +1,154 @@
+"""Blocks that see more than their input, capped logits and maps without biases, by hand."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from ablate.loss.cross_entropy import CrossEntropy
+from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.model.base import Causal, Seq2Seq
+from ablate.model.head.linear import LinearHead
+from ablate.model.head.soft_cap import SoftCap
+from ablate.testing.level import built, model_config
+
+SMALL = ("model/position=none", "model/attention=explicit", "model.dropout.rate=0.0")
+TOKENS = torch.randint(4, 20, (3, 7), generator=torch.Generator().manual_seed(0))
+
+
+def decoder(*words):
+    model = built(model_config(*SMALL, *words, size="decoder_only"))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) / 10)
+    return model
+
+
+def heads(x, weight):
+    return (x @ weight.weight.T + weight.bias).view(3, 7, 2, 8).transpose(1, 2)
+
+
+def attention(layer, x, values=None):
+    """Return the attention of a layer written out, and its values."""
+    q, k, v = (heads(x, m) for m in (layer.query, layer.key, layer.value))
+    v = v if values is None else (values + v) / 2
+    scores = q @ k.mT / 8**0.5 + torch.ones(7, 7).triu(1) * -1e9
+    mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(3, 7, 16)
+    return layer.output(mixed), v
+
+
+def feed_forward(layer, x):
+    return layer.outer(F.relu(layer.inner(x)))
+
+
+def normal(norm, x):
+    return F.layer_norm(x, (16,), norm.gain, norm.bias)
+
+
+def same_gradients(model, ours, theirs):
+    weights = torch.randn_like(ours)
+    found, expected = (
+        torch.autograd.grad((y * weights).sum(), [*model.parameters()], retain_graph=True)
+        for y in (ours, theirs)
+    )
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_parallel():
+    model = decoder("model/block=parallel", "model/residual=pre_ln")
+    residual = model.decoder.residual
+    assert len(residual.norms) == 2
+    x = model.embedding.embed_tgt(TOKENS)
+    for layer, norm in zip(model.decoder.layers, residual.norms, strict=True):
+        read = normal(norm, x)
+        attended, _ = attention(layer["self_attention"], read)
+        x = x + attended + feed_forward(layer["feed_forward"], read)
+    same_gradients(model, model(Causal(TOKENS)), normal(residual.final_norm, x))
+
+
+def test_values_of_the_first_layer():
+    model = decoder("model/values=first_layer", "model/residual=pre_ln", "model.n_layers=3")
+    norms = iter(model.decoder.residual.norms)
+    x, first = model.embedding.embed_tgt(TOKENS), None
+    for layer in model.decoder.layers:
+        attended, values = attention(layer["self_attention"], normal(next(norms), x), first)
+        first = values if first is None else first
+        x = x + attended
+        x = x + feed_forward(layer["feed_forward"], normal(next(norms), x))
+    expected = normal(model.decoder.residual.final_norm, x)
+    same_gradients(model, model(Causal(TOKENS)), expected)
+
+
+@pytest.mark.parametrize("size", ["micro", "decoder_only", "prefix_lm"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("model/block=parallel",),
+        ("model/values=first_layer", "model.n_layers=3"),
+        ("model.bias=false",),
+        ("model.bias=false", "model/attention=gated", "model/projections=grouped"),
+        ("model/block=parallel", "model/values=first_layer", "model.share_layers=all"),
+    ],
+    ids=" ".join,
+)
+def test_translators_step_as_they_read(size, words):
+    if "model/projections=grouped" in words:
+        words = (*words, "model.projections.groups=1")
+    model = built(model_config(*words, size=size))
+    src, tgt = torch.randint(4, 20, (3, 6)), torch.randint(4, 20, (3, 9))
+    src[1, 4:] = src[2, 1:] = 0
+    state = model.start(src, beams=1)
+    steps = torch.stack([model.step(tokens, state) for tokens in tgt.T], 1)
+    torch.testing.assert_close(steps, model(Seq2Seq(src, tgt)).detach(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", ["micro", "decoder_only", "encoder_only", "prefix_lm"])
+@pytest.mark.parametrize("word", ["gated", "additive", "general"])
+def test_without_biases_no_linear_map_has_one(size, word):
+    with_biases, without = (
+        built(model_config(f"model/attention={word}", f"model.bias={bias}", size=size))
+        for bias in ("true", "false")
+    )
+    maps = [part for part in without.modules() if isinstance(part, nn.Linear)]
+    assert maps and all(part.bias is None for part in maps)
+    missing = {name for name, _ in with_biases.named_parameters()}
+    missing -= {name for name, _ in without.named_parameters()}
+    assert missing and not any("norm" in name for name in missing)
+
+
+def test_a_map_without_a_bias_is_the_map_with_a_bias_of_zeros():
+    with_biases, without = (
+        decoder("model/feed_forward=swiglu", f"model.bias={bias}") for bias in ("true", "false")
+    )
+    with_biases.load_state_dict(without.state_dict(), strict=False)
+    for part in with_biases.modules():
+        if isinstance(part, nn.Linear):
+            nn.init.zeros_(part.bias)
+    torch.testing.assert_close(with_biases(Causal(TOKENS)), without(Causal(TOKENS)))
+
+
+@pytest.mark.parametrize("cap", [0.5, 5.0, 30.0])
+@pytest.mark.parametrize("loss", [CrossEntropy(), LabelSmoothing(epsilon=0.1, target="vocab")])
+def test_soft_capped_logits(cap, loss):
+    weight, states = (torch.randn(n, 6, requires_grad=True) for n in (12, 9))
+    targets = torch.randint(1, 12, (9,))
+    logits = states @ weight.T
+    e = torch.exp(2 * logits / cap)
+    expected = cap * (e - 1) / (e + 1)
+    head = SoftCap(weight=lambda: weight, cap=cap)
+    torch.testing.assert_close(head(states), expected)
+    assert head(1000 * states).abs().max() <= cap
+    found = head.score(loss, states, targets)
+    torch.testing.assert_close(found, loss(expected, targets))
+    ours, theirs = (
+        torch.autograd.grad(y, [weight, states], retain_graph=True)
+        for y in (found[0], loss(expected, targets)[0])
+    )
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_a_large_cap_changes_nothing():
+    weight, states = torch.randn(12, 6), torch.randn(9, 6)
+    plain = LinearHead(lambda: weight)(states)
+    torch.testing.assert_close(SoftCap(weight=lambda: weight, cap=1e4)(states), plain)
