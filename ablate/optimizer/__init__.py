@@ -1,0 +1,1 @@
+"""Optimisers that torch has not in this form."""
