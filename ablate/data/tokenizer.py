@@ -35,6 +35,8 @@ class Tokenizer:
         library.encode_special_tokens = True  # a document may spell the name of one
         self._library = library
         self.size: int = library.get_vocab_size()
+        of_bytes = isinstance(library.decoder, decoders.ByteLevel)
+        self._is_byte = of_bytes and self.size == len(SPECIALS) + 256
         self._pieces = [library.id_to_token(token) or "" for token in range(self.size)]
         self._text = [
             "" if token < len(SPECIALS) else piece for token, piece in enumerate(self._pieces)
@@ -43,6 +45,8 @@ class Tokenizer:
 
     def encode_batch(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line, without BOS and EOS."""
+        if self._is_byte:  # the library takes fifty times as long
+            return [[byte + len(SPECIALS) for byte in line.encode()] for line in lines]
         encoded = self._library.encode_batch_fast(lines, add_special_tokens=False)
         return [line.ids for line in encoded]
 

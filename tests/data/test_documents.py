@@ -83,6 +83,10 @@ def test_a_byte_is_an_id_whatever_the_text(tmp_path):
             assert ids == [4 + byte for byte in text.encode()]
             assert one.decode_batch([ids]) == [text]
     assert tokenizer.decode_batch([[4 + 0xFF]]) == ["\ufffd"]
+    text = " säge\n<pad>\n 𝄞\x00"
+    library = Byte(joint=True).train([])
+    library.encode_special_tokens = True
+    assert [library.encode(text).ids] == tokenizer.encode_batch([text])
 
 
 @pytest.mark.parametrize("scheme", SCHEMES[:2], ids=["byte", "char"])
