@@ -142,6 +142,6 @@ def _see_to_space(results: Path, needed: int) -> None:
     free = shutil.disk_usage(results).free
     if needed > free:
         raise UserError(
-            f"paths.results={results}: the sweep needs about {needed / 1e9:.1f} GB "
-            f"and {free / 1e9:.1f} GB are free"
+            f"paths.results={results}: the sweep needs about {needed / 1e6:,.1f} MB, but only "
+            f"{free / 1e6:,.1f} MB are free"
         )

@@ -24,7 +24,7 @@ def test_a_sound_cell_passes(cell):
 def test_a_full_disk_is_seen_before_work(cell, monkeypatch):
     usage = namedtuple("usage", "total used free")  # noqa: PYI024
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda path: usage(100, 99, 1))
-    with pytest.raises(UserError, match=r"paths\.results=.* needs about .* GB are free"):
+    with pytest.raises(UserError, match=r"paths\.results=.* needs about .* MB are free"):
         preflight.preflight([cell()])
 
 
