@@ -7,7 +7,8 @@ added, and each is sealed. experiments/NAME/book.jsonl is a copy of the lines ab
 It documents the committed verdict and is never read for another sweep: what others ran is no part
 of the user's analyses. A question is asked in a regime (data, size, budget, device); what was asked
 in others is counted and stands beside the verdict. Exact claims leave nothing to chance and are not
-booked.
+booked. The same contrast in another metric, or in a file with more factors, belongs to the same
+family of questions (`family`).
 
 Order decides what a verdict is charged for, so a line never has an earlier time than those before
 it, whatever the clock says. Lines that a damaged book has lost are written again from the copies
@@ -59,6 +60,11 @@ class Sweep:
     levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each `factor=level` sets
     free: list[str] = field(default_factory=list)  # keys that settings leave out: factors, tuned
     code: str = ""  # digest of the package's source; other code may have other keys
+
+    def sets(self, where: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what these levels set, by dotted keys."""
+        parts = [self.levels.get(f"{key}={level}", {key: level}) for key, level in where.items()]
+        return {key: value for one in parts for key, value in one.items()}
 
     @property
     def planned(self) -> set[Seed]:
@@ -227,6 +233,7 @@ def questions(study: Study) -> dict[str, list[Rule]]:
     for claim in study["claims"]:
         if claim["kind"] != "exact":
             found.setdefault(question(claim), []).append(rule(claim, study))
+            found.setdefault(family(claim), []).append(place(claim))
     return found
 
 
@@ -235,6 +242,25 @@ def question(claim: Claim) -> str:
     asked: Mapping[str, Any] = claim
     arms = sorted(json.dumps(asked[arm], sort_keys=True) for arm in ("treatment", "baseline"))
     return digest([arms, claim["metric"], *(asked[side] for side in SIDES)])
+
+
+def family(claim: Claim) -> str:
+    """Return the key of all questions about one contrast, in any metric and any file.
+
+    Levels that both arms share, and `where`, say under which settings the contrast was measured.
+    """
+    arms = [claim["treatment"], claim["baseline"]]
+    shared = {key for key in arms[0].keys() & arms[1].keys() if arms[0][key] == arms[1][key]}
+    apart = [{key: arm[key] for key in arm.keys() - shared} for arm in arms]
+    contrast = sorted(json.dumps(arm, sort_keys=True) for arm in apart)
+    return f"family {digest([contrast, claim['minus'], claim['over']])}"
+
+
+def place(claim: Claim) -> Rule:
+    """Return the metric of a claim, and the levels that both of its arms have."""
+    treatment, baseline = claim["treatment"], claim["baseline"]
+    shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
+    return {"metric": claim["metric"], "where": claim["where"] | shared}
 
 
 def concerns(claim: Claim, level: str) -> bool:

@@ -22,10 +22,13 @@ from ablate.evidence.analysis_log import (
     UNUSUAL,
     Book,
     Look,
+    Rule,
     Seed,
     Sweep,
     concerns,
     differences,
+    family,
+    place,
     question,
     rule,
     write,
@@ -138,7 +141,8 @@ class Past:
         """Of a claim the seeds of every earlier look, why it is exploratory, and other regimes."""
         again = [s for s in self.book.asking(question(claim), self.own) if s.same(self.own)]
         looks = [seen for seen in self.book.seen([*self.alike(claim), *again]) if seen != seeds]
-        tried = [*self._otherwise(claim), *(self._spent(looks, seeds) if whole else ())]
+        otherwise = [*self._otherwise(claim), *self._in_family(claim)]
+        tried = [*otherwise, *(self._spent(looks, seeds) if whole else ())]
         return {
             "looks": [sorted(_number(seed, several) for seed in seen) for seen in looks],
             "tried": tried,
@@ -162,6 +166,31 @@ class Past:
             if changed:
                 found.append(f"{_said(sweep)}: {listed(changed)}")
         return found
+
+    def _in_family(self, claim: Claim) -> list[str]:
+        """Earlier sweeps that measured the same contrast in another metric, or in another file."""
+        begun = min(sweep.time for sweep in self.book.sweeps if sweep.same(self.own))
+        earlier = [
+            sweep
+            for sweep in self.book.asking(family(claim), self.own)
+            if sweep.time < begun and question(claim) not in sweep.questions
+        ]
+        now = place(claim)
+        said = []
+        for sweep in earlier:
+            same = [one for one in sweep.questions[family(claim)] if self._same(sweep, one, now)]
+            if same:
+                metrics = listed([*dict.fromkeys(one["metric"] for one in same)])
+                said.append(f"{_said(sweep)}: the same contrast in {metrics}")
+        return said
+
+    def _same(self, sweep: Sweep, earlier: Rule, now: Rule) -> bool:
+        """Whether two contrasts were measured under the same settings, defaults filled in."""
+        before, after = sweep.sets(earlier["where"]), self.own.sets(now["where"])
+        return all(
+            {**sweep.settings, **before}.get(key) == {**self.own.settings, **after}.get(key)
+            for key in before | after
+        )
 
     def _spent(self, looks: list[set[Seed]], seeds: set[Seed]) -> list[str]:
         """A look that spent all of alpha, and seeds that are not in any more."""

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, Book, Sweep, concerns, question, register, rule
-from ablate.evidence.earlier_sweeps import looked
+from ablate.evidence.analysis_log import (
+    BOOK,
+    Book,
+    Sweep,
+    concerns,
+    question,
+    questions,
+    register,
+    rule,
+)
+from ablate.evidence.earlier_sweeps import Past, looked
 from ablate.verdict.interim import UNASKED, asked_of, looks_of
 from lab.calibration.fishing import CLAIM, ROUTES, Bench, Try
 
@@ -192,3 +201,34 @@ def test_what_others_ran_spends_no_alpha_here(swept):
         assert asked_of(CLAIM, swept(one, results=f"elsewhere {number}")) == UNASKED
     other = swept(Try(rate=2.0), regime={"data": "other"})
     assert asked_of(CLAIM, other) == {**UNASKED, "regimes": 1}
+
+
+def _asked_after(first, second, settings=({"lr": 0.1, "model.n_layers": 1}, {"lr": 0.1})):
+    """What is said of the claim of a second study, whose first was begun before it."""
+    studies = [
+        {"factors": [], "seeds": 2, "tune": None, "claims": [{**CLAIM, **changes}]}
+        for changes in (first, second)
+    ]
+    sweeps = [
+        Sweep(f"file_{n}", float(n), f"{n}", str(n), {}, own, n, [0, 1], questions(study))
+        for n, (own, study) in enumerate(zip(settings, studies, strict=True))
+    ]
+    past = Past.of(Book(sweeps, []), sweeps[1], studies[1], lambda sweep: None)
+    return past.asked(studies[1]["claims"][0], set(), several=False, whole=True)["tried"]
+
+
+@pytest.mark.parametrize("metric", ["test/bleu", "test/chrf", "val/nll", "measure/place"])
+def test_another_metric_is_the_same_family_of_questions(metric):
+    same = ({"lr": 0.1}, {"lr": 0.1})
+    (said,) = _asked_after({"metric": metric}, {}, same)
+    assert metric in said and "file_0" in said
+    assert _asked_after({}, {"minus": {"a": 1}}, same) == []
+
+
+@pytest.mark.parametrize(("level", "noticed"), [(1, True), (2, False), ("1", False)])
+def test_a_factor_at_its_default_makes_no_new_question(level, noticed):
+    said = _asked_after({}, {"where": {"model.n_layers": level}})
+    assert bool(said) == noticed
+    swapped = {"treatment": {**CLAIM["treatment"], "model.n_layers": level}}
+    swapped["baseline"] = {**CLAIM["baseline"], "model.n_layers": level}
+    assert bool(_asked_after({}, swapped)) == noticed
