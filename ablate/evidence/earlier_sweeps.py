@@ -119,7 +119,7 @@ class Past:
         """The look at evidence that is being taken."""
         seeds: dict[bool, set[Seed]] = {False: set(), True: set()}
         for run in evidence.runs:
-            seeds[run["status"] == "failed"].add(_seed(run, self.own.replicate))
+            seeds[run["status"] == "failed"].add(seed_of(run, self.own.replicate))
         failed = sorted(seeds[True])
         return Look(self.own.folder, time.time(), sorted(seeds[False] - seeds[True]), failed)
 
@@ -226,7 +226,7 @@ def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
     Runs of several replicates get numbers for their seeds that tell them apart.
     """
     others = [(number, run) for number, part in parts for run in part.runs]
-    several = any(_seed(run, number)[0] != replicate for number, run in others)
+    several = any(seed_of(run, number)[0] != replicate for number, run in others)
     labels = {key(run["levels"]): run["arm"] for run in evidence.runs}
     own = [_numbered(run, replicate, several) for run in evidence.runs]
     found = {_cell(run): run for run in own}
@@ -248,7 +248,7 @@ def _cell(run: Run) -> str:
 
 
 def _numbered(run: Run, replicate: int, several: bool) -> Run:
-    seed = _seed(run, replicate)
+    seed = seed_of(run, replicate)
     if not several:
         return run
     return {**run, "seed": _number(seed, several), "replicate": seed[0]}
@@ -258,7 +258,7 @@ def _number(seed: Seed, several: bool) -> int:
     return seed[1] + PER_REPLICATE * seed[0] * several
 
 
-def _seed(run: Run, replicate: int) -> Seed:
+def seed_of(run: Run, replicate: int) -> Seed:
     """Replicate and seed of a run of a sweep with this replicate, pooled before or not."""
     if "replicate" not in run:
         return replicate, run["seed"]

@@ -4,18 +4,20 @@ from pathlib import Path
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
+from ablate.evidence.kept_log import check_log
 from ablate.evidence.seal import ABOUT
 from ablate.verdict.study_checks import check_study
 
 
 def load_evidence(folder: Path) -> Evidence:
-    """Read the evidence of a study and check that its claims can be judged.
+    """Read the evidence of a study and check that its runs are all there and can be judged.
 
     Raises:
-        UserError: a file is missing, damaged, malformed, or not as it was sealed, or no rule could
-            decide a claim; the sentence names the file.
+        UserError: a file is missing, damaged, malformed, or not as it was sealed, runs that the
+            analysis log has are gone, or no rule could decide a claim; the sentence names the file.
     """
     evidence = Evidence.load(folder)
+    check_log(folder, evidence)
     try:
         check_study(evidence.study)
     except UserError as error:

@@ -141,7 +141,7 @@ def test_a_margin_can_be_moved_and_put_back(visit):
     line = page.locator('.bound[data-row="v1"]')
     before = line.get_attribute("x1")
     moved.locator("input").fill("990")
-    assert "refuted: real, but smaller" in moved.locator("output").text_content()
+    assert "refuted, too small to matter" in moved.locator("output").text_content()
     assert line.get_attribute("x1") != before
     moved.locator(".back").click()
     assert "the study's own" in moved.locator("output").text_content()

@@ -80,9 +80,7 @@ def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committ
     words = re.sub(r"\s+", " ", page.text)
     assert "No document states this reading." in words
     assert "Transformer notes, section 4.1, order of Add & Norm: Pre-LN solves" in words
-    assert (
-        "+12.65 [+9.69, +17.21]" in page.text and "real, but smaller than the margin" in page.text
-    )
+    assert "+12.65 [+9.69, +17.21]" in page.text and "too small to matter" in page.text
     assert "python -m ablate +experiment=preln_vs_postln -m" in page.text
     assert "../experiments/preln_vs_postln.html" in page.links
     written = page.path.read_text()
