@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin
 
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import InterpolationKeyError
+from omegaconf.errors import InterpolationResolutionError, InterpolationToMissingValueError
 
 from ablate.config.hints import ALIASES, chosen_by, groups, levels_of, nearest, plain, unknown
 from ablate.config.limits import FOREIGN, Limit
@@ -75,7 +75,6 @@ def check(config: DictConfig) -> None:
     Resolves every `_target_`, which imports the modules that the run will use.
     """
     _check_missing(config)
-    _resolvable(config)
     for key, instead in OURS.items():
         if key in config.trainer:
             raise UserError(f"trainer.{key} is not for the trainer to say: {instead}")
@@ -88,7 +87,9 @@ def check(config: DictConfig) -> None:
 def _resolvable(config: DictConfig) -> None:
     try:
         OmegaConf.to_container(config, resolve=True)
-    except InterpolationKeyError as error:
+    except InterpolationToMissingValueError:
+        pass  # what has no value is named next
+    except InterpolationResolutionError as error:
         raise UserError(f"{error.full_key}: {str(error.msg or error).splitlines()[0]}") from None
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import re
+import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -106,8 +107,10 @@ def _explain_value(text: str, cause: Any) -> str:
         return f"{given.partition(' : ')[0].partition(': ')[0]}: {form}"
     if "is not a subclass of" in str(cause):
         return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
-    if isinstance(cause, InterpolationResolutionError) and cause.full_key:
-        return f"{cause.full_key}: {given}"
+    if isinstance(cause, InterpolationResolutionError):
+        # without a key where Hydra has read all of them: then what was given is named
+        looked_up = [word for word in sys.argv[1:] if "${" in word]
+        return f"{cause.full_key or ', '.join(looked_up) or 'the config'}: {given}"
     lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
     wrong = re.search(r"^Value .* could not be converted to (\w+)$", str(cause), re.MULTILINE)

@@ -124,3 +124,14 @@ def test_an_error_is_one_line_of_what_a_terminal_shows(text):
     line = str(UserError(f"name={text}: no"))
     assert line.isprintable() and line.endswith(": no")
     assert str(UserError("\u65e5\u672c \U0001f642 e\u0301")) == "\u65e5\u672c \U0001f642 e\u0301"
+
+
+def test_a_look_up_of_what_does_not_exist_is_named(command, small):
+    for key, value in (
+        ("model.norm.eps", "${oc.env:NO_SUCH_VARIABLE}"),
+        ("loss.epsilon", "${nowhere:1}"),
+        ("data.seed", "${budget.nowhere}"),
+    ):
+        status, _, sentence = command(*small, f"{key}='{value}'")
+        assert (status, sentence.count("\n")) == (2, 1)
+        assert sentence.startswith(f"ablate: {key}")

@@ -43,7 +43,10 @@ NEEDS = {
 }
 # Multi30k is checked by its digest, a checkpoint needs a run, and transformer is what sizes share.
 ONLY_OF_DEFAULT = "._"  # _target_ and _partial_: they are refused in the same way everywhere
-LEFT_OUT = ("data=multi30k", "initial=checkpoint", "model=transformer")
+LEFT_OUT = (  # and what needs a network
+    *("data=multi30k", "data=huggingface", "data=huggingface_pairs", "initial=checkpoint"),
+    "model=transformer",
+)
 
 
 class Key(NamedTuple):
