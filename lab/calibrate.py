@@ -28,6 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the tables cannot be written.
     """
     from ablate.record.files import write_text, writing
+    from lab.calibration import robustness
     from lab.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep, tried
     from lab.calibration.check import failures
     from lab.calibration.stress import stress
@@ -37,7 +38,8 @@ def run(arguments: argparse.Namespace) -> None:
     kept = keep(shares, arguments.sweeps)
     weak = stress(arguments.sweeps, arguments.seeds)
     again = tried(arguments.sweeps)
-    text = document(shares, kept, weak, again, arguments.sweeps, SENTENCES, MARGIN)
+    noise = robustness.measured_section()
+    text = document(shares, kept, weak, again, arguments.sweeps, SENTENCES, MARGIN, noise)
     with writing(arguments.to):
         write_text(arguments.to, text)
     print(text)

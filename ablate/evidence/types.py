@@ -188,12 +188,12 @@ class Run(End):
     draws: NotRequired[int]  # random draws behind each value of a probe
 
 
-class Among(TypedDict):
-    """An effect over some of the pairs."""
+class Failures(TypedDict):
+    """Runs of an arm that failed to learn, and the exact interval of their rate."""
 
-    pairs: int
-    effect: float | None
-    interval: list[float] | None
+    runs: int
+    of: int
+    interval: list[float]
 
 
 class Held(TypedDict):
@@ -246,7 +246,9 @@ class Found(TypedDict):
     seeds: list[int]
     pairs: int
     differences: list[float | None]  # null: not finite
-    among_converged_pairs: Among | None
+    failed_to_learn: NotRequired[dict[str, Failures]]  # by arm
+    decided_by_failures: NotRequired[bool]
+    false_rate: NotRequired[float]  # measured share of such verdicts that are false
     method: str
     levels_of_noise: str
     sign_flip: NotRequired[float | None]

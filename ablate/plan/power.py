@@ -15,8 +15,9 @@ from ablate.evidence.outcome import UNSTABLE
 from ablate.evidence.types import Claim, Levels
 from ablate.plan.noise import Noise
 from ablate.stats.estimate import Estimate
-from ablate.stats.power import known
+from ablate.stats.power import has_spread
 from ablate.stats.rates import Rates
+from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import contrast
 from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import SUPPORTED
@@ -113,15 +114,14 @@ def _estimate(
     seen = _earlier(claim, earlier, len(arms))
     if seen is not None:
         noise = f"{seen.pairs} earlier pairs of these arms"
-        made = (seen.sentences, seen.seed_variance, seen.sentence_variance)
-        return Estimate(0.0, pairs, *made), noise
+        return replace(seen, effect=0.0, pairs=pairs, looks=ONCE), noise
     if regime is None:
         return None, "no earlier runs of this regime"
     # of as many runs as the contrast has, each as noisy as one of two arms
     scale = sum(side.weight**2 / len(next(iter(side.runs.values()))) for side in arms) / 2
     variances = scale * regime.difference**2, scale * regime.sentence**2
     return (
-        Estimate(0.0, pairs, regime.sentences, *variances),
+        Estimate(0.0, pairs, regime.sentences, *variances, skewness=0.0),
         f"{regime.runs} earlier runs of this regime",
     )
 
@@ -133,4 +133,4 @@ def _earlier(claim: Claim, earlier: Evidence, arms: int) -> Estimate | None:
         found = contrast(claim, earlier).estimate
     except UserError:  # too few of its levels, or a record that disagrees with its statistics
         return None
-    return found if complete and known(found) else None
+    return found if complete and has_spread(found) else None

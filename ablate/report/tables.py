@@ -114,7 +114,7 @@ def effects(claims: list[Told]) -> Table:
         "pairs": [str(claim.get("pairs") or NOTHING) for claim in claims],
         "p supported": [_adjusted(claim, "supported") for claim in claims],
         "p refuted": [_adjusted(claim, "refuted") for claim in claims],
-        "converged pairs alone": [_among(claim) for claim in claims],
+        "failed to learn": [_failures(claim) for claim in claims],
     }
     told = {name: cells for name, cells in columns.items() if set(cells) != {NOTHING}}
     words = 4 if "updates" in told else 3
@@ -183,13 +183,17 @@ def _adjusted(claim: Told, side: str) -> str:
     return probability((claim.get("p_adjusted") or {}).get(side))
 
 
-def _among(claim: Told) -> str:
-    among = claim.get("among_converged_pairs")
-    if not among or not among["pairs"] or among["pairs"] == claim.get("pairs"):
+def _failures(claim: Told) -> str:
+    """Runs of each arm that failed to learn, with the exact interval of their rate."""
+    counts = (claim.get("failed_to_learn") or {}).values()
+    cells = dict.fromkeys(
+        f"{count['runs']} of {count['of']} ({low:.0%} to {high:.0%})"
+        for count in counts
+        for low, high in [count["interval"]]
+    )
+    if not cells:
         return NOTHING
-    measured = metric_of(claim["metric"])
-    ends = interval(measured, among["interval"])
-    return f"{measured.say(among['effect'], sign=True)} {ends}, {among['pairs']} pairs"
+    return "; ".join(cells) if len(cells) > 1 else f"{next(iter(cells))} in each arm"
 
 
 def wrong(evidence: Evidence) -> Table | None:

@@ -8,8 +8,8 @@ B = (MS_sentences - MS_rest) / (n m), the mean squares of the crossed design. Th
 sqrt(t(n - 1)^2 A + t(m - 1)^2 B): each part with the quantile of its own degrees of freedom.
 Source: Clark 1973, The language-as-fixed-effect fallacy, and Owen 2007, arXiv:0712.1658, for A and
 B; Howe 1974 and Zou & Donner 2008 (square-and-add) for the half-width, which with few seeds keeps
-its level where Satterthwaite's degrees of freedom do not. Where one arm's seeds vary more than the
-other's, t(n - 1) is corrected for their skewness (ablate.stats.skew).
+its level where Satterthwaite's degrees of freedom do not. The quantile of the seeds is corrected
+for their skewness (ablate.stats.skew).
 Chosen by measured coverage: docs/calibration.md.
 """
 
@@ -21,11 +21,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
-from ablate.stats.skew import longest, skewness, uneven
+from ablate.stats.skew import correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 
 TIED = 1e-12  # differences this close are equal but for rounding
 SMALLEST = math.log(1e-100)  # of the p-values
+LARGEST = 1e150  # of the quantiles, whose squares must be finite
 Spread = Any  # a number, or an array of them
 SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
 
@@ -44,7 +45,7 @@ class Estimate:
     sentences: int  # 0: they are no part of the error
     seed_variance: float
     sentence_variance: float
-    skewness: float | None = None  # of the pairs, where it counts (ablate.stats.skew)
+    skewness: float | None = None  # of the arm that varies more; None: no correction for it
     units: str = SENTENCES  # of which there are `sentences`
     looks: Fractions = ONCE  # those that were taken, this one last (ablate.stats.spending)
 
@@ -72,7 +73,7 @@ class Estimate:
 
     def half_width(self, tail: float, sign: int) -> float:
         """Distance from the effect, upwards (1) or down (-1), beyond which `tail` lies."""
-        skew = 0.0 if self.skewness is None else longest(sign * self.skewness, self.pairs)
+        skew = 0.0 if self.skewness is None else correction(sign * self.skewness)
         of_seeds = self.seed_variance / self.pairs
         return float(
             half_width(tail, self.pairs, of_seeds, self.sentences, self.sentence_variance, skew)
@@ -115,7 +116,7 @@ def half_width(
     of_seeds: Spread,
     sentences: int,
     of_sentences: Spread,
-    skew: float = 0.0,
+    skew: Spread = 0.0,
 ) -> Spread:
     """Half-width of an interval that leaves `tail` on each side.
 
@@ -124,6 +125,7 @@ def half_width(
     """
     quantile = special.stdtrit(pairs - 1, tail)
     quantile = quantile - skew * quantile**2 / (3 * math.sqrt(pairs))
+    quantile = np.maximum(quantile, -LARGEST)
     squared = quantile**2 * of_seeds
     if sentences:
         squared = squared + special.stdtrit(sentences - 1, tail) ** 2 * of_sentences
@@ -146,8 +148,7 @@ def estimate(
     if np.ptp(differences) <= TIED * max(1.0, abs(effect)):
         return Estimate(effect, n, 0, 0.0, 0.0)
     spread = float(differences.var(ddof=1))
-    skewed = plus is not None and uneven(plus, plus - differences)
-    skew = skewness(differences) if skewed else None
+    skew = None if plus is None else of_wider(plus, plus - differences)
     if parts is None or parts.shape[1] < 2:
         return Estimate(effect, n, 0, spread, 0.0, skew)
     return Estimate(effect, n, parts.shape[1], spread, sentence_variance(parts), skew)

@@ -2,40 +2,68 @@
 
 For a normal mean with estimated spread the chance of a verdict is an integral over the chi-square
 of the spread (with one level of noise: the noncentral t), taken at 400 equally likely values of it.
+Each comes with a value of the sample skewness that the interval is corrected for.
 The noise is taken as measured, so the answers are as rough as it is: with 5 seeds the spread is
-known to a factor of about 1.7 either way. The effect is never taken as measured: a plan names the
+known to a factor of about 1.7 either way. Of the skewness counts what exceeds its standard error,
+since few normal seeds look skewed as well. The effect is never taken as measured: a plan names the
 true effect that it is for.
 """
 
+import math
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy import special, stats
 
 from ablate.stats.estimate import Estimate, half_width
-from ablate.stats.skew import longest
+from ablate.stats.skew import correction, standard_error
 
-VALUES = 400  # of the chi-square
+VALUES = 400  # of the chi-square and of the skewness
+GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill the unit interval evenly in any order
 
-
-def known(found: Any) -> bool:
-    """Whether there is a spread to plan with."""
-    return found.pairs >= 2 and found.error > 0
+Values = Float[np.ndarray, " values"]
 
 
-def halves(found: Estimate, pairs: int, tail: float) -> Float[np.ndarray, " values"]:
-    """Half-widths of the interval for equally likely values of the estimated spread.
+def has_spread(estimate: Any) -> bool:
+    """Return whether there is a spread to plan with."""
+    return estimate.pairs >= 2 and estimate.error > 0
 
-    Where seeds are corrected for their skewness, those of the longer end.
+
+def half_widths(noise: Estimate, pairs: int, tail: float) -> tuple[Values, Values]:
+    """Return the half-widths of the interval, downwards and upwards, that a sweep could measure.
+
+    Args:
+        noise: the noise that is planned with.
+        pairs: seeds of the planned sweep.
+        tail: one-sided level.
     """
-    of_seeds = found.seed_variance / pairs * _chi2(pairs - 1) / (pairs - 1)
-    skew = 0.0 if found.skewness is None else longest(abs(found.skewness), pairs)
-    widths = half_width(tail, pairs, of_seeds, found.sentences, found.sentence_variance, skew)
-    return np.asarray(widths)
+    of_seeds = noise.seed_variance / pairs * _chi2(pairs - 1) / (pairs - 1)
+
+    def towards(sign: int) -> Values:
+        skew = np.zeros(VALUES)
+        if noise.skewness is not None:
+            drawn = _beyond_chance(noise.skewness, noise.pairs) + _skewness(pairs)
+            skew = np.array([correction(sign * float(one)) for one in drawn])
+        widths = half_width(tail, pairs, of_seeds, noise.sentences, noise.sentence_variance, skew)
+        return np.asarray(widths)
+
+    return towards(-1), towards(1)
+
+
+def _beyond_chance(skewness: float, seeds: int) -> float:
+    """Return the skewness less what so many normal seeds show by chance."""
+    return math.copysign(max(0.0, abs(skewness) - standard_error(seeds)), skewness)
 
 
 @lru_cache(maxsize=64)
-def _chi2(df: int) -> Float[np.ndarray, " values"]:
+def _chi2(df: int) -> Values:
     return stats.chi2.ppf((np.arange(VALUES) + 0.5) / VALUES, df)
+
+
+@lru_cache(maxsize=64)
+def _skewness(seeds: int) -> Values:
+    """Return equally likely skewnesses of normal seeds, in an order unrelated to the spread."""
+    shares = (GOLDEN * (np.arange(VALUES) + 0.5)) % 1
+    return np.clip(special.ndtri(shares) * standard_error(seeds), -(seeds**0.5), seeds**0.5)

@@ -87,6 +87,14 @@ class Rates:
         return low
 
 
+def share_interval(events: int, runs: int, level: float) -> tuple[float, float]:
+    """Return Clopper and Pearson's exact interval of a share; of no runs, from 0 to 1."""
+    tail = (1 - level) / 2
+    low = float(stats.beta.ppf(tail, events, runs - events + 1)) if events else 0.0
+    high = float(stats.beta.ppf(1 - tail, events + 1, runs - events)) if events < runs else 1.0
+    return low, high
+
+
 @lru_cache(maxsize=256)
 def p_values(of_first: int, of_second: int, delta: float) -> Table:
     """One-sided p-value of every table against "the difference is at most delta"."""

@@ -17,8 +17,8 @@ from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
 from ablate.evidence.types import Claim, Run
 from ablate.stats.estimate import GROUPS, Estimate, estimate
-from ablate.stats.skew import uneven
 from ablate.stats.spending import Fractions
+from ablate.verdict.floor import has_learned
 from ablate.verdict.interim import looks_of
 from ablate.verdict.sides import Side, ended_in, names, sides
 
@@ -39,7 +39,7 @@ class Contrast:
     plus: Float[np.ndarray, " seeds"]  # the sum of what counts as plus in each difference
     parts: Float[np.ndarray, "seeds sentences"] | None
     grouped: bool  # whether the sentences of a group are one column of the parts
-    converged: Bool[np.ndarray, " seeds"]  # whether all runs of the pair finished
+    learned: Bool[np.ndarray, " seeds"]  # whether all runs of the pair have learned
     arms: list[str]
     runs: list[Run]  # every run at its levels, failed ones too
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
@@ -52,21 +52,16 @@ class Contrast:
         units = GROUPS if self.grouped else found.units
         return replace(found, units=units, looks=self.looks)
 
-    @property
-    def uneven(self) -> bool:
-        """Whether the seeds of one side vary more than those of the other."""
-        return uneven(self.plus, self.plus - self.differences)
-
-    def among_converged(self) -> "Contrast":
-        """The contrast of the seeds whose runs all finished."""
-        kept = np.flatnonzero(self.converged)
+    def among_learned(self) -> "Contrast":
+        """Return the contrast of the seeds whose runs have all learned."""
+        kept = np.flatnonzero(self.learned)
         return Contrast(
             seeds=[self.seeds[i] for i in kept],
             differences=self.differences[kept],
             plus=self.plus[kept],
             parts=None if self.parts is None else self.parts[kept],
             grouped=self.grouped,
-            converged=self.converged[kept],
+            learned=self.learned[kept],
             arms=self.arms,
             runs=self.runs,
             unpaired=self.unpaired,
@@ -104,7 +99,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         plus=np.array([measured[seed].plus for seed in seeds], dtype=np.float64),
         parts=parts,
         grouped=groups is not None,
-        converged=np.array([_finished(arms, seed) for seed in seeds], dtype=bool),
+        learned=np.array([_learned(arms, seed, claim["metric"]) for seed in seeds], dtype=bool),
         arms=names(claim),
         runs=[run for side in arms for runs in side.runs.values() for run in runs],
         unpaired=sorted(every - measured.keys()),
@@ -209,5 +204,5 @@ def _stack(
     return np.stack(found)
 
 
-def _finished(sides: list[Side], seed: int) -> bool:
-    return all(run["status"] == "finished" for side in sides for run in side.runs[seed])
+def _learned(sides: list[Side], seed: int, metric: str) -> bool:
+    return all(has_learned(run, metric) for side in sides for run in side.runs[seed])

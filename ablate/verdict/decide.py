@@ -2,7 +2,7 @@
 
 from ablate.evidence.folder import Evidence
 from ablate.stats.holm import Tests, adjust
-from ablate.verdict.decision import Decision
+from ablate.verdict.decision import Decision, side
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
@@ -26,4 +26,11 @@ def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
 def _decided(finding: Finding, p: Tests) -> tuple[Finding, Tests, Decision]:
     if isinstance(finding.found, Exact):
         return finding, p, Decision(finding.found.verdict)
-    return finding, p, kind_of(finding.claim).decide(p, finding.claim["alpha"])
+    return finding, p, decision(finding, p)
+
+
+def decision(finding: Finding, p: Tests) -> Decision:
+    """Return the decision that p-values on the scale of alpha give; rates of failure grade none."""
+    if finding.rates is not None:
+        return Decision(side(p, finding.claim["alpha"]))
+    return kind_of(finding.claim).decide(p, finding.claim["alpha"])

@@ -8,7 +8,7 @@ go wrong, and what is measured without any learning.
 import statistics
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import WENT_WRONG, value
+from ablate.evidence.outcome import UNSTABLE, WENT_WRONG, value
 from ablate.evidence.types import Claim, Run
 from ablate.metric.table import METRICS, metric_of
 from ablate.phrases import listed
@@ -87,6 +87,22 @@ def _never_trained(arm: Side) -> bool:
     return bool(runs) and all(
         run["metrics"].get("steps") == 0 or run["levels"].get("weights") == INITIAL for run in runs
     )
+
+
+def has_learned(run: Run, metric: str) -> bool:
+    """Return whether a run has learned anything, so that its metric says how well.
+
+    It has not where it diverged or collapsed, or scores no better than without learning. Metrics
+    that count such runs, and those that need no learning, are about all runs.
+    """
+    place = metric.partition("/")[0]
+    if metric in UNSTABLE or (place in UNLEARNED and place != "gap"):
+        return True
+    if run["status"] != "finished":
+        return False
+    told = _told_by(metric) if place != "gap" else ""
+    above = _above(run, f"{metric.rpartition('/')[0]}/{told}") if told else None
+    return above is None or above > 0
 
 
 def _told_by(metric: str) -> str:

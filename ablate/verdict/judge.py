@@ -5,17 +5,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE
-from ablate.evidence.types import Among, Band, Claim, Entry, Found, Question, Registration, Run
+from ablate.evidence.types import Band, Claim, Entry, Found, Question, Registration, Run
 from ablate.stats.holm import Tests
 from ablate.stats.signs import sign_flip
 from ablate.stats.spending import ONCE, nominal
-from ablate.verdict.contrast import Contrast
 from ablate.verdict.control import Control, control
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Turn
+from ablate.verdict.decide import decision as decide
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision, Turn
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
-from ablate.verdict.kind.base import Finding
+from ablate.verdict.kind.base import Finding, Plan
+from ablate.verdict.seen_noise import seen_noise
 from ablate.verdict.sides import names
 from ablate.verdict.trained import TrainedValue
 from ablate.verdict.wording import sentence as wording
@@ -79,7 +79,6 @@ def _exact(claim: Claim, found: Exact) -> Found:
         "seeds": found.seeds,
         "pairs": len(found.counted),
         "differences": found.values,
-        "among_converged_pairs": None,
         "method": "every case is checked",
         "levels_of_noise": "none: a case holds or does not",
         "detectable": None,
@@ -93,21 +92,18 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
     claim, found, paired = finding.claim, finding.found, finding.paired
     assert not isinstance(found, Exact)
     kind = kind_of(claim)
-    decision = kind.decide(p_adjusted, claim["alpha"])
+    decision = decide(finding, p_adjusted)
     open_ = decision.status == INCONCLUSIVE
     shared = claim["alpha"] / (undecided if open_ else 1)
-    decidable = not finding.problem
+    decidable = not finding.problem and finding.rates is None
     share = 2 * nominal(shared / 2, found.looks)  # of alpha, at this look
     least = kind.detectable(claim, found, share) if decidable else None
     more = decidable and (open_ or decision.grade == DIRECTION)
     plans = kind.seeds_needed(claim, found, shared) if more else {}
     turns = kind.turns(found, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
-    alone = kind.decide(scaled, claim["alpha"])
-    if isinstance(found, TrainedValue):
-        said = wording.of_trained(claim, found, decision)
-    else:
-        said = wording.sentence(claim, found, decision, least, plans, held)
+    said = _sentence(finding, decision, held, least, plans)
+    alone = decide(finding, scaled)
     if alone != decision:
         said += f" Uncorrected for the file's other claims it is {alone}."
     entry: Found = {
@@ -121,15 +117,20 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
         "seeds": paired.seeds if paired else [],
         "pairs": found.pairs,
         "differences": paired.differences.tolist() if paired else [],
-        "among_converged_pairs": _converged(claim, paired),
         "method": found.method,
         "levels_of_noise": found.levels_of_noise,
         "sign_flip": sign_flip(paired.differences) if paired and len(paired.seeds) else None,
         "detectable": least,
         "seeds_needed": {side: plan.entry() for side, plan in plans.items()} or None,
         "sensitivity": _bands(turns),
-        "sentence": said if decidable else f"{finding.problem}: {decision}.",
+        "sentence": f"{finding.problem}: {decision}." if finding.problem else said,
     }
+    if finding.failures:
+        entry["failed_to_learn"] = finding.failures
+    if finding.rates is not None:
+        entry["decided_by_failures"] = True
+    if (noise := seen_noise(finding)) is not None:
+        entry["false_rate"] = noise.rate
     if found.looks != ONCE:
         entry["information"] = list(found.looks)
     if finding.cases is not None:
@@ -139,6 +140,24 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
     if kind.controlled:
         entry["control"] = held.entry() if held else None
     return entry
+
+
+def _sentence(
+    finding: Finding,
+    decision: Decision,
+    held: Control | None,
+    detectable: float | None,
+    plans: dict[str, Plan],
+) -> str:
+    """Return the verdict in words, without what other margins would give."""
+    claim, found = finding.claim, finding.found
+    assert not isinstance(found, Exact)
+    if isinstance(found, TrainedValue):
+        return wording.of_trained(claim, found, decision)
+    if finding.rates is not None:
+        return wording.of_failures(claim, finding.failures, decision)
+    said = wording.sentence(claim, found, decision, detectable, plans, held)
+    return said + wording.left_out(finding.failures)
 
 
 def _bands(turns: list[Turn]) -> list[Band]:
@@ -152,18 +171,6 @@ def _bands(turns: list[Turn]) -> list[Band]:
         for turn in turns
         if math.isfinite(turn.margin)
     ]
-
-
-def _converged(claim: Claim, paired: Contrast | None) -> Among | None:
-    """The same over the pairs whose runs all finished; None for claims about those that did not."""
-    if paired is None or claim["metric"] in UNSTABLE:
-        return None
-    found = paired.among_converged().estimate
-    return {
-        "pairs": found.pairs,
-        "effect": None if math.isnan(found.effect) else found.effect,
-        "interval": _bounded(found.interval(1 - claim["alpha"])),
-    }
 
 
 def _bounded(ends: tuple[float, float]) -> list[float] | None:

@@ -8,8 +8,7 @@ from scipy import stats
 
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.rates import p_values
-from ablate.stats.skew import ENOUGH
-from ablate.verdict.decision import LARGE, REFUTED, SUPPORTED
+from ablate.verdict.decision import LARGE, SUPPORTED
 from ablate.verdict.kind import KINDS
 from lab.calibration.check import Row, failures
 from lab.calibration.planned import PROMISES
@@ -61,6 +60,7 @@ def document(
     sweeps: int,
     sentences: int,
     margin: float,
+    noise: str,
 ) -> str:
     """All tables, with what they say and how they were made."""
     failed = failures(checked(results, promises, weak, tried, sweeps))
@@ -84,7 +84,8 @@ def document(
         *_section("False verdicts", VERDICTS.format(margin=margin), _false_table(results)),
         *_section("Power", POWER.format(margin=margin), _power_table(results, sentences, margin)),
         *_section("Seeds needed", PROMISED.format(margin=margin), _promise_table(promises)),
-        *_section("Skewed seeds", SKEWED, _skewed_table(weak)),
+        noise.rstrip(),
+        "",
         *_section("Grouped sentences", GROUPED, _weak_table(weak, *OF_GROUPS)),
         *_section("Tuned arms", TUNED, _weak_table(weak, *OF_TUNING)),
         *_section("Planned looks", STAGES, _staged_table(tried)),
@@ -137,12 +138,6 @@ DIVERGED = (
 )
 
 
-SKEWED = (
-    "Seeds alone, without an effect: those of the treatment are a gamma of shape 4 turned down "
-    "(it sometimes does much worse; skewness -1), and vary six times as much as the baseline's, "
-    "which are normal. Share of false verdicts in %, nominally 2.5. With fewer than 10 seeds the "
-    "verdict warns, and the row is not counted as failed (ablate/stats/skew.py)."
-)
 GROUPED = (
     "500 test sentences in 25 documents of 20, whose contributions correlate inside a document, "
     "and no effect. Share of 95 % intervals that miss it, in %: where the corpus names documents "
@@ -192,11 +187,6 @@ def checked(
     for (kind, seeds), marks in weak.items():
         shares = [name for name in (OF_GROUPS[1], OF_TUNING[1]) if name in marks]
         rows += [Row(f"{kind}, {seeds}, {name}", marks[name], ALPHA, sweeps) for name in shares]
-        if not shares and seeds >= ENOUGH:
-            rows += [
-                Row(f"{kind}, {seeds}, {side}", marks[f"ours: {side}"], ALPHA / 2, sweeps)
-                for side in (SUPPORTED, REFUTED)
-            ]
     rows += [
         Row(f"{name}, {STAGED}", tried.staged[name][STAGED], level, sweeps)
         for name, level in FALSE_STAGED.items()
@@ -213,17 +203,6 @@ def _staged_table(tried: Tried) -> list[Cells]:
 
 def _fished_table(tried: Tried) -> list[Cells]:
     return [["route", "false"], *([name, _percent(x)] for name, x in tried.fished.items())]
-
-
-def _skewed_table(weak: Weak) -> list[Cells]:
-    names = [f"{how}: {side}" for side in (SUPPORTED, REFUTED) for how in ("ours", "t")]
-    head = [f"{side}{how}" for side in (SUPPORTED, REFUTED) for how in ("", " by the plain t")]
-    rows = [
-        [_name(row), *(_percent(marks[name]) for name in names)]
-        for row, marks in weak.items()
-        if names[0] in marks
-    ]
-    return [["seeds", *head], *rows]
 
 
 def _weak_table(weak: Weak, *head: str) -> list[Cells]:
@@ -286,8 +265,8 @@ def noise_of(results: Results, kind: str, sentences: int) -> Estimate:
     best = best_known(results, kind)
     seed = best["noise: seed"] + best["noise: rest"]
     sentence = max(0.0, best["noise: sentence"])
-    skew = best["noise: skewness"] if best["noise: uneven"] > 0.5 else None
-    return Estimate(0.0, most(results, kind), sentences, seed, sentence, skew)
+    seeds = most(results, kind)
+    return Estimate(0.0, seeds, sentences, seed, sentence, best["noise: skewness"])
 
 
 def best_known(results: Results, kind: str) -> Marks:

@@ -102,7 +102,7 @@ def _family(found: list[Estimate]) -> Marks:
 
 
 def _noise(parts: Parts, found: Estimate) -> Marks:
-    """Of equal arms: variances of a difference, and its skewness where that counts."""
+    """Of equal arms: variances of a difference, and the skewness that the test corrects for."""
     sizes = dict(zip(("seed", "sentence", "rest"), components(parts), strict=True))
-    skew = {"uneven": float(found.skewness is not None), "skewness": found.skewness or 0.0}
-    return {f"noise: {name}": size for name, size in (sizes | skew).items()}
+    sizes["skewness"] = found.skewness or 0.0
+    return {f"noise: {name}": size for name, size in sizes.items()}

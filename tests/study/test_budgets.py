@@ -86,8 +86,10 @@ def test_a_run_that_collapsed_later_still_counts_at_the_short_budget(at_both):
     both = at_both()
     wrong = both.runs[0] | {"status": "collapsed"}
     found = only(replace(both, runs=[wrong, *both.runs[1:]]))
-    assert found["differences"][0] == pytest.approx(-49.1)
+    assert found["short"]["pairs"] == found["pairs"] + 1
     assert found["short"]["differences"][0] == pytest.approx(10.0)
+    failed = {arm: count["runs"] for arm, count in found["failed_to_learn"].items()}
+    assert sorted(failed.values()) == [0, 1]
 
 
 @pytest.mark.parametrize(

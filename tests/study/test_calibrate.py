@@ -101,16 +101,16 @@ def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
         for kind in KINDS
     }
     tried = Tried({name: sequential(name, range(1)) for name in CASES}, dict.fromkeys(ROUTES, 0.01))
-    text = document(results, promises, stress(1, [3, 5]), tried, 1, 1000, 2.0)
+    text = document(results, promises, stress(1, [5]), tried, 1, 1000, 2.0, "## Noise\n")
     assert all(f"| {row} | " in text for row in (*CASES, *ROUTES))
-    assert "## False verdicts" in text
-    assert all(f"| {row}, 5 |" in text for row in ("skewed", "0.3", "2 BLEU apart"))
+    assert "## False verdicts" in text and "## Noise" in text
+    assert all(f"| {row}, 5 |" in text for row in ("0.3", "2 BLEU apart"))
     assert all(text.count(f"| {kind}, 3 |") == 3 for kind in KINDS)
 
 
-@pytest.mark.parametrize(("uneven", "skewness"), [(0.05, None), (0.95, -0.4)])
-def test_noise_is_planned_with_its_skewness_where_sweeps_are_corrected_for_it(uneven, skewness):
-    sizes = {"seed": 1.0, "sentence": 0.1, "rest": 0.5, "skewness": -0.4, "uneven": uneven}
+@pytest.mark.parametrize("skewness", [0.0, -0.4, 1.3])
+def test_noise_is_planned_as_the_most_seeds_have_shown_it(skewness):
+    sizes = {"seed": 1.0, "sentence": 0.1, "rest": 0.5, "skewness": skewness}
     few, many = ({f"noise: {name}": n * x for name, x in sizes.items()} for n in (9.0, 1.0))
     found = noise_of({("similar arms", 3): few, ("similar arms", 20): many}, "similar arms", 300)
     assert (found.pairs, found.seed_variance, found.skewness) == (20, 1.5, skewness)
@@ -127,6 +127,7 @@ def test_the_exit_status_says_that_a_row_failed(laboratory, monkeypatch, tmp_pat
     monkeypatch.setattr(calibrate, "calibrate", lambda *_: {})
     monkeypatch.setattr(calibrate, "keep", lambda *_: {})
     monkeypatch.setattr(calibrate, "tried", lambda *_: Tried({}, {}))
+    monkeypatch.setattr("lab.calibration.robustness.measured_section", lambda: "")
     page = tmp_path / "calibration.md"
     for share, status in ((0.05, 0), (0.5, 1)):
         missed = {("0.1", 5): {"documents named": share, "not named": share}}

@@ -87,7 +87,7 @@ def test_runs_that_went_wrong_count_as_the_worst(claim, arms, run, evidence, sta
     runs[3] = run({"model/residual": "post_ln"}, 1, status)
     found = contrast(claim(metric="test/bleu"), evidence(runs))
     assert found.differences.tolist() == [1.0, 31.0]
-    assert found.among_converged().differences.tolist() == [1.0]
+    assert found.among_learned().differences.tolist() == [1.0]
     runs = arms([3.0, 4.0], [5.0, 5.0])
     runs[3] = run({"model/residual": "post_ln"}, 1, status, unigram_nll=6.0)
     assert contrast(claim(better="lower"), evidence(runs)).differences.tolist() == [2.0, 2.0]

@@ -7,7 +7,7 @@ from ablate.errors import UserError
 from ablate.verdict.conclude import conclude
 from ablate.verdict.stages import check_looks, conditional_power, needed, planned_looks
 
-ARMS = {"post_ln": 10.0, "pre_ln": 15.0, "other": 10.1, "none": 2.0}
+ARMS = {"post_ln": 10.0, "pre_ln": 500.0, "other": 10.1, "none": 2.0}
 OFF = (0.3, -0.3, 0.1, -0.1)  # of an arm that goes nowhere
 
 

@@ -8,22 +8,23 @@ one-sided and as it is; "on the scale of alpha" it is what is compared with alph
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scipy import optimize
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Planned, Run
+from ablate.evidence.types import Claim, Failures, Planned, Run
 from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
-from ablate.stats.power import known
+from ablate.stats.power import has_spread
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decidable import one_way
-from ablate.verdict.decision import SUPPORTED, Decision, Turn
+from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, Turn
 from ablate.verdict.exact import Exact
+from ablate.verdict.failures import FEWEST, failures, rates_of_failure
 from ablate.verdict.sides import ContrastError
 
 Tested = Estimate | Rates
@@ -42,6 +43,8 @@ class Finding:
     p: Tests = field(default_factory=dict)  # one-sided, not adjusted; empty for an exact claim
     problem: str = ""  # why there is nothing to judge
     cases: Exact | None = None  # of an exact claim about trained models
+    failures: dict[str, Failures] = field(default_factory=dict)  # runs that failed to learn, by arm
+    rates: Rates | None = None  # those of failing to learn, where they decide
 
 
 class Kind(ABC):
@@ -69,10 +72,30 @@ class Kind(ABC):
             paired = contrast(claim, evidence)
         except ContrastError as problem:
             return self.without(claim, str(problem))
-        found = paired.estimate
         if why := one_way(claim, evidence, paired.differences):
-            return self.without(claim, why, found, paired)
-        return self.with_effect(claim, found, paired)
+            return self.without(claim, why, paired.estimate, paired)
+        failed = failures(claim, evidence)
+        learned = paired.among_learned()
+        if learned.seeds == paired.seeds:
+            return replace(self.with_effect(claim, paired.estimate, paired), failures=failed)
+        return replace(self._among_learned(claim, learned, evidence), failures=failed)
+
+    def _among_learned(self, claim: Claim, learned: Contrast, evidence: Evidence) -> Finding:
+        """Decide by the rates of failure, else by the pairs that learned; each at half of alpha."""
+        effect, rates = learned.estimate, rates_of_failure(claim, evidence)
+        if rates is not None:
+            tests = _halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
+            if min(self.scaled(tests).values()) <= claim["alpha"]:
+                return Finding(claim, effect, learned.runs, learned, tests, rates=rates)
+        if effect.pairs < FEWEST:
+            why = f"too few pairs of runs have learned ({effect.pairs}; an interval takes {FEWEST})"
+            return self.without(claim, why, effect, learned)
+        found = self.with_effect(claim, effect, learned)
+        return found if rates is None else replace(found, p=_halved(found.p))
+
+    def of_failures(self, better: float, worse: float) -> Tests:
+        """Return the p-values behind each decision, of failing less often and more often."""
+        return {SUPPORTED: better, REFUTED: worse}
 
     def with_effect(self, claim: Claim, found: Tested, paired: Contrast) -> Finding:
         """A finding that a rule decides."""
@@ -121,7 +144,7 @@ class Kind(ABC):
 
     def planned(self, found: Any) -> bool:
         """Whether the noise is known, so that there is something to plan with."""
-        return known(found)
+        return has_spread(found)
 
     def detectable(self, claim: Claim, found: Any, alpha: float) -> float | None:
         """Smallest true effect that is shown with power .8; where sameness is claimed, margin."""
@@ -165,6 +188,11 @@ class Plan:
     def entry(self) -> Planned:
         """As verdict.json has it."""
         return {"effect": self.effect, "seeds": self.seeds}
+
+
+def _halved(p: Tests) -> Tests:
+    """Return p-values of one of two ways to a decision, which share alpha."""
+    return {side: min(1.0, 2 * x) for side, x in p.items()}
 
 
 def check_arms(name: str, claim: Claim) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from ablate.stats.holm import Tests
-from ablate.stats.power import halves
+from ablate.stats.power import half_widths
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Turn
 from ablate.verdict.kind.base import distinct
 from ablate.verdict.kind.sameness import Sameness
@@ -32,6 +32,10 @@ class Equivalence(Sameness):
             REFUTED: min(found.p_at_most(margin), found.p_at_least(-margin)),
         }
 
+    def of_failures(self, better: float, worse: float) -> Tests:
+        """Two arms that fail at different rates are not the same."""
+        return {SUPPORTED: 1.0, REFUTED: min(better, worse)}
+
     def turns(self, found: Any, alpha: float) -> list[Turn]:
         """Where +-m leaves the wide interval, and where it holds the narrow one."""
         (low, high), narrow = found.interval(1 - alpha), found.interval(1 - 2 * alpha)
@@ -52,7 +56,7 @@ class Equivalence(Sameness):
     ) -> float:
         """Integrals over the spread that a sweep would measure."""
         error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
-        inside = margin - halves(found, pairs, alpha)
-        chance = stats.norm.cdf((inside - effect) / error)
-        chance = chance - stats.norm.cdf((-inside - effect) / error)
+        down, up = half_widths(found, pairs, alpha)
+        chance = stats.norm.cdf((margin - up - effect) / error)
+        chance = chance - stats.norm.cdf((down - margin - effect) / error)
         return float(np.maximum(chance, 0.0).mean())

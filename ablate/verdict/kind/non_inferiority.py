@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from ablate.stats.holm import Tests
-from ablate.stats.power import halves
+from ablate.stats.power import half_widths
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Turn
 from ablate.verdict.kind.base import distinct
 from ablate.verdict.kind.sameness import Sameness
@@ -41,7 +41,7 @@ class NonInferiority(Sameness):
     ) -> float:
         """Integrals over the spread that a sweep would measure."""
         error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
-        bound = halves(found, pairs, alpha / 2) - margin
+        bound = half_widths(found, pairs, alpha / 2)[0] - margin
         return float(stats.norm.sf((bound - effect) / error).mean())
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
-from ablate.stats.power import halves
+from ablate.stats.power import half_widths
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -80,6 +80,6 @@ class Superiority(Kind):
     ) -> float:
         """Integrals over the spread that a sweep would measure."""
         error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
-        half = halves(found, pairs, alpha / 2)
-        bound = margin + half if side == LARGE else np.maximum(half, margin - half)
+        down, up = half_widths(found, pairs, alpha / 2)
+        bound = margin + down if side == LARGE else np.maximum(down, margin - up)
         return float(stats.norm.sf((bound - effect) / error).mean())

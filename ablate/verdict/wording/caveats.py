@@ -4,17 +4,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE, WENT_WRONG
+from ablate.evidence.outcome import WENT_WRONG
 from ablate.evidence.table import by_arm
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, name_of
 from ablate.stats.estimate import SEEDS
-from ablate.stats.skew import ENOUGH
+from ablate.stats.false_rates import FEW
 from ablate.verdict import match
 from ablate.verdict.interim import asked_of
 from ablate.verdict.kind.base import Finding
+from ablate.verdict.seen_noise import SeenNoise, seen_noise
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed, planned_looks
 
@@ -35,6 +36,7 @@ def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) ->
         *_of_machine(evidence),
         *_of_runs(evidence),
         *_of_claims(findings, claims),
+        *_of_noise(findings),
         *_of_intervals(claims),
         *_of_book(evidence, claims),
     ]
@@ -142,9 +144,9 @@ def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
     if wrong:
         arms = listed(list(dict.fromkeys(run["arm"] for run in wrong)))
         yield (
-            f"{_count(wrong)} diverged or collapsed ({arms}); BLEU 0 and the nll of the "
-            "unigram model stand for them. How often that happens is known only as well as the "
-            "number of runs allows, which an interval of means does not show."
+            f"{_count(wrong)} diverged or collapsed ({arms}). Means are those of runs that "
+            "learned; how often runs fail is a rate of its own, known only as well as the number "
+            "of runs allows."
         )
 
 
@@ -186,15 +188,6 @@ def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
                 f"{entry['id']}: seed{'s' * (len(finding.paired.unpaired) > 1)} {seeds} of an arm "
                 "without a partner, or without the metric, do not enter."
             )
-        among = entry["among_converged_pairs"]
-        if among and entry["pairs"] and not among["pairs"]:
-            yield f"{entry['id']}: no pair has two runs that finished."
-        if entry["p"] and _hides_a_skew(finding):
-            yield (
-                f"{entry['id']}: the seeds of one side vary more than those of the other; with "
-                f"fewer than {ENOUGH} of them a skew goes unseen, and false verdicts are up to "
-                "twice as frequent as alpha says (docs/calibration.md)."
-            )
         if entry["method"].startswith("sign test"):
             yield (
                 f"{entry['id']}: the differences of all {entry['pairs']} seeds are exactly equal, "
@@ -207,12 +200,19 @@ def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
             )
 
 
-def _hides_a_skew(finding: Finding) -> bool:
-    """Whether seeds are too few to correct for a skewness that would matter."""
-    paired = finding.paired
-    if paired is None or finding.problem or finding.claim["metric"] in UNSTABLE:
-        return False
-    return paired.uneven and len(paired.seeds) < ENOUGH
+def _of_noise(findings: list[Finding]) -> Iterator[str]:
+    """Claims whose noise makes more false verdicts than the level says, with the measured share."""
+    claims: dict[SeenNoise, list[str]] = {}
+    for finding in findings:
+        if noise := seen_noise(finding):
+            claims.setdefault(noise, []).append(finding.claim["id"])
+    for noise, names in claims.items():
+        where = "where noise is skewed" if noise.reason == FEW else f"with {noise.reason} as here"
+        yield (
+            f"{listed(list(dict.fromkeys(names)))}: with {noise.seeds} seeds, up to "
+            f"{noise.rate:.1%} of such verdicts are false {where}, instead of {noise.nominal:.1%} "
+            "(measured, docs/calibration.md)."
+        )
 
 
 def _of_intervals(claims: list[Entry]) -> Iterator[str]:

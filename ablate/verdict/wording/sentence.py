@@ -2,7 +2,7 @@
 
 import math
 
-from ablate.evidence.types import Claim
+from ablate.evidence.types import Claim, Failures
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import listed
 from ablate.record.arm import say
@@ -100,6 +100,26 @@ def _span(claim: Claim, found: Tested) -> str:
 
 def _ends(claim: Claim, ends: tuple[float, float]) -> str:
     return f"[{', '.join(_unit(claim).say(end, sign=True) for end in ends)}]"
+
+
+def of_failures(claim: Claim, failed: dict[str, Failures], decision: Decision) -> str:
+    """The sentence of a claim that the rates of failing to learn decide."""
+    return f"{_what(claim)}: {_counts(failed)} failed to learn, which decides: {decision}."
+
+
+def left_out(failed: dict[str, Failures]) -> str:
+    """What happened to pairs without a score; a sentence after a space, "" where there are none."""
+    if not any(arm["runs"] for arm in failed.values()):
+        return ""
+    return (
+        f" {_counts(failed)} failed to learn; their pairs are left out of the mean, and the rates "
+        "do not decide."
+    )
+
+
+def _counts(failed: dict[str, Failures]) -> str:
+    arms = [f"{count['runs']} of {count['of']} runs of {arm}" for arm, count in failed.items()]
+    return listed(arms)
 
 
 def outlook(claim: Claim, detectable: float | None, plans: dict[str, Plan]) -> str:

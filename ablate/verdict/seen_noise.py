@@ -1,0 +1,47 @@
+"""What the noise behind a verdict looks like, and how often such verdicts are false."""
+
+from typing import NamedTuple
+
+from ablate.stats.estimate import Estimate
+from ablate.stats.false_rates import CLUSTERED, ENOUGH, FEW, SKEWED, false_rate, in_clusters
+from ablate.stats.skew import is_visible
+from ablate.verdict.decision import SUPPORTED
+from ablate.verdict.kind import kind_of
+from ablate.verdict.kind.base import Finding
+
+
+class SeenNoise(NamedTuple):
+    """A reason to doubt the nominal level, one of `ablate.stats.false_rates.MEASURED`.
+
+    `rate` is the measured share of false verdicts, `nominal` the one that the level promises.
+    """
+
+    reason: str
+    seeds: int
+    rate: float
+    nominal: float
+
+
+def seen_noise(finding: Finding) -> SeenNoise | None:
+    """Return why the nominal level of a verdict does not hold, None where it does."""
+    effect, paired = finding.found, finding.paired
+    if finding.problem or finding.rates or paired is None or not isinstance(effect, Estimate):
+        return None
+    if effect.skewness is None or not effect.error > 0:
+        return None
+    reason = _reason(effect.skewness, effect.pairs, clustered=in_clusters(paired.differences))
+    if not reason:
+        return None
+    equivalence = SUPPORTED in kind_of(finding.claim).whole
+    nominal = finding.claim["alpha"] / (1 if equivalence else 2)
+    return SeenNoise(
+        reason, effect.pairs, false_rate(reason, effect.pairs, equivalence=equivalence), nominal
+    )
+
+
+def _reason(skewness: float, seeds: int, *, clustered: bool) -> str:
+    if is_visible(skewness, seeds):
+        return SKEWED
+    if clustered:
+        return CLUSTERED
+    return FEW if seeds < ENOUGH else ""

@@ -1,0 +1,95 @@
+"""How often the headline of a claim is wrong: simulated ledgers, read by the real rule.
+
+A ledger has three studies of a claim, each of another reading and at two budgets. The true effect
+is at its boundary everywhere: 0, where *supported* is wrong, or the margin, where *refuted* is.
+Both budgets share seeds, so that their noise is correlated.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ablate.ledger.headline import headline
+from ablate.ledger.verdicts import Finding
+from ablate.stats.estimate import estimate
+from ablate.verdict.decision import REFUTED, SUPPORTED
+from ablate.verdict.kind import KINDS
+from lab.calibration.shapes import SHAPES
+
+ALPHA, MARGIN = 0.05, 1.0  # the margin is in standard deviations of the baseline
+READINGS, BUDGETS = 3, (600, 2400)
+SHARED = 0.7  # correlation of a run's noise at both budgets
+NOISES = ("normal", "lognormal, variance x6", "exponential, variance x6")
+SENTENCES = {"plain": "A is better than B.", "universal": "A is always better than B."}
+WRONG = {SUPPORTED: 0.0, REFUTED: MARGIN}  # wrong headline: true effect
+Wrong = dict[tuple[str, int, str, str], float]  # by noise, seeds, sentence and wrong headline
+
+
+def wrong_headlines(ledgers: int, seeds: list[int]) -> Wrong:
+    """Return the share of ledgers with a wrong headline, in the worse direction of the noise."""
+    found: Wrong = {}
+    for noise in NOISES:
+        for n in seeds:
+            for word, effect in WRONG.items():
+                both = [_shares(noise, n, ledgers, effect, word, mirror) for mirror in (0, 1)]
+                for sentence in SENTENCES:
+                    found[noise, n, sentence, word] = max(share[sentence] for share in both)
+    return found
+
+
+def _shares(
+    noise: str, seeds: int, ledgers: int, effect: float, word: str, mirror: int
+) -> dict[str, float]:
+    rng = np.random.default_rng([seeds, mirror])
+    wrong = dict.fromkeys(SENTENCES, 0)
+    for _ in range(ledgers):
+        verdicts = _verdicts(noise, seeds, effect, mirror, rng)
+        for name, statement in SENTENCES.items():
+            wrong[name] += headline(statement, verdicts).word == word
+    return {name: count / ledgers for name, count in wrong.items()}
+
+
+def _verdicts(
+    noise: str, seeds: int, effect: float, mirror: int, rng: np.random.Generator
+) -> list[Finding]:
+    shape = (READINGS, seeds)
+    shared = SHAPES[noise](shape, rng)
+    verdicts = []
+    for steps in BUDGETS:
+        fresh = SHAPES[noise](shape, rng)
+        arms = [
+            SHARED**0.5 * a + (1 - SHARED) ** 0.5 * b for a, b in zip(shared, fresh, strict=True)
+        ]
+        plus, minus = (-arms[1], -arms[0]) if mirror else arms
+        verdicts += [
+            _finding(number, steps, plus[number] + effect, minus[number])
+            for number in range(READINGS)
+        ]
+    return verdicts
+
+
+def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Finding:
+    decision = KINDS["superiority"].alone(estimate(plus - minus, plus=plus), MARGIN, ALPHA)
+    return Finding(
+        claim="c",
+        statement="",
+        source="",
+        kind="superiority",
+        verdict=decision.status,
+        grade=decision.grade,
+        reading=f"reading {number}",
+        metric="test/bleu",
+        effect=float((plus - minus).mean()),
+        interval=None,
+        sentence="",
+        exploratory=False,
+        experiment=f"study {number}",
+        data="multi30k",
+        model="micro",
+        scale="cpu",
+        steps=str(steps),
+        registered=0.0,
+        looks=0,
+        report=Path("report.md"),
+        trained=True,
+    )

@@ -1,0 +1,58 @@
+"""Measure how often verdicts are false when noise is not normal; takes about two minutes.
+
+Writes its section of docs/calibration.md, and the curve of level against power. The exit status is
+1 where a share of false verdicts is above what is allowed by more than the simulation's own chance.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ablate.cli.parser import PATH, Parser, several, whole
+from lab.command import main
+
+FIRST = "drawing skewed, heavy-tailed and growing noise"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare how much is simulated, and where the results go."""
+    parser.add_key("sweeps", "sweeps of each shape and number of seeds", whole(1), 4000)
+    parser.add_key("seeds", "seeds per arm", several(whole(3)), [3, 5, 7, 10, 20])
+    parser.add_key("to", "the page whose section is replaced", PATH, Path("docs/calibration.md"))
+    parser.add_key("figure", "the curve", PATH, Path("docs/images/level_and_power.svg"))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Simulate, replace the section, draw the curve and print the section.
+
+    Raises:
+        UserError: the page cannot be read, has no such section, or a file cannot be written.
+    """
+    from ablate.record.files import write_text, writing
+    from lab.calibration.check import failures
+    from lab.calibration.headlines import wrong_headlines
+    from lab.calibration.robustness import (
+        FEW_AND_ENOUGH,
+        LEDGERS,
+        checked,
+        replaced,
+        robustness,
+        section,
+    )
+    from lab.calibration.tradeoff import curves, draw_figure
+
+    rates = robustness(arguments.sweeps, arguments.seeds)
+    prices = curves(arguments.sweeps)
+    wrong = wrong_headlines(min(LEDGERS, arguments.sweeps), [*FEW_AND_ENOUGH])
+    text = section(rates, prices, wrong, arguments.sweeps)
+    with writing(arguments.to):
+        write_text(arguments.to, replaced(arguments.to.read_text(encoding="utf-8"), text))
+    with writing(arguments.figure):
+        draw_figure(prices, arguments.figure)
+    print(text)
+    if failures(checked(rates, wrong, arguments.sweeps)):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main("lab.robustness")
