@@ -95,7 +95,7 @@ class Stack(nn.Module):
         left = iter(calls)
         for i, size in self.reads:
             together = partial(summed, list(islice(left, size)))
-            stream = self.residual.through(i, stream, together, at.real)
+            stream = self.residual(i, stream, together, at.real)
         return self.residual.leave(stream, at.real)
 
     @torch.no_grad()

@@ -13,7 +13,8 @@ What to expect: in Post-LN the stream has one length everywhere, in Pre-LN it gr
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytorch_lightning as pl
@@ -22,12 +23,13 @@ from jaxtyping import Float
 from lightning_fabric.utilities import move_data_to_device
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
-from torch import Tensor
+from torch import Tensor, nn
 
 from ablate.model.base import Model
 from ablate.model.residual.base import Apply, Residual
 from ablate.observe.heads import SENTENCES
 
+Given = tuple[int, Any, Apply, Tensor]  # number of the sub-layer, stream, sub-layer, real tokens
 NAMES = ("residual/added_most", "residual/added_least", "residual/drift")
 LEAST = 1e-12  # of a variance, that of a channel which says nothing
 
@@ -98,32 +100,27 @@ def read(model: Model, inputs: Any) -> list[Reading]:
 
 
 @contextmanager
-def listening(model: Model, found: list[Reading]) -> Iterator[None]:
-    """Let every residual of a model note what passes it."""
-    residuals = [part for part in model.modules() if isinstance(part, Residual)]
-    for residual in residuals:
-        residual.through = noting(residual.through, found)  # type: ignore[method-assign]
-    try:
+def listening(model: Model, readings: list[Reading]) -> Iterator[None]:
+    """Let every residual of a model note what each sub-layer reads and gives."""
+    note = partial(noting, readings=readings)
+    with ExitStack() as hooks:
+        for part in model.modules():
+            if isinstance(part, Residual):
+                hooks.callback(part.register_forward_pre_hook(note).remove)
         yield
-    finally:
-        for residual in residuals:
-            del residual.through
 
 
-def noting(through: Any, found: list[Reading]) -> Any:
-    """Return a way past a sub-layer that notes what it reads and gives."""
+def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Given:
+    """Return what a residual is given, with a sub-layer that notes what it reads and gives."""
+    i, stream, sublayer, real = given
+    past = stream[0] if isinstance(stream, tuple) else stream
 
-    def noted(i: int, stream: Any, sublayer: Apply, real: Tensor) -> Any:
-        past = stream[0] if isinstance(stream, tuple) else stream
+    def apply(x: Tensor) -> Tensor:
+        y = sublayer(x)
+        readings.append(Reading(*(tokens[real].float() for tokens in (x, y, past))))
+        return y
 
-        def apply(x: Tensor) -> Tensor:
-            y = sublayer(x)
-            found.append(Reading(*(one[real].float() for one in (x, y, past))))
-            return y
-
-        return through(i, stream, apply, real)
-
-    return noted
+    return i, stream, apply, real
 
 
 def ratio(one: Reading) -> Float[Tensor, " N"]:

@@ -6,11 +6,12 @@ there is one: the stream of Pre-LN grows from layer to layer, and its bare size 
 """
 
 import copy
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.claims.measure.gold import sentences
@@ -22,7 +23,7 @@ from ablate.data.vocabulary import PAD
 from ablate.measure.base import Measure
 from ablate.measure.inside import watched
 from ablate.model.norm.layer_norm import LayerNorm
-from ablate.model.residual.base import Apply, Real
+from ablate.model.residual.base import Apply
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 
@@ -77,26 +78,26 @@ class Layers(Measure):
 @torch.no_grad()
 def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
     """Return what each sub-layer of a stack does on a batch."""
-    found: list[Passed] = []
-    through = stack.residual.through
+    passed: list[Passed] = []
+    outputs: list[Tensor] = []
 
-    def watched_through(i: int, stream: Tensor, sublayer: Apply, real: Real) -> Tensor:
-        given: list[Tensor] = []
+    def before(residual: nn.Module, given: tuple[int, Tensor, Apply, Tensor]) -> tuple[Any, ...]:
+        i, stream, sublayer, real = given
 
         def call(x: Tensor) -> Tensor:
-            given.append(sublayer(x))
-            return given[0]
+            outputs.append(sublayer(x))
+            return outputs[-1]
 
-        behind: Tensor = through(i, stream, call, real)
-        found.append(Passed(stream, given[0], behind))
-        return behind
+        return i, stream, call, real
 
-    stack.residual.through = watched_through  # type: ignore[method-assign]
-    try:
+    def behind(residual: nn.Module, given: tuple[Any, ...], stream: Tensor) -> None:
+        passed.append(Passed(given[1], outputs[-1], stream))
+
+    with ExitStack() as hooks:
+        hooks.callback(stack.residual.register_forward_pre_hook(before).remove)
+        hooks.callback(stack.residual.register_forward_hook(behind).remove)
         model(text.inputs)
-    finally:
-        del stack.residual.through
-    return found
+    return passed
 
 
 def size_share(one: Passed, real: Bool[Tensor, "B L"]) -> float:

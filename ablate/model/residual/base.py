@@ -57,6 +57,13 @@ class Residual(nn.Module, ABC):
         """Return the stream that starts with the embedded tokens."""
         return x
 
+    def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+        """Return the stream after sub-layer number i; what looks into a model hooks in here.
+
+        A forward pre-hook may return another stream or another sub-layer.
+        """
+        return self.through(i, stream, sublayer, real)
+
     @abstractmethod
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return the stream after sub-layer number i of those that `Depth` counts."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
@@ -76,19 +76,20 @@ def trace(
 
 @contextmanager
 def rewired(stack: Stack, pass_on: Callable[[int, Any], Any]) -> Iterator[None]:
-    """Let the stream before sub-layer i be what `pass_on` makes of i and of what it would be."""
-    through, own = stack.residual.through, vars(stack.residual)
-    before = {key: own[key] for key in ("through",) if key in own}  # of wires around these
+    """Replace the residual stream before each sub-layer i by `pass_on(i, stream)`.
 
-    def other(i: int, stream: Any, *rest: Any) -> Any:
-        return through(i, pass_on(i, stream), *rest)
+    Of two replacements, the newer comes first.
+    """
 
-    own["through"] = other
+    def replace(residual: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        i, stream, *rest = given
+        return i, pass_on(i, stream), *rest
+
+    hook = stack.residual.register_forward_pre_hook(replace, prepend=True)
     try:
         yield
     finally:
-        del own["through"]
-        own |= before
+        hook.remove()
 
 
 @contextmanager
