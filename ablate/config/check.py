@@ -8,7 +8,6 @@ fail only when the component is called. `check` finds them all before any work.
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -17,6 +16,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, InterpolationToMissingValueError
 
+from ablate.config.arguments import parameters
 from ablate.config.hints import ALIASES, chosen_by, groups, levels_of, nearest, plain, unknown
 from ablate.config.limits import FOREIGN, Limit
 from ablate.config.seams import check_seam
@@ -206,8 +206,4 @@ def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
 
 
-@cache  # a sweep has the same few in each of its cells
-def _parameters(kind: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    parameters = inspect.signature(kind).parameters
-    return {name: p for name, p in parameters.items() if p.kind not in variadic}
+_parameters = cache(parameters)  # a sweep has the same few classes in each of its cells

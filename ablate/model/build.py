@@ -1,8 +1,10 @@
 """From the model's config to the model."""
 
 import torch
+from hydra.utils import get_class
 from omegaconf import DictConfig
 
+from ablate.config.arguments import gathered
 from ablate.config.construct import construct
 from ablate.model.base import Model
 
@@ -19,6 +21,18 @@ def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bo
     """
     with torch.random.fork_rng(devices=[]):
         model: Model = construct(
-            config, src_vocab=src_vocab, tgt_vocab=tgt_vocab, joint_vocab=joint_vocab
+            config,
+            _target_=f"{__name__}.{assemble.__name__}",
+            constructor=config["_target_"],
+            src_vocab=src_vocab,
+            tgt_vocab=tgt_vocab,
+            joint_vocab=joint_vocab,
         )
+    return model
+
+
+def assemble(*, constructor: str, **given: object) -> Model:
+    """Call the constructor of a model with what its config has, in the groups that it takes."""
+    kind = get_class(constructor)
+    model: Model = kind(**gathered(kind, given))
     return model

@@ -16,6 +16,7 @@ def seed():
 @pytest.fixture
 def transformer():
     """Build a Transformer of two layers without positions and dropout."""
+    from ablate.config.arguments import gathered
     from ablate.initial.seeded import initialise
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.fused import Fused
@@ -35,7 +36,7 @@ def transformer():
 
     def built(residual, attention, causal=True):
         kernel = {"fused": Fused, "explicit": Explicit}[attention]
-        model = Transformer(
+        given = dict(
             d_model=D_MODEL,
             d_ff=48,
             n_heads=N_HEADS,
@@ -62,6 +63,7 @@ def transformer():
             tgt_vocab=9,
             joint_vocab=False,
         )
+        model = Transformer(**gathered(Transformer, given))
         initialise(model, 1)
         with torch.no_grad():  # so that biases and gains count too
             for parameter in model.parameters():

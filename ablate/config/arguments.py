@@ -1,0 +1,42 @@
+"""Constructor arguments that stand side by side in the config and arrive in groups.
+
+The config of a model is flat, so that an override is as short as `model.n_heads=8`. Its constructor
+takes what belongs together as one dataclass.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+
+VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+
+
+class Arguments:
+    """Base of the dataclasses whose fields are single keys of the config."""
+
+
+def parameters(kind: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """Return the named arguments of a constructor, the fields of `Arguments` in their place."""
+    flat: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(kind).parameters.items():
+        if _gathers(parameter):
+            flat |= parameters(parameter.annotation)
+        elif parameter.kind not in VARIADIC:
+            flat[name] = parameter
+    return flat
+
+
+def gathered(kind: Callable[..., object], given: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments of a constructor from those that `parameters` names."""
+    rest = dict(given)
+    groups: dict[str, object] = {}
+    for name, parameter in inspect.signature(kind).parameters.items():
+        if _gathers(parameter):
+            names = [f.name for f in dataclasses.fields(parameter.annotation) if f.name in rest]
+            groups[name] = parameter.annotation(**{field: rest.pop(field) for field in names})
+    return rest | groups
+
+
+def _gathers(parameter: inspect.Parameter) -> bool:
+    kind = parameter.annotation
+    return isinstance(kind, type) and issubclass(kind, Arguments)

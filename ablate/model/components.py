@@ -1,0 +1,169 @@
+"""What the constructors of Transformers take: sizes, vocabularies, and factories of components."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypedDict
+
+from ablate.config.arguments import Arguments
+from ablate.model.attention.base import Kernel
+from ablate.model.attention.multi_head import CrossAttention, SelfAttention
+from ablate.model.block.base import Block
+from ablate.model.dropout import Rates
+from ablate.model.embedding.base import Embedding
+from ablate.model.feed_forward.base import FeedForward
+from ablate.model.head.base import Head
+from ablate.model.norm.base import Norm
+from ablate.model.padding.base import Padding
+from ablate.model.position.base import Position
+from ablate.model.projections.base import Projections
+from ablate.model.residual.base import Depth, Residual
+from ablate.model.sizes import check_positive, head_width
+from ablate.model.stack import Stack
+from ablate.model.sublayer import Sublayer
+from ablate.model.values.base import Values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabularies(Arguments):
+    """The vocabularies of source and target.
+
+    Args:
+        src_vocab: size of the source vocabulary.
+        tgt_vocab: size of the target vocabulary.
+        joint_vocab: whether both are the same vocabulary.
+    """
+
+    src_vocab: int
+    tgt_vocab: int
+    joint_vocab: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes(Arguments):
+    """The sizes that all layers of a model share, their dropout and their biases.
+
+    Args:
+        d_model: width of every layer.
+        d_ff: inner width of feed-forward sub-layers.
+        n_heads: attention heads.
+        d_head: width of a head; None: d_model / n_heads.
+        dropout: probability of each site.
+        bias: whether the linear maps of sub-layers have biases.
+
+    Raises:
+        UserError: a size that makes no model.
+    """
+
+    d_model: int
+    d_ff: int
+    n_heads: int
+    d_head: int | None
+    dropout: Rates
+    bias: bool
+
+    def __post_init__(self) -> None:
+        check_positive(d_model=self.d_model, d_ff=self.d_ff)
+
+    @property
+    def width_of_head(self) -> int:
+        """Width of a head."""
+        return head_width(self.d_model, self.n_heads, self.d_head)
+
+
+class Heads(TypedDict):
+    """What every attention is constructed from."""
+
+    d_model: int
+    n_heads: int
+    d_head: int
+    kernel: Kernel
+    padding: Padding
+    projections: Callable[..., Projections]
+    layer: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Components(Arguments):
+    """The factories of a model, called once per use; the seam of each is `base.py` of its folder.
+
+    `position` and `norm` are those of every stack, and `attention`, `projections` and `padding`
+    those of every attention, that has none of its own.
+    """
+
+    position: Callable[..., Position]
+    residual: Callable[..., Residual]
+    norm: Callable[..., Norm]
+    attention: Callable[..., Kernel]
+    projections: Callable[..., Projections]
+    padding: Callable[..., Padding]
+    feed_forward: Callable[..., FeedForward]
+    embedding: Callable[..., Embedding]
+    values: Callable[..., Values]
+    block: Callable[..., Block]
+    head: Callable[..., Head]
+
+    def make_embedding(self, sizes: Sizes, vocabularies: Vocabularies) -> Embedding:
+        """Return the embedding of both vocabularies."""
+        return self.embedding(d_model=sizes.d_model, **dataclasses.asdict(vocabularies))
+
+    def make_self_attention(self, sizes: Sizes, layer: int, **masks: bool) -> SelfAttention:
+        """Return the self-attention of a layer, and what it masks."""
+        return SelfAttention(**self._heads(sizes, layer), values=self.values(), **masks)
+
+    def make_cross_attention(self, sizes: Sizes, layer: int) -> CrossAttention:
+        """Return the cross-attention of a layer."""
+        return CrossAttention(**self._heads(sizes, layer))
+
+    def _heads(self, sizes: Sizes, layer: int) -> Heads:
+        return Heads(
+            d_model=sizes.d_model,
+            n_heads=sizes.n_heads,
+            d_head=sizes.width_of_head,
+            kernel=self.attention(d_head=sizes.width_of_head, dropout=sizes.dropout.attention),
+            padding=self.padding(),
+            projections=self.projections,
+            layer=layer,
+        )
+
+    def make_feed_forward(self, sizes: Sizes) -> FeedForward:
+        """Return the feed-forward sub-layer of a layer."""
+        return self.feed_forward(
+            d_model=sizes.d_model, d_ff=sizes.d_ff, dropout=sizes.dropout.feed_forward
+        )
+
+    def make_stack(
+        self,
+        sizes: Sizes,
+        name: str,
+        order: Sequence[int],
+        make_layer: Callable[[int], dict[str, Sublayer]],
+        **depths: int,
+    ) -> Stack:
+        """Return a stack.
+
+        Args:
+            sizes: of its layers.
+            name: encoder | decoder.
+            order: numbers of the layers, one for each place; a shared layer comes again.
+            make_layer: returns the sub-layers of the layer of a number.
+            depths: `encoder_layers` and `decoder_layers` of the model.
+        """
+
+        def make_residual(sublayers: int) -> Residual:
+            return self.residual(
+                norm=partial(self.norm, d_model=sizes.d_model),
+                dropout=sizes.dropout.residual,
+                depth=Depth(name, sublayers, **depths),
+            )
+
+        return Stack(
+            [make_layer(number) for number in sorted(set(order))],
+            order=order,
+            d_model=sizes.d_model,
+            position=self.position(d_model=sizes.d_model),
+            residual=make_residual,
+            block=self.block(),
+            dropout=sizes.dropout.embedding,
+        )

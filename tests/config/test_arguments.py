@@ -1,0 +1,45 @@
+"""Arguments that are single keys of the config and reach a constructor in groups."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from ablate.config.arguments import Arguments, gathered, parameters
+from ablate.model.decoder_only import DecoderOnly
+from ablate.model.encoder_only import EncoderOnly
+from ablate.model.transformer import Transformer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner(Arguments):
+    low: int
+    high: int = 9
+
+
+class Outer:
+    def __init__(self, *, name: str, inner: Inner) -> None:
+        self.name, self.inner = name, inner
+
+
+def test_fields_stand_beside_the_other_arguments():
+    assert [*parameters(Outer)] == ["name", "low", "high"]
+    assert parameters(Outer)["low"].annotation is int
+
+
+@pytest.mark.parametrize("given", [{"low": 1}, {"low": 2, "high": 3}, {"high": 1, "low": 0}])
+def test_fields_are_gathered(given):
+    outer = Outer(**gathered(Outer, {"name": "x", **given}))
+    assert (outer.name, outer.inner) == ("x", Inner(**given))
+
+
+@pytest.mark.parametrize("given", [{}, {"high": 1}, {"low": 1, "middle": 2}])
+def test_what_is_missing_or_unknown_is_refused(given):
+    with pytest.raises(TypeError, match="low|middle"):
+        Outer(**gathered(Outer, {"name": "x", **given}))
+
+
+@pytest.mark.parametrize("model", [Transformer, DecoderOnly, EncoderOnly])
+def test_a_model_has_the_keys_that_commands_name(model):
+    keys = {"d_model", "n_heads", "d_head", "position", "norm", "dropout", "n_layers", "src_vocab"}
+    assert keys < parameters(model).keys()
+    assert not parameters(model).keys() & {"sizes", "components", "vocabularies", "depths"}
