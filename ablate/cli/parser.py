@@ -5,7 +5,7 @@ import difflib
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
@@ -13,10 +13,16 @@ from typing import Any, NoReturn
 
 from ablate.errors import UserError
 
-FLAGS = (  # of Hydra
-    *("run", "multirun", "config_path", "config_name", "config_dir"),
-    *("cfg", "resolve", "package", "info"),
-)
+SWITCHES = {"run": "-r", "multirun": "-m", "resolve": None}  # flags of Hydra without a value
+FLAGS = {  # flags of Hydra, with their short forms
+    **SWITCHES,
+    **{"config_path": "-cp", "config_name": "-cn", "config_dir": "-cd"},
+    **{"cfg": "-c", "package": "-p", "info": "-i"},
+}
+CHOICES = {  # values of flags
+    "cfg": ("job", "hydra", "all"),
+    "info": ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
+}
 KEY = re.compile(r"[a-z][\w.]*(?==)")
 
 
@@ -101,16 +107,19 @@ class Parser(argparse.ArgumentParser):
         self.keys: dict[str, _Key] = {}
         self.takes_overrides = False
 
-    def take_overrides(self, flags: Sequence[str] = FLAGS) -> None:
+    def take_overrides(self, flags: Iterable[str] = FLAGS) -> None:
         """Accept overrides of the config, and flags by which Hydra composes or shows it."""
-        from hydra._internal.utils import get_args_parser
-
         self.takes_overrides = True
-        for action in get_args_parser()._actions:
-            if action.dest in flags:
-                shown = action.dest == "config_dir"  # `ablate --hydra-help` has the others
-                action.help = "a folder with configs of your own" if shown else argparse.SUPPRESS
-                self._add_action(action)
+        for flag in flags:
+            names = [name for name in (f"--{flag.replace('_', '-')}", FLAGS[flag]) if name]
+            shown = flag == "config_dir"  # `ablate --hydra-help` has the others
+            about = "a folder with configs of your own" if shown else argparse.SUPPRESS
+            if flag in SWITCHES:
+                self.add_argument(*names, action="store_true", help=about)
+            elif flag == "info":
+                self.add_argument(*names, nargs="?", const="all", choices=CHOICES[flag], help=about)
+            else:
+                self.add_argument(*names, choices=CHOICES.get(flag), help=about)
 
     def add_key(
         self, name: str, help: str, kind: Kind = TEXT, default: Any = None, required: bool = False

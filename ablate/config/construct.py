@@ -28,7 +28,14 @@ def construct(node: Any, **arguments: Any) -> Any:
         if (refusal := _user_error(error)) is not None:
             raise refusal from None
         key = str(error).rpartition("full_key: ")[2].strip()
-        raise _unbuildable(key, OmegaConf.select(node._get_root(), key), error) from error
+        raise _unbuildable(key, _node_at(key, node), error) from error
+
+
+def _node_at(key: str, node: Any) -> Any:
+    """Return the node of a full key, which lies in a node whose own place nobody says."""
+    parts = key.split(".")
+    inner = (OmegaConf.select(node, ".".join(parts[i:])) for i in range(len(parts)))
+    return next(filter(OmegaConf.is_dict, inner), node)
 
 
 @contextmanager

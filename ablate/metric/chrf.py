@@ -1,4 +1,4 @@
-"""Corpus chrF, counted by sacreBLEU and summed over batches and processes.
+"""Corpus chrF of sacreBLEU's n-grams, summed over batches and processes.
 
 Equation: chrF = 100 (1 + b^2) P R / (b^2 P + R), b = 2; P and R are the precision and the recall of
 character n-grams, n = 1 to 6, each averaged over the orders.
@@ -9,22 +9,41 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from torch import Tensor
 from torchmetrics import Metric
 
-# For each of the six orders: n-grams of the hypothesis, of the reference, matches.
-WIDTH = 18
+ORDERS = CHRF.CHAR_ORDER
+WIDTH = 3 * ORDERS  # for each order: n-grams of the hypothesis, of the reference, of both
 
 
-def _statistics(chrf: CHRF, hypotheses: list[str], references: list[str]) -> list[list[int]]:
-    # No public call of sacreBLEU gives these counts; both private ones are used here only, and
-    # tests/metric/test_chrf.py fails when they no longer add up to its score.
-    rows: list[list[int]] = chrf._extract_corpus_statistics(hypotheses, [references])
-    return rows
+def counts(hypothesis: str, reference: str) -> list[int]:
+    """Return the n-grams of the hypothesis, of the reference and of both, for each order.
+
+    As in sacreBLEU, those of the hypothesis count only where the reference has n-grams.
+    """
+    pairs = (extract_all_char_ngrams(line, ORDERS) for line in (hypothesis, reference))
+    return [
+        number
+        for ours, theirs in zip(*pairs, strict=True)
+        for number in (ours.total() if theirs else 0, theirs.total(), (ours & theirs).total())
+    ]
 
 
-def _score(chrf: CHRF, sums: list[int]) -> float:
-    return float(chrf._compute_score_from_stats(sums).score)
+def score(sums: list[int]) -> float:
+    """Return chrF of summed counts; orders that a side does not have are left out of the means."""
+    orders = [sums[i : i + 3] for i in range(0, WIDTH, 3)]
+    used = [(hyp, ref, both) for hyp, ref, both in orders if hyp > 0 and ref > 0]
+    if not any(both for _, _, both in used):
+        return 0.0
+    precision = recall = 0.0
+    for hyp, ref, both in used:  # as sacreBLEU adds; `sum` of Python 3.12 rounds otherwise
+        precision += both / hyp
+        recall += both / ref
+    precision /= len(used)
+    recall /= len(used)
+    factor = CHRF.BETA**2
+    return 100 * ((1 + factor) * precision * recall / (factor * precision + recall))
 
 
 class CorpusChrf(Metric):
@@ -39,9 +58,9 @@ class CorpusChrf(Metric):
 
     def __init__(self) -> None:
         super().__init__()
-        self.chrf = CHRF()
-        self.chrf.corpus_score(["a"], [["a"]])  # the signature exists only after this
-        self.signature = str(self.chrf.get_signature())
+        chrf = CHRF()
+        chrf.corpus_score(["a"], [["a"]])  # the signature exists only after this
+        self.signature = str(chrf.get_signature())
         self.add_state("sums", torch.zeros(WIDTH, dtype=torch.int64), dist_reduce_fx="sum")
 
     def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 18"]:
@@ -51,7 +70,7 @@ class CorpusChrf(Metric):
             ValueError: there are not as many references as hypotheses.
         """
         pairs = zip(hypotheses, references, strict=True)
-        rows = [_statistics(self.chrf, [hyp], [ref])[0] for hyp, ref in pairs]
+        rows = [counts(hyp, ref) for hyp, ref in pairs]
         return np.array(rows, dtype=np.int64).reshape(-1, WIDTH)
 
     def update(self, rows: Int[np.ndarray, "n 18"]) -> None:
@@ -60,5 +79,5 @@ class CorpusChrf(Metric):
 
     def compute(self) -> Float[Tensor, ""]:
         """Return the score, 0 to 100, as float64."""
-        score = _score(self.chrf, self.sums.tolist())
-        return torch.tensor(score, dtype=torch.float64, device=self.sums.device)
+        value = score(self.sums.tolist())
+        return torch.tensor(value, dtype=torch.float64, device=self.sums.device)

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_flop_count
 
 COUNTS = ("products", "numbers", "peak_bytes", "steps", "calls")
@@ -35,6 +34,17 @@ def fused_products(q: Shape, k: Shape, v: Shape, *others: Any, **named: Any) -> 
 PRODUCTS = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: fused_products}
 
 
+def tensors(tree: Any) -> Iterator[Tensor]:
+    """Yield the tensors in nested lists, tuples and dictionaries."""
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, list | tuple):
+        for part in tree:
+            yield from tensors(part)
+    elif isinstance(tree, dict):
+        yield from tensors([*tree.values()])
+
+
 class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the operations of torch that run within it; memory is followed by storage."""
 
@@ -46,11 +56,9 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation and count it; a view does nothing."""
         out = func(*args, **(kwargs or {}))
-        made = [t for t in tree_leaves(out) if isinstance(t, Tensor)]
+        made = [*tensors(out)]
         if made and not func.is_view:
-            self.count(
-                func, [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)], made
-            )
+            self.count(func, [*tensors([args, kwargs])], made)
         return out
 
     def count(self, func: Any, read: list[Tensor], made: list[Tensor]) -> None:
@@ -120,12 +128,8 @@ def dependent_steps(work: Callable[[], object]) -> float:
 @contextmanager
 def in_single_steps() -> Iterator[None]:
     """Have recurrent layers computed by operations of their own, as oneDNN's kernel hides them."""
-    before = torch._C._get_mkldnn_enabled()
-    torch._C._set_mkldnn_enabled(False)
-    try:
+    with torch.backends.mkldnn.flags(enabled=False):
         yield
-    finally:
-        torch._C._set_mkldnn_enabled(before)
 
 
 def without_values(wanted: bool) -> AbstractContextManager[Any]:

@@ -2,10 +2,12 @@
 
 import sys
 import traceback
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from hydra.core.utils import JobReturn, JobStatus
+from hydra.core.utils import JobReturn
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -35,11 +37,13 @@ class SweepHooks(Callback):
 
         if config.hydra.mode != RunMode.MULTIRUN:
             return
-        error = job_return._return_value
-        found: Any = error
-        if job_return.status != JobStatus.COMPLETED:
-            found = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
-        write_link(Path(config.hydra.sweep.dir), config, found)
+        result: Any
+        try:
+            with redirect_stderr(StringIO()):  # Hydra prints a line of its own about an error
+                result = job_return.return_value
+        except Exception as error:
+            result = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
+        write_link(Path(config.hydra.sweep.dir), config, result)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Print the table and the verdicts, write the report; exit status 1 when a run failed.

@@ -20,18 +20,11 @@ PRIVATE = {
     "hydra._internal.core_plugins.basic_sweeper:BasicSweeper.validate_batch_is_legal": (
         "ablate_launcher: every combination of the swept values, composed by us"
     ),
-    "hydra.core.utils:JobReturn._return_value": "sweep.hooks: the public one prints a line",
     "omegaconf:DictConfig._get_node": "config.schema: a node that has no value yet",
-    "omegaconf.base:Node._get_root": "config.construct: the node that an error names",
-    "sacrebleu.metrics.chrf:CHRF._extract_corpus_statistics": "metric.chrf: counts per sentence",
     "torch._subclasses.fake_tensor:FakeTensorMode": "probe.counting: tensors of shapes alone",
     "torch.utils._python_dispatch:TorchDispatchMode": "probe.counting: sees every operation",
-    "torch.utils._pytree:tree_leaves": "probe.counting: the tensors of an operation",
-    "torch._C:_get_mkldnn_enabled": "probe.counting: oneDNN takes no tensors of shapes alone",
-    "torch._C:_set_mkldnn_enabled": "probe.counting: the same",
     "torch:ops.aten.add_.Tensor._schema": "probe.counting: whether an operation writes in place",
     "torch:ops.aten._scaled_dot_product_flash_attention_for_cpu": "probe.counting: its products",
-    "sacrebleu.metrics.chrf:CHRF._compute_score_from_stats": "metric.chrf: their score",
 }
 NAMEDTUPLES = {"_asdict", "_replace", "_fields"}  # public, whatever they look like
 
