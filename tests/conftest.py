@@ -312,7 +312,7 @@ def here(monkeypatch):
         return 0
 
     monkeypatch.setattr("ablate.sweep.launch.Pool", Here)
-    for name in ("_write_output_to", "_die_with_parent"):
+    for name in ("write_output_to", "end_with_parent"):
         monkeypatch.setattr(worker, name, lambda *arguments: None)
     main = sys.modules["__main__"]  # what a run says of it goes with the test
     monkeypatch.setattr(main, "__spec__", main.__spec__)

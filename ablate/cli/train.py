@@ -28,11 +28,12 @@ def job(config: DictConfig) -> None:
     try:
         if "LOCAL_RANK" not in os.environ:  # not once more for every device
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
+        from ablate.train.resolve import resolve
         from ablate.train.run import run
 
         if config.study is not None:
             _say_what_is_not_run(config)
-        run(config)
+        run(resolve(config))
     except (UserError, OmegaConfBaseException) as error:  # Hydra would add a line of its own
         sentence = UserError(explain(error)) if isinstance(error, OmegaConfBaseException) else error
         print(f"ablate: {sentence}", file=sys.stderr)

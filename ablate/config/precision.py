@@ -7,7 +7,6 @@ in the config from then on, so it is in the run's identity and record.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from omegaconf import DictConfig, read_write
 
@@ -67,7 +66,7 @@ def fastest(accelerator: str) -> tuple[str, str]:
         name, fast = torch.cuda.get_device_name(), torch.cuda.get_device_capability() >= AMPERE
         return _chosen(fast), f"{name} has {'' if fast else 'no '}tensor cores for bfloat16"
     # earlier versions of torch cannot say
-    able: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    able: Mapping[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     units = [unit for flag, unit in FAST.items() if able.get(flag)]
     if units:
         return _chosen(True), f"this processor multiplies bfloat16 with {' and '.join(units)}"

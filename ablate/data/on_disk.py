@@ -40,5 +40,5 @@ class OnDisk:
             return np.empty(0, self.dtype)
         return np.asarray(np.memmap(self.path, self.dtype, "r"))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"path": self.path, "dtype": self.dtype}

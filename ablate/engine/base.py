@@ -5,11 +5,9 @@ placing, queues, retries and autoscaling are those of the system that it hands t
 `paths.results`, the code and its environment have to be the same on every machine.
 """
 
-import ctypes
 import importlib.util
 import os
 import platform
-import signal
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -17,12 +15,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ablate.errors import UserError
+from ablate.process import ending_with
 
 # Exit statuses of a worker that has done what it could: the sweep has ended, a run of it has
 # failed, or its command is wrong, which no other try changes.
 DONE = (0, 1, 2)
 OWN = ("engine", "hydra.sweep.dir=")  # words that a worker has in another form
-PR_SET_PDEATHSIG = 1
 LOGS = "workers"  # folder in that of a sweep, with what its workers print
 
 
@@ -88,7 +86,7 @@ class Worker:
             self.process = subprocess.Popen(
                 self.command,
                 cwd=self.folder,
-                preexec_fn=_end_with(os.getpid()),
+                preexec_fn=ending_with(os.getpid()),
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -102,17 +100,3 @@ class Worker:
         if self.process is not None:
             self.process.terminate()
             self.process.wait()
-
-
-def _end_with(parent: int) -> Callable[[], None] | None:
-    """What makes Linux end a process whose parent is gone, however that happened."""
-    if sys.platform != "linux":
-        return None
-    system = ctypes.CDLL(None)
-
-    def ask() -> None:
-        system.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    return ask

@@ -2,6 +2,9 @@
 
 from abc import ABC, abstractmethod
 
+from omegaconf import DictConfig
+
+from ablate.config.construct import construct
 from ablate.data.tokenizer import Tokenizers
 from ablate.model.base import Model
 
@@ -20,3 +23,9 @@ class Initial(ABC):
     def fingerprint(self) -> str:
         """Return a hash of the files that it reads, which is part of a run's identity; "": none."""
         return ""
+
+
+def weights_fingerprint(config: DictConfig) -> str:
+    """Return the fingerprint of the initial weights of a run that is not started here."""
+    initial: Initial = construct(config.initial)
+    return initial.fingerprint()

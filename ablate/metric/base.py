@@ -8,7 +8,8 @@ class SplitMetric(ABC):
     """Scores what was translated, once per tested split; a level of `metric`.
 
     The name of its node below `metric` is that of the metric: test/NAME of the split test. Claims
-    judge it as any other, with intervals over seeds.
+    judge it as any other, with intervals over seeds. A metric is called once before training as
+    well, with the references as hypotheses, and must keep nothing from one call to the next.
     """
 
     @abstractmethod

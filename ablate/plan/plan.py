@@ -20,8 +20,9 @@ from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.composed import Composed
 from ablate.sweep.launch import Planned, n_jobs, plan
-from ablate.sweep.preflight import corpus
-from ablate.train.budgets import shared_steps, shortened
+from ablate.sweep.preflight import record_of
+from ablate.train.budgets import shared_steps
+from ablate.train.resolve import resolve
 
 MOST_SEEDS = 1000
 
@@ -145,7 +146,7 @@ def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -
 
 def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final: bool) -> Arm:
     """Return the arm of some cells; they are not `final` while a nuisance is to be chosen."""
-    records = [_record(cell, data) for cell in (cells if final else cells[:1])]
+    records = [record_of(cell, data) for cell in (cells if final else cells[:1])]
     first = records[0]
     steps, budgets = _steps(cells[0].task_config())
     tested = cells[0].config.probe is None and len(cells[0].config.test_splits) > 0
@@ -174,15 +175,11 @@ def _steps(config: DictConfig) -> tuple[int, int]:
     """
     if config.probe is not None:
         return 0, 1
-    shorter, steps = shortened(config), int(config.budget.steps)
-    if shorter is None:
+    steps = int(config.budget.steps)
+    job = None if config.budget.short is None else resolve(config)
+    if job is None or job.short is None:
         return steps, 1
-    return steps + shorter.budget.steps - shared_steps(config, shorter), 2
-
-
-def _record(cell: Cell, data: dict[str, Fingerprints]) -> Record:
-    config = cell.task_config()
-    return Record(config, data[corpus(config)])
+    return steps + job.short.config.budget.steps - shared_steps(job, job.short), 2
 
 
 def priced(planned: Plan, known: Sequence[Row]) -> Plan:

@@ -25,7 +25,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.bleu import USUAL as USUAL_BLEU
 from ablate.config.bleu import tokenizer
-from ablate.config.construct import construct
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
 OUTSIDE = (
@@ -46,25 +45,34 @@ IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
 USUAL: dict[str, Any] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
-ENTRY_MODULES = ("ablate.train.run",)
+ENTRY_MODULES = ("ablate.train.resolve", "ablate.train.run")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # Watching a run does not change it, and what only accepts or refuses a config cannot either: the
 # config itself is in the identity. `evaluate` belongs to evaluations.
 UNEXECUTED = (
-    *(f"ablate.{name}" for name in ("record", "wandb", "stats", "evidence", "verdict", "errors")),
-    *(f"ablate.config.{name}" for name in ("schema", "check", "limits", "parts")),
+    *(
+        f"ablate.{name}"
+        for name in ("record", "wandb", "stats", "evidence", "verdict", "errors", "process")
+    ),
+    *(f"ablate.config.{name}" for name in ("schema", "check", "limits")),
     *(f"ablate.config.{name}" for name in ("precision", "warmup", "settle", "notice")),
     *(
         f"ablate.train.{name}"
-        for name in ("evaluate", "lengths", "test_inputs", "progress", "summary")
+        for name in ("compatibility", "evaluate", "lengths", "test_inputs", "progress", "summary")
     ),
     *(f"ablate.train.{name}" for name in ("tracking", "record_logger", "tensorboard")),
     *(f"ablate.train.{name}" for name in ("guard", "run_logger")),
 )
 
 
-def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
-    """What the identity of training is made of, as plain data that a person can compare."""
+def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> dict[str, Any]:
+    """Return what the identity of training is made of, as plain data that a person can compare.
+
+    Args:
+        config: of the run.
+        data_fingerprint: hash of the text that training reads.
+        weights: hash of the files that the initial weights come from; "" where there are none.
+    """
     plain: Any = OmegaConf.to_container(config, resolve=True)
     used = {k: v for k, v in plain.items() if k not in USUAL or v != USUAL[k]}
     tree = {k: v for k, v in used.items() if k not in (*OUTSIDE, *IN_TESTING)}
@@ -72,7 +80,6 @@ def parts(config: DictConfig, data_fingerprint: str) -> dict[str, Any]:
         tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
     tree["model"] = _without_repeats(tree["model"])
     trained = {k: v for k, v in plain.items() if k not in IN_TESTING}
-    weights = construct(config.initial).fingerprint()
     bleu = tokenizer(tree["task"].pop("tokenize", USUAL_BLEU), plain["data"].get("target") or "")
     return {
         **({"initial": weights} if weights else {}),

@@ -49,15 +49,17 @@ from ablate.record.types import Environment, Fingerprints, Result, Whole
 class Record(Part):
     """The folder of one training, with the evaluation that the config asks for.
 
-    `resumed` is true when an earlier process has begun or done the training. `weights_digest` is
-    that of the weights that are tested, once they are known; both results name it.
+    `text` and `weights` are hashes of what the run reads: its corpus, and the files of its initial
+    weights. `resumed` is true when an earlier process has begun or done the training.
+    `weights_digest` is that of the weights that are tested, once they are there; both results name
+    it.
     """
 
     kept = (*Part.kept, "environment.json", "metrics.jsonl", "tokenizer/*.json")
 
-    def __init__(self, config: DictConfig, text: Fingerprints) -> None:
+    def __init__(self, config: DictConfig, text: Fingerprints, weights: str) -> None:
         self.results = Path(config.paths.results)
-        super().__init__(self.results / "runs", identity.parts(config, text.training))
+        super().__init__(self.results / "runs", identity.parts(config, text.training, weights))
         self.config = config
         self.evaluation = EvaluationRecord(config, self, text.tests)
         self.current: Part = self  # the part that an error would end

@@ -6,10 +6,11 @@ factors and the declared nuisances, they train differently, and what is judged i
 
 import hashlib
 import json
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from omegaconf import DictConfig
 
 from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
@@ -24,7 +25,8 @@ from ablate.sweep.cell import Cell
 from ablate.sweep.leaves import leaves
 from ablate.sweep.metrics import check_metric, metric_names
 from ablate.task.base import Task
-from ablate.train.run import make_model, make_parts
+from ablate.train.job import Job
+from ablate.train.prepare import make_model
 from ablate.verdict.sides import ContrastError, slope
 
 # What two steps on a fixed batch can show; of the rest, each is a difference by itself.
@@ -33,20 +35,23 @@ LENGTHS = (12, 9, 7, 4, 3, 1)  # of the sentences of the fixed batch
 STEPS = 2
 
 
-def check_arms(
-    cells: list[Cell], study: Study, data: dict[int, TextData], models: dict[int, Model]
-) -> None:
-    """Raise UserError unless the cells form the study.
+class Built(NamedTuple):
+    """An arm as it would run; the model has no values (device meta)."""
 
-    `data` and `models` hold the corpora and the models, without values, of all arms by number.
-    """
+    job: Job
+    data: TextData
+    model: Model
+
+
+def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
+    """Raise UserError unless the cells form the study; `built` has their arms by number."""
     check_swept([cell.overrides for cell in cells], study)
     _check_claims(cells, study)
     arms = _first_of_each(cells, study["factors"])
-    _check_metrics(arms, study, models)
+    _check_metrics(arms, study, built)
     _check_fixed(arms, study)
     if study["expect"] == "different" and cells[0].config.probe is None:
-        _check_training(arms, data)
+        _check_training(arms, built)
 
 
 def _check_claims(cells: list[Cell], study: Study) -> None:
@@ -71,9 +76,10 @@ def _check_slope(claim: Claim, cells: list[Cell]) -> None:
         raise UserError(f"study.claims, {claim['id']}: over={claim['over']}: {error}") from None
 
 
-def _check_metrics(arms: list[Cell], study: Study, models: dict[int, Model]) -> None:
+def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
     """What is to be judged or chosen by is measured in some of the arms."""
-    names = (metric_names(arm.task_config(), models[arm.number]) for arm in arms)
+    parts = (built[arm.number] for arm in arms)
+    names = (metric_names(part.job, part.model) for part in parts)
     known = set[str]().union(*names)
     for claim in study["claims"]:
         check_metric(f"study.claims, {claim['id']}: metric", claim["metric"], known)
@@ -106,7 +112,7 @@ def _check_fixed(arms: list[Cell], study: Study) -> None:
                 )
 
 
-def _check_training(arms: list[Cell], data: dict[int, TextData]) -> None:
+def _check_training(arms: list[Cell], built: Mapping[int, Built]) -> None:
     """Arms that differ only in what two steps can show must differ after them."""
     alike: dict[str, list[Cell]] = {}
     for arm in arms:
@@ -114,13 +120,14 @@ def _check_training(arms: list[Cell], data: dict[int, TextData]) -> None:
         alike.setdefault(json.dumps(unseen, default=str), []).append(arm)
     for comparable in alike.values():
         if len(comparable) > 1:
-            _check_different(comparable, data)
+            _check_different(comparable, built)
 
 
-def _check_different(arms: list[Cell], data: dict[int, TextData]) -> None:
+def _check_different(arms: list[Cell], built: Mapping[int, Built]) -> None:
     found: dict[str, Cell] = {}
     for arm in arms:
-        one = found.setdefault(trained_a_little(arm.task_config(), data[arm.number]), arm)
+        part = built[arm.number]
+        one = found.setdefault(trained_a_little(part.job, part.data), arm)
         if one is not arm:
             raise UserError(
                 f"the arms {one.label} and {arm.label} are the same after {STEPS} training "
@@ -132,19 +139,18 @@ def _seen(factor: str) -> bool:
     return place(factor).startswith(SEEN)
 
 
-def trained_a_little(config: DictConfig, data: TextData) -> str:
+def trained_a_little(job: Job, data: TextData) -> str:
     """Hash of all parameters after two optimiser steps on a fixed batch with padding."""
-    model = make_model(config, data)
-    parts = make_parts(config)
-    optimizer = parts["optimizer"](p for p in model.parameters() if p.requires_grad)
-    factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: parts["schedule"](d + 1))
-    batch = fixed_batch(parts["task"], data.src_vocab, data.tgt_vocab)
-    counted = parts["loss"].counted(batch.targets)
-    seed_dropout(seed_of(config), 0)
+    model = make_model(job, data)
+    optimizer = job.optimizer(p for p in model.parameters() if p.requires_grad)
+    factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: job.schedule(d + 1))
+    batch = fixed_batch(job.task, data.src_vocab, data.tgt_vocab)
+    counted = job.loss.counted(batch.targets)
+    seed_dropout(seed_of(job.config), 0)
     for _ in range(STEPS):
-        states = model(parts["task"].read(model, batch.inputs))[counted]
+        states = model(job.task.read(model, batch.inputs))[counted]
         targets = batch.targets[counted]
-        objective, _ = model.head.score(parts["loss"], states, targets)
+        objective, _ = model.head.score(job.loss, states, targets)
         optimizer.zero_grad()
         torch.autograd.backward(objective)
         optimizer.step()

@@ -87,9 +87,11 @@ class Cell:
     @cached_property
     def training(self) -> str:
         """Names what is trained: cells that share it differ in testing alone."""
-        from ablate.record.identity import digest, parts  # torch, which --help does without
+        from ablate.initial.base import weights_fingerprint  # torch, which --help does without
+        from ablate.record.identity import digest, parts
 
-        return digest(parts(self.task_config(), ""))
+        config = self.task_config()
+        return digest(parts(config, "", weights_fingerprint(config)))
 
 
 def config_dirs(config: DictConfig) -> list[str]:

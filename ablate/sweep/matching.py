@@ -17,7 +17,9 @@ from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.evidence.types import Match
 from ablate.sweep.cell import Cell, Overrides, without_seed
-from ablate.train.run import build_model, make_model, make_parts, parameters, prepare_data
+from ablate.train.job import Job
+from ablate.train.prepare import build_model, make_model, parameters, prepare_data
+from ablate.train.resolve import resolve
 from ablate.verdict.match import keys
 
 SENTENCES = 64  # over which operations are counted
@@ -53,18 +55,17 @@ def _measure(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
 
 
 def _solved(cell: Cell, measure: Cell, match: Match) -> Overrides:
-    data = [prepare_data(one.task_config()) for one in (cell, measure)]
+    jobs = [resolve(arm.task_config()) for arm in (cell, measure)]
+    data = [prepare_data(job) for job in jobs]
     if match["by"] == "flops":
-        own, target = (
-            flops(c.task_config(), d) for c, d in zip((cell, measure), data, strict=True)
-        )
+        own, target = map(flops, jobs, data)
         ratio = target / own
         found = {key: OmegaConf.select(measure.config, key) for key in keys(match)}
         values = {key: round(steps * ratio) for key, steps in found.items() if steps}
         told = f"{own:.4g} and {target:.4g} operations per update"
     else:
-        own_size = _size_by(cell.task_config(), data[0], match["key"])
-        target = _trained(measure.task_config(), data[1])
+        own_size = _size_by(jobs[0].config, data[0], match["key"])
+        target = _trained(jobs[1].config, data[1])
         width = solve(own_size, target, f"study.match.key={match['key']} of {cell.label}")
         values = {match["key"]: width}
         told = f"{own_size(width):,} and {target:,} parameters"
@@ -108,23 +109,21 @@ def _size_by(config: DictConfig, data: TextData, key: str) -> Callable[[int], in
 
 def _trained(config: DictConfig, data: TextData) -> int:
     with torch.device("meta"):
-        return parameters(build_model(config, data))
+        return parameters(build_model(config.model, data))
 
 
-def flops(config: DictConfig, data: TextData) -> float:
+def flops(job: Job, data: TextData) -> float:
     """Floating-point operations of one update: those of some sentences, scaled to the batch.
 
     Raises:
         UserError: the model has recurrent layers, whose operations are not seen.
     """
-    model, parts = make_model(config, data), make_parts(config)
+    model = make_model(job, data)
     if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
         raise UserError("study.match.by=flops: operations of recurrent layers are not counted")
     batch = data.first_lines("train", SENTENCES)
     real = batch.targets != PAD
     with FlopCounterMode(display=False) as counter:
-        objective, _ = model.head.score(
-            parts["loss"], model(batch.inputs)[real], batch.targets[real]
-        )
+        objective, _ = model.head.score(job.loss, model(batch.inputs)[real], batch.targets[real])
         torch.autograd.backward(objective)
-    return counter.get_total_flops() * config.batch.tokens / int(real.sum())
+    return counter.get_total_flops() * job.config.batch.tokens / int(real.sum())

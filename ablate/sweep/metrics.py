@@ -2,9 +2,6 @@
 
 import difflib
 
-from omegaconf import DictConfig
-
-from ablate.config.construct import construct
 from ablate.errors import UserError
 from ablate.evidence.outcome import UNSTABLE
 from ablate.evidence.threshold import NLL, threshold
@@ -12,16 +9,16 @@ from ablate.metric.derived import derived_names
 from ablate.model.base import Model
 from ablate.model.residual.base import Residual
 from ablate.observe.sublayers import NAMES
-from ablate.train.own import metrics as own_metrics
+from ablate.train.job import Job
 
 TRAINED = ("unigram_nll", "parameters", "steps")
 KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("nll", "accuracy"))
 
 
-def metric_names(config: DictConfig, model: Model) -> set[str]:
-    """Keys of all metrics that a run with this config and this model can have."""
-    if config.probe is not None:
-        return {"parameters", *(f"probe/{name}" for name in construct(config.probe).measures)}
+def metric_names(job: Job, model: Model) -> set[str]:
+    """Return the keys of all metrics that a run of this job with this model can have."""
+    if job.probe is not None:
+        return {"parameters", *(f"probe/{name}" for name in job.probe.measures)}
     layers = [name for name, _ in model.layers()]
     ratios = {f"{layer.partition('.')[0]}_ratio" for layer in layers}
     gradients = {
@@ -29,12 +26,11 @@ def metric_names(config: DictConfig, model: Model) -> set[str]:
     }
     # "encoder.0.self" is one of the layers behind heads/encoder_self
     heads = {f"heads/{'_'.join(name.split('.')[::2])}" for name, _ in model.attentions()}
-    scored = construct(config.task).metrics
-    tested = [*scored, *own_metrics(config)]
-    scores = {f"{split}/{name}" for split in config.test_splits for name in tested}
+    scored = job.task.metrics
+    tested = [*scored, *job.metrics]
+    scores = {f"{split}/{name}" for split in job.config.test_splits for name in tested}
     validated = {f"val/{name}" for name, metric in scored.items() if metric.split == "val"}
-    measure = construct(config.measure)
-    measured = {f"measure/{name}" for name in measure.measures} if measure else set()
+    measured = {f"measure/{name}" for name in job.measure.measures} if job.measure else set()
     sublayers = NAMES if any(isinstance(part, Residual) for part in model.modules()) else ()
     seen = {*gradients, *heads, *sublayers, *measured}
     read = {*scores, *derived_names(scores), *validated}

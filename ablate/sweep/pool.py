@@ -1,12 +1,10 @@
 """Clean processes for the runs of a sweep, forked from a server that has imported torch once."""
 
-import multiprocessing
 import multiprocessing.connection
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -14,6 +12,7 @@ from typing import Any
 
 from hydra.types import HydraContext
 
+from ablate.process import fork_server, start_fork_server
 from ablate.sweep.cell import Cell
 from ablate.sweep.deal import Deal
 from ablate.sweep.worker import work
@@ -35,13 +34,12 @@ class Pool:
         # The server's environment at its start is that of all runs.
         os.environ["OMP_NUM_THREADS"] = str(threads)
         os.environ["TOKENIZERS_PARALLELISM"] = "0"
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([UNSHADOWED, preloaded])
+        self._context = fork_server([UNSHADOWED, preloaded])
         self._running: dict[int, tuple[ForkServerProcess, Cell]] = {}
 
     def prepare(self) -> None:
         """Start the server, which imports for seconds, while this process does something else."""
-        forkserver.ensure_running()
+        start_fork_server()
 
     def run(
         self, deal: Deal, context: HydraContext, started: Callable[[str], None], *, stay: bool

@@ -3,37 +3,31 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config.check import check
-from ablate.config.construct import construct
-from ablate.config.parts import check_parts
 from ablate.data.module import TextData
 from ablate.errors import UserError
+from ablate.initial.base import weights_fingerprint
 from ablate.model.base import Model
 from ablate.record.files import check_writable
+from ablate.record.training import Record
 from ablate.record.types import Fingerprints
 from ablate.seeding import seed_of
 from ablate.sweep.apart import check_apart
-from ablate.sweep.arms import check_arms
+from ablate.sweep.arms import Built, check_arms
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
-from ablate.train.budgets import shortened
+from ablate.train.job import Job
 from ablate.train.lengths import check_lengths
-from ablate.train.own import check_own, doubts
-from ablate.train.run import (
-    PARTS,
-    build_model,
-    hush_lightning,
-    make_parts,
-    prepare_data,
-)
+from ablate.train.prepare import build_model, prepare_data
+from ablate.train.resolve import resolve
 from ablate.train.summary import introduce
-from ablate.train.test_inputs import check_shares, check_tests
+from ablate.train.test_inputs import check_inputs, doubts
 from ablate.train.tracking import check_loggers
 
 # Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
@@ -57,47 +51,65 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         UserError: what is wrong with the first bad cell, naming it.
     """
     check_apart(cells)
-    hush_lightning()
-    data: dict[str, TextData] = {}
-    built: dict[str, Model] = {}
-    models: dict[int, Model] = {}  # by the number of the cell
-    needed = 0
-    if cells:
-        check_loggers(cells[0].task_config())
-    arms = _first_of_each(cells)
+    arms, builder = _first_of_each(cells), Builder()
     count = Counter(without_seed(cell.overrides) for cell in (*cells, *screening))
+    built: dict[int, Built] = {}  # by the number of the cell
+    needed = 0
     for cell in (*arms, *_first_of_each(screening)):
-        config = cell.task_config()
-        try:
-            check(config)
-            check_parts(config)
-            check_own(config)
-            if shorter := shortened(config):
-                check_parts(shorter)
-            text = corpus(config)
-            if new := text not in data:
-                data[text] = prepare_data(config)
-            introduce(data[text])
-            check_tests(config, data[text])
-            check_shares(config, data[text])
-            for doubt in doubts(config, data[text]) if new else ():
-                print(doubt, flush=True)
-            key = text + _key(config, "model", "adapt", *PARTS)
-            if key not in built:
-                built[key] = _build(config, data[text])
-            models[cell.number] = built[key]
-            check_lengths(config, built[key], data[text], make_parts(config))
-        except UserError as error:
-            raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
-        kept = _kept_bytes(built[key]) * (2 if shorter else 1)
+        with naming(cell):
+            job = resolve(cell.task_config())
+        if not built and cells:
+            check_loggers(job)
+        with naming(cell):
+            built[cell.number] = builder(job)
+        kept = _kept_bytes(built[cell.number].model) * (2 if job.short else 1)
         needed += kept * count[without_seed(cell.overrides)]
     if cells and cells[0].config.study is not None:
-        corpora = {arm.number: data[corpus(arm.task_config())] for arm in arms}
-        check_arms(arms, plain_study(cells[0].config), corpora, models)
+        check_arms(arms, plain_study(cells[0].config), built)
     if cells:
-        needed += _while_training(cells[0].task_config(), max(map(_kept_bytes, built.values())))
+        largest = max(_kept_bytes(arm.model) for arm in built.values())
+        needed += _while_training(cells[0].task_config(), largest)
         _see_to_space(Path(cells[0].config.paths.results), needed)
-    return Checked({text: found.fingerprints for text, found in data.items()}, needed)
+    return Checked({text: data.fingerprints for text, data in builder.data.items()}, needed)
+
+
+class Builder:
+    """Prepares data and models on device meta, one for all arms that share it."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, TextData] = {}  # by `corpus`
+        self.models: dict[str, Model] = {}
+
+    def __call__(self, job: Job) -> Built:
+        """Return the data and the model of a job, and check that they fit it.
+
+        Raises:
+            UserError: the data cannot be used, or they do not fit.
+        """
+        text = corpus(job.config)
+        new = text not in self.data
+        if new:
+            self.data[text] = prepare_data(job)
+        data = self.data[text]
+        job.task.begin(data.tokenizers)
+        introduce(data)
+        check_inputs(job, data)
+        for doubt in doubts(job, data) if new else ():
+            print(doubt, flush=True)
+        key = text + _key(job.config, "model", "adapt")
+        if key not in self.models:
+            self.models[key] = _build(job, data)
+        check_lengths(job, self.models[key], data)
+        return Built(job, data, self.models[key])
+
+
+@contextmanager
+def naming(cell: Cell) -> Iterator[None]:
+    """Name a cell in the UserErrors that its checks raise."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
 
 
 def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
@@ -107,11 +119,17 @@ def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
     return list(first.values())
 
 
-def _build(config: DictConfig, data: TextData) -> Model:
+def _build(job: Job, data: TextData) -> Model:
     with torch.device("meta"):
-        model = build_model(config, data)
-        construct(config.adapt)(model, seed_of(config))
+        model = build_model(job.config.model, data)
+        job.adapt(model, seed_of(job.config))
     return model
+
+
+def record_of(cell: Cell, data: Mapping[str, Fingerprints]) -> Record:
+    """Return the record of a cell; `data` has the fingerprints of its text by `corpus`."""
+    config = cell.task_config()
+    return Record(config, data[corpus(config)], weights_fingerprint(config))
 
 
 def corpus(config: DictConfig) -> str:

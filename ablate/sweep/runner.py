@@ -81,8 +81,7 @@ class Runner:
 
     def _stands(self, cell: Cell, *, again: bool) -> bool:
         """Whether there is no link, or one whose run is whole and would be the same now."""
-        from ablate.record.training import Record  # torch: while the server imports it as well
-        from ablate.sweep.preflight import corpus
+        from ablate.sweep.preflight import record_of  # torch: while the server imports it as well
 
         try:
             link: Link = read_sealed(cell.link)
@@ -93,8 +92,7 @@ class Runner:
             return False
         if link["status"] == "failed":
             return not again
-        config = cell.task_config()
-        found = Record(config, self.data[corpus(config)]).found()
+        found = record_of(cell, self.data).found()
         return found is not None and found["identity"] == link["identity"]
 
 

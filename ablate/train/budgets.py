@@ -8,47 +8,32 @@ phase to the decay, under a cosine to the end of the warm-up.
 """
 
 import shutil
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytorch_lightning as pl
-from omegaconf import DictConfig, OmegaConf, read_write
+from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.trainer.states import TrainerFn
 
-from ablate.config.construct import construct
-from ablate.errors import UserError
 from ablate.record.files import read_tensors, write_tensors, writing
 from ablate.record.training import Record
 from ablate.schedule.base import Schedule
+from ablate.train.job import Job
 from ablate.train.resume import OWN, last_saved, state_path
 
 
-def shortened(config: DictConfig) -> DictConfig | None:
-    """The config of the shorter run; None where only one budget is wanted.
+class Longer(NamedTuple):
+    """The longer run that goes on from a short one."""
 
-    Raises:
-        UserError: it would not be shorter.
-    """
-    short, steps = config.budget.short, config.budget.steps
-    if short is None or config.probe is not None:
-        return None
-    found = config.copy()
-    with read_write(found):
-        found.budget.steps, found.budget.short = short, None
-    if short >= steps or found.trainer.max_steps != short:
-        raise UserError(
-            f"budget.short={short} with budget.steps={steps} and trainer.max_steps="
-            f"{config.trainer.max_steps}: it must be below the steps, which the trainer must take "
-            "from budget.steps"
-        )
-    return found
+    job: Job
+    record: Record
 
 
-def shared_steps(longer: DictConfig, shorter: DictConfig) -> int:
-    """Updates after which both runs are in one state, 0 where more than their length differs."""
-    if _beside_the_length(longer) != _beside_the_length(shorter):
+def shared_steps(longer: Job, shorter: Job) -> int:
+    """Return the steps after which both runs are in one state; 0 where more than length differs."""
+    if _beside_the_length(longer.config) != _beside_the_length(shorter.config):
         return 0
-    return _alike(construct(longer.schedule), construct(shorter.schedule), shorter.budget.steps)
+    return _alike(longer.schedule, shorter.schedule, shorter.config.budget.steps)
 
 
 def _beside_the_length(config: DictConfig) -> Any:
@@ -71,11 +56,11 @@ class HandOver(Checkpoint):
     `StateKeeper` has saved is there.)
     """
 
-    def __init__(self, record: Record, longer: Record) -> None:
-        self.record, self.longer = record, longer
-        alone = longer.config.fresh or longer.result()
-        saved = None if alone else last_saved(longer)
-        shared = 0 if alone else shared_steps(longer.config, record.config)
+    def __init__(self, job: Job, record: Record, longer: Longer) -> None:
+        self.record, self.longer = record, longer.record
+        alone = longer.job.config.fresh or self.longer.result()
+        saved = None if alone else last_saved(self.longer)
+        shared = 0 if alone else shared_steps(longer.job, job)
         self.steps = range(saved.step + 1 if saved else 1, shared + 1)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

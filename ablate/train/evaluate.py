@@ -5,31 +5,31 @@ import copy
 import pytorch_lightning as pl
 from omegaconf import DictConfig
 
-from ablate.config.construct import construct
 from ablate.errors import UserError
 from ablate.measure.base import Measure
 from ablate.metric.derived import derived
-from ablate.model.build import build
 from ablate.record.training import Record
 from ablate.record.types import Result
 from ablate.search.sampling import Sampling
 from ablate.seeding import seed_of
+from ablate.train.job import Job
 from ablate.train.module import Training
-from ablate.train.own import metrics as own_metrics
+from ablate.train.prepare import make_model
 from ablate.train.writer import make_writer
 
 SAMPLES, TOKENS = 3, 200
 SAMPLING = Sampling(temperature=0.8, top=None)
 
 
-def evaluate(config: DictConfig, trainer: pl.Trainer, task: Training, record: Record) -> Result:
+def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> Result:
     """Test the weights that the task holds; keep every translation, and write the result."""
-    tests = record.current = record.evaluation
+    config, tests = job.config, record.evaluation
+    record.current = tests
     tests.begin()
     check_text(config, task, record)
     task.measured = {}
     if config.weights == "initial":
-        put_back(config, task)
+        put_back(job, task)
     for split in config.test_splits:
         task.split = split
         with tests.phase("test"):
@@ -37,12 +37,12 @@ def evaluate(config: DictConfig, trainer: pl.Trainer, task: Training, record: Re
         made = task.evaluation.hypotheses(), task.evaluation.statistics()
         tests.keep(split, *made, task.data.groups(split))
         sides = task.data.sources(split), made[0], task.data.references(split)
-        for name, metric in own_metrics(config).items():
+        for name, metric in job.metrics.items():
             task.measured[f"{split}/{name}"] = float(metric(*sides))
     task.measured |= derived(task.measured, task.data.levels)
-    if config.measure is not None:
+    if job.measure is not None:
         with tests.phase("measure"):
-            task.measured |= measurements(construct(config.measure), task)
+            task.measured |= measurements(job.measure, task)
     if task.task.writes:
         tests.keep_samples(samples(config, task))
     about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
@@ -67,14 +67,9 @@ def check_text(config: DictConfig, task: Training, record: Record) -> None:
             )
 
 
-def put_back(config: DictConfig, task: Training) -> None:
+def put_back(job: Job, task: Training) -> None:
     """Give the model the weights that its training started from."""
-    data, seed = task.data, seed_of(config)
-    sizes = {name: getattr(data, name) for name in ("src_vocab", "tgt_vocab", "joint_vocab")}
-    untrained = build(config.model, **sizes)
-    construct(config.initial)(untrained, data.tokenizers, seed)
-    construct(config.adapt)(untrained, seed)
-    task.model.load_state_dict(untrained.state_dict())
+    task.model.load_state_dict(make_model(job, task.data).state_dict())
 
 
 def measurements(measure: Measure, task: Training) -> dict[str, float]:

@@ -1,7 +1,6 @@
 """Checks before any work that a model can decode, and is long enough for the data of a run."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -9,29 +8,27 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import CausalDocuments, Model, Seq2Seq
 from ablate.search.base import Search
+from ablate.train.job import Job
 
 Need = tuple[int, str]  # tokens, and of what
 
 
-def check_lengths(
-    config: DictConfig, model: Model, data: TextData, parts: Mapping[str, Any]
-) -> None:
+def check_lengths(job: Job, model: Model, data: TextData) -> None:
     """Raise UserError when a model cannot go on from a source, or one of its tables is too short.
 
     Args:
-        config: of the run.
+        job: of the run.
         model: as built; under the meta device, too.
         data: prepared.
-        parts: `search` and `validation_search`, as `ablate.train.run.make_parts` returns them.
     """
-    if parts["task"].inputs is Seq2Seq:
+    if job.task.inputs is Seq2Seq:
         model.check_decoding()
-    if parts["task"].inputs is CausalDocuments:
+    if job.task.inputs is CausalDocuments:
         model.check_documents()
-    if config.batch.context is not None:
+    if job.config.batch.context is not None:
         for _, kernel in model.attentions():
-            kernel.check_context(config.batch.context)
-    sources, targets = zip(*_needs(config, data, parts), strict=True)
+            kernel.check_context(job.config.batch.context)
+    sources, targets = zip(*_needs(job, data), strict=True)
     pairs = zip(sources, targets, strict=True)
     both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}") for src, tgt in pairs]
     longest = model.limits()
@@ -39,7 +36,7 @@ def check_lengths(
         limit, (tokens, what) = longest.get(side), max(needs)
         if limit is not None and tokens > limit:
             raise UserError(
-                f"{_key_of(config, limit)}={limit} is too short for {what}, which may have "
+                f"{_key_of(job.config, limit)}={limit} is too short for {what}, which may have "
                 f"{tokens} tokens: set it to at least {tokens}, or choose another level"
             )
 
@@ -54,21 +51,19 @@ def _key_of(config: DictConfig, limit: int) -> str:
     return "max_length"
 
 
-def _needs(
-    config: DictConfig, data: TextData, parts: Mapping[str, Any]
-) -> Iterator[tuple[Need, Need]]:
+def _needs(job: Job, data: TextData) -> Iterator[tuple[Need, Need]]:
     """Yield what training, validation and each test need of encoder and decoder."""
-    src, tgt = parts["task"].longest(*data.longest("train"))
+    src, tgt = job.task.longest(*data.longest("train"))
     yield (src, "the sources of train"), (tgt, "the targets of train")
-    padding = config.batch.test_padding
-    for split in ("validation", *config.test_splits):
-        src, tgt = parts["task"].longest(*data.longest(split, tested=True))
+    padding = job.config.batch.test_padding
+    for split in ("validation", *job.config.test_splits):
+        src, tgt = job.task.longest(*data.longest(split, tested=True))
         yield (src, f"the sources of {split}"), (tgt, f"the targets of {split}")
-    if not parts["task"].generates:
+    if not job.task.generates:
         return
-    yield _searched(data, "validation", parts["validation_search"], 0, "validation_search")
-    for split in config.test_splits:
-        yield _searched(data, split, parts["search"], padding, "search")
+    yield _searched(data, "validation", job.validation_search, 0, "validation_search")
+    for split in job.config.test_splits:
+        yield _searched(data, split, job.search, padding, "search")
 
 
 def _searched(

@@ -1,8 +1,5 @@
 """The LightningModule: it calls the parts in order and computes nothing itself."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
@@ -11,15 +8,12 @@ from torch import Tensor
 
 from ablate.data.batch import Batch
 from ablate.data.module import TextData
-from ablate.loss.base import Loss
 from ablate.model.base import Model
 from ablate.observe.gradients import LayerGradients
 from ablate.observe.sublayers import Sublayers
-from ablate.schedule.base import Schedule
 from ablate.search.base import Search
-from ablate.task.base import Evaluation, Task, Text
-
-Optimizer = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+from ablate.task.base import Evaluation, Text
+from ablate.train.job import Job
 
 
 class Training(pl.LightningModule):
@@ -30,25 +24,19 @@ class Training(pl.LightningModule):
 
     def __init__(
         self,
-        *,
+        job: Job,
         model: Model,
         data: TextData,
-        task: Task,
-        loss: Loss,
-        optimizer: Optimizer,
-        schedule: Schedule,
-        validation_search: Search,
-        search: Search,
     ) -> None:
         super().__init__()
         self.model = model
         self.data = data
-        self.task = task
-        self.loss = loss
-        self.optimizer = optimizer
-        self.schedule = schedule
-        self.validation_search = validation_search
-        self.search = search
+        self.task = task = job.task
+        self.loss = job.loss
+        self.optimizer = job.optimizer
+        self.schedule = job.schedule
+        self.validation_search = job.validation_search
+        self.search = job.search
         language = data.languages[1]
         # In a dictionary, where Lightning finds no modules: its plugins for true 16 and 64 bits
         # cast every module that they find, and sums must keep their types under any precision.
@@ -173,10 +161,12 @@ class Training(pl.LightningModule):
         scores = {f"{prefix}/{name}": value for name, value in evaluation.compute().items()}
         self.measured.update(scores)
         # Every process holds the same totals, so nothing is left to reduce.
-        values: dict[str, Any] = {
-            name: torch.tensor(value, dtype=torch.float32, device=self.device)
-            for name, value in scores.items()
-        }
-        self.log_dict(values, prog_bar=prefix == "val")
+        self.log_dict(
+            {
+                name: torch.tensor(value, dtype=torch.float32, device=self.device)
+                for name, value in scores.items()
+            },
+            prog_bar=prefix == "val",
+        )
         if evaluation is self.validation:
             evaluation.reset()

@@ -1,5 +1,6 @@
 """Restores the model of a finished run from its folder, as a translator or for other uses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,12 @@ from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.build import build
+from ablate.process import keep_memory
 from ablate.record.files import check_links
 from ablate.record.sealed import read_result
 from ablate.record.weights import load_weights
 from ablate.search.base import Search
 from ablate.task.base import Task
-from ablate.train.allocator import keep_memory
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,12 @@ class Restored:
     model: Model
     tokenizers: Tokenizers
     task: Task
+    search: Search
     device: str
 
 
 def restore(
-    folder: Path, settings: dict[str, Any], trust: list[str], device: str, threads: int
+    folder: Path, settings: Mapping[str, object], trust: list[str], device: str, threads: int
 ) -> Translator:
     """Return the translator that a run has left; `settings` replace some of its search's.
 
@@ -84,12 +86,11 @@ def restore(
             f"checkpoint is {str(folder)!r}, whose task translates nothing"
             + (": for a language model say ablate generate" if run.task.writes else "")
         )
-    search = construct(run.config.search)
-    return Translator(run.model, run.tokenizers, search, run.config.batch.max_length, device)
+    return Translator(run.model, run.tokenizers, run.search, run.config.batch.max_length, device)
 
 
 def restore_run(
-    folder: Path, settings: dict[str, Any], trust: list[str], device: str, threads: int
+    folder: Path, settings: Mapping[str, object], trust: list[str], device: str, threads: int
 ) -> Restored:
     """Return the trained model of a run; `settings` replace some of its search's.
 
@@ -108,7 +109,7 @@ def restore_run(
     tokenizers = read_tokenizers(folder / "tokenizer")
     try:
         task: Task = construct(config.task)
-        construct(config.search)
+        search: Search = construct(config.search)
         model = build(
             config.model,
             src_vocab=tokenizers.src.size,
@@ -124,10 +125,10 @@ def restore_run(
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
         first = str(error).splitlines()[0]
         raise UserError(f"device is {device!r}, which cannot be used: {first}") from None
-    return Restored(folder, config, model.eval(), tokenizers, task, device)
+    return Restored(folder, config, model.eval(), tokenizers, task, search, device)
 
 
-def read_config(folder: Path, settings: dict[str, Any], trust: list[str]) -> DictConfig:
+def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) -> DictConfig:
     """Return the nodes model, adapt, search, batch and task of a run's config, checked."""
     path = folder / "config.yaml"
     if not path.is_file():

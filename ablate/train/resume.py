@@ -7,7 +7,7 @@ pending: after a validation, and before a batch that follows an optimiser step.
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import pytorch_lightning as pl
 import torch
@@ -19,8 +19,22 @@ from pytorch_lightning.trainer.states import TrainerFn
 from ablate.record.files import read_tensors, write_tensors
 from ablate.record.training import Record
 from ablate.train.interruption import Interruption
+from ablate.train.module import Training
 
-OWN = "ablate"  # the key of what is added to Lightning's checkpoint
+OWN = "ablate"  # the key of `RunState` in Lightning's checkpoint
+
+
+class RunState(TypedDict):
+    """What a checkpoint says beyond Lightning's own state."""
+
+    identity: str
+    metrics_bytes: int  # length of metrics.jsonl
+    metrics: str  # its digest
+    wall_seconds: float
+    random: list[dict[str, torch.Tensor]]  # of each process
+    should_stop: bool
+    diverged: bool
+    measured: dict[str, float]
 
 
 class Saved(NamedTuple):
@@ -39,25 +53,26 @@ def last_saved(record: Record) -> Saved | None:
         return None
     try:
         checkpoint, _ = read_tensors(path)
-        own = checkpoint[OWN]
-        found = Saved(path, checkpoint["global_step"], own["metrics_bytes"], own["wall_seconds"])
-        problem = _problem(record, own)
+        state: RunState = checkpoint[OWN]
+        step = checkpoint["global_step"]
+        saved = Saved(path, step, state["metrics_bytes"], state["wall_seconds"])
+        problem = _problem(record, state)
     except Exception:  # damage shows in many ways
         problem = "it is damaged"
     if not problem:
-        return found
+        return saved
     if record.writes:
         print(f"{path} is of no use, {problem}: the run starts anew", flush=True)
         path.unlink()
     return None
 
 
-def _problem(record: Record, own: dict[str, Any]) -> str:
-    if own["identity"] != record.identity:
+def _problem(record: Record, state: RunState) -> str:
+    if state["identity"] != record.identity:
         return "it belongs to another run"
-    if record.metrics_bytes() < own["metrics_bytes"]:
+    if record.metrics_bytes() < state["metrics_bytes"]:
         return f"{record.metrics.name} has lost lines"
-    if record.metrics_digest(own["metrics_bytes"]) != own["metrics"]:
+    if record.metrics_digest(state["metrics_bytes"]) != state["metrics"]:
         return f"{record.metrics.name} is damaged"
     return ""
 
@@ -133,8 +148,9 @@ class StateKeeper(Checkpoint):
         """Add what Lightning does not know."""
         if self._next_batch is not None:
             _before(self._next_batch, checkpoint["loops"]["fit_loop"])
+        assert isinstance(pl_module, Training)  # what a run trains
         metrics_bytes = self.record.metrics_bytes()
-        checkpoint[OWN] = {
+        state: RunState = {
             "identity": self.record.identity,
             "metrics_bytes": metrics_bytes,
             "metrics": self.record.metrics_digest(metrics_bytes),
@@ -144,16 +160,18 @@ class StateKeeper(Checkpoint):
             "diverged": pl_module.diverged,
             "measured": pl_module.measured,
         }
+        checkpoint[OWN] = state
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         """Take back what `on_save_checkpoint` added."""
-        own = checkpoint[OWN]
-        self._random = own["random"]
-        trainer.should_stop = own["should_stop"]
-        pl_module.diverged = own["diverged"]
-        pl_module.measured = own["measured"]
+        assert isinstance(pl_module, Training)
+        state: RunState = checkpoint[OWN]
+        self._random = state["random"]
+        trainer.should_stop = state["should_stop"]
+        pl_module.diverged = state["diverged"]
+        pl_module.measured = state["measured"]
 
 
 def _before(batch_idx: int, loop: dict[str, Any]) -> None:

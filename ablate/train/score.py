@@ -1,18 +1,15 @@
 """Scores of a trained run's model on a split of any corpus."""
 
-from typing import Any
-
 import torch
 from lightning_fabric.utilities import move_data_to_device
 from omegaconf import OmegaConf
 
-from ablate.config.construct import construct
 from ablate.data.module import TextData
-from ablate.data.packed import PackedData
 from ablate.data.pairs import Corpus
 from ablate.data.tokenizer import Given
 from ablate.errors import UserError
 from ablate.task.base import Text
+from ablate.train.prepare import make_data
 from ablate.train.restore import Restored
 
 
@@ -25,7 +22,7 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
         UserError: there is no such split, or its text does not fit the run.
     """
     data = evaluation_data(run, corpus, split, cache_dir)
-    task, search = run.task, construct(run.config.search)
+    task = run.task
     text = Text(data.tokenizers, data.languages, data.references(split), data.length(split))
     if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:1000]):
         print(f"warning, {split}: {doubt}", flush=True)
@@ -33,7 +30,7 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     evaluation.begin(text)
     with torch.inference_mode():
         for batch in data.evaluation_loader(split):
-            evaluation.update(run.model, move_data_to_device(batch, run.device), search, text)
+            evaluation.update(run.model, move_data_to_device(batch, run.device), run.search, text)
     return evaluation.compute()
 
 
@@ -50,15 +47,7 @@ def evaluation_data(run: Restored, corpus: Corpus, split: str, cache_dir: str) -
             "data has documents, and the vocabulary of this run is one of single lines, which "
             "knows no line feed: choose data=language or data=parallel"
         )
-    given: dict[str, Any] = {
-        "corpus": corpus,
-        "scheme": Given(run.tokenizers, (split,)),
-        "collate": run.task.batch,
-        "batch": OmegaConf.to_object(run.config.batch),
-        "cache_dir": cache_dir,
-        "seed": 0,
-    }
-    packed = run.config.batch.context is not None
-    data = PackedData(pack=run.task.pack, **given) if packed else TextData(**given)
+    scheme, batch = Given(run.tokenizers, (split,)), OmegaConf.to_object(run.config.batch)
+    data = make_data(run.task, corpus, scheme, batch, cache_dir=cache_dir, seed=0)
     data.check_evaluation(split)
     return data

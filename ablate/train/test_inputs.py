@@ -6,31 +6,39 @@ from omegaconf import DictConfig
 
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.train.own import READ, metrics
+from ablate.train.job import Job
+
+READ = 1000  # lines of a split, to see what they are like
 
 
-def check_tests(config: DictConfig, data: TextData) -> None:
+def check_inputs(job: Job, data: TextData) -> None:
+    """Raise UserError for a split that cannot be trained on, validated or tested."""
+    check_tests(job, data)
+    check_shares(job.config, data)
+
+
+def check_tests(job: Job, data: TextData) -> None:
     """Read every tested split as its test will, and score its own references.
 
     Raises:
         UserError: a split is missing, its files do not fit one another, a batch is too small for
             its sentences, or a metric fails on them.
     """
-    for split in config.test_splits:
+    for split in job.config.test_splits:
         if split not in data.counts:
             raise UserError(
                 f"test_splits has {split}, which this corpus does not have; "
                 f"allowed is {', '.join(data.counts)}"
             )
-        if config.probe is None:
+        if job.probe is None:
             data.check_test(split)
-            check_metrics(config, data, split)
+            check_metrics(job, data, split)
 
 
-def check_metrics(config: DictConfig, data: TextData, split: str) -> None:
+def check_metrics(job: Job, data: TextData, split: str) -> None:
     """Raise UserError for a metric that gives no number for the first lines of a split."""
     sources, references = data.sources(split)[:READ], data.references(split)[:READ]
-    for name, metric in metrics(config).items():
+    for name, metric in job.metrics.items():
         try:
             float(metric(sources, references, references))
         except Exception as error:  # whatever a metric of the user's raises
@@ -38,6 +46,13 @@ def check_metrics(config: DictConfig, data: TextData, split: str) -> None:
                 f"metric.{name} gives no number for the references of {split} "
                 f"({type(error).__name__}: {error}): repair it, or say metric=none"
             ) from None
+
+
+def doubts(job: Job, data: TextData) -> list[str]:
+    """Return a warning for each tested split whose first lines make its scores meaningless."""
+    evaluation = job.task.evaluation(data.languages[1], thorough=False)
+    reasons = {s: evaluation.doubt(data.references(s)[:READ]) for s in job.config.test_splits}
+    return [f"warning, {split}: {reason}" for split, reason in reasons.items() if reason]
 
 
 def check_shares(config: DictConfig, data: TextData) -> None:

@@ -1,23 +1,25 @@
 """The loggers of a run: its own record always, and those that the config names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 import pytorch_lightning as pl
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 
-from ablate.config.check import is_component
-from ablate.config.construct import building, construct
+from ablate.config.construct import building
 from ablate.record.training import Record
 from ablate.record.types import Failure, Whole
 from ablate.train.guard import GuardedLogger
+from ablate.train.job import Job
 from ablate.train.module import Training
 from ablate.train.record_logger import RecordLogger
 from ablate.train.run_logger import RunLogger
+
+Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the config
 
 
 class Tracking:
@@ -27,7 +29,7 @@ class Tracking:
     run's own record may fail the run.
     """
 
-    def __init__(self, config: DictConfig, record: Record) -> None:
+    def __init__(self, loggers: Loggers, record: Record) -> None:
         self.record = record
         self.own = RecordLogger(record)
         others: list[Any] = [
@@ -36,7 +38,7 @@ class Tracking:
                 partial(make, save_dir=str(record.folder)),
                 record.note_logger_failure,
             )
-            for key, make in makers(config.logger).items()
+            for key, make in loggers.items()
         ]
         self.loggers: list[Logger] = [self.own, *others]
         self._run_loggers = [logger for logger in others if isinstance(logger, RunLogger)]
@@ -85,22 +87,6 @@ class AfterValidation(Callback):
             logger.validated(pl_module)
 
 
-def makers(node: DictConfig | None) -> dict[str, Callable[..., Logger]]:
-    """Return what makes the loggers of the node `logger`, each by its key in the config.
-
-    W&B's keys stand at the node itself, other loggers have a node each. So `logger=[wandb,csv]`
-    is both of them.
-    """
-    if node is None:
-        return {}
-    names = [str(name) for name in node]
-    beside = [name for name in names if is_component(node, name)]
-    alone = OmegaConf.masked_copy(node, [name for name in names if name not in beside])
-    nodes = {"logger": alone} if "_target_" in alone else {}
-    nodes |= {f"logger.{name}": node[name] for name in beside}
-    return {key: construct(logger) for key, logger in nodes.items()}
-
-
 def _kind(make: Callable[..., Logger]) -> Any:
     """Return the class or the function behind a partial call."""
     return getattr(make, "func", make)
@@ -110,7 +96,7 @@ def _label(key: str, make: Callable[..., Logger]) -> str:
     return f"{key} ({getattr(_kind(make), '__name__', 'a logger')})"
 
 
-def check_loggers(config: DictConfig) -> None:
+def check_loggers(job: Job) -> None:
     """Check the settings of the loggers that can check them, before any work.
 
     A logger from elsewhere may do something when it is built, so it is not built here.
@@ -118,19 +104,19 @@ def check_loggers(config: DictConfig) -> None:
     Raises:
         UserError: a setting cannot work, or a logger is not installed.
     """
-    for key, make in makers(config.logger).items():
+    for key, make in job.loggers.items():
         kind = _kind(make)
         if isinstance(kind, type) and not issubclass(kind, RunLogger):
             continue
-        with building(key, OmegaConf.select(config, key)):
-            logger: Any = make(save_dir=config.paths.results)
+        with building(key, OmegaConf.select(job.config, key)):
+            logger: Any = make(save_dir=job.config.paths.results)
         if isinstance(logger, RunLogger):
             logger.check()
 
 
-def advise_reused(record: Record, found: Whole) -> None:
+def advise_reused(loggers: Loggers, record: Record, found: Whole) -> None:
     """Say of a run that was done before, and not logged then, how to log it."""
-    for make in makers(record.config.logger).values() if record.writes else ():
+    for make in loggers.values() if record.writes else ():
         kind = _kind(make)
         if isinstance(kind, type) and issubclass(kind, RunLogger):
             logger: Any = make(save_dir=str(record.folder))

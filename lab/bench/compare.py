@@ -29,7 +29,7 @@ TOKENS = "target tokens/s"
 AUTO = f"auto: {PRECISION}"
 BF16 = ("--bf16",) if PRECISION == "bf16-mixed" else ()
 TRICKS = (*BF16, "--loss", "chunk", "--dropout", "bytes")
-# glibc keeps what it has: the baseline's counterpart of ablate.train.allocator
+# glibc keeps what it has: the baseline's counterpart of ablate.process
 MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": "8589934592",
     "MALLOC_TRIM_THRESHOLD_": "17179869184",

@@ -27,7 +27,8 @@ from ablate.data.parallel import Parallel
 from ablate.data.scheme.bpe import Bpe
 from ablate.errors import UserError
 from ablate.task.translation import Translation
-from ablate.train.run import make_model, prepare_data
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
 from lab.bench.command import environment, finish, start, told
 from lab.bench.ours import compose, fit
 
@@ -188,10 +189,11 @@ def train(folder: Path) -> dict[str, float]:
             *(f"tokenizer.vocab_size={VOCAB_SIZE}", f"budget.steps={STEPS}"),
         ]
     )
-    data, counted = prepare_data(config), Pairs()
-    model = make_model(config, data)
+    job = resolve(config)
+    data, counted = prepare_data(job), Pairs()
+    model = make_model(job, data)
     begin = time.perf_counter()
-    fit(config, model, data, counted)
+    fit(job, model, data, counted)
     seconds = time.perf_counter() - begin
     return {"pairs": counted.count, "seconds": seconds, "resident": memory("self", "VmHWM")}
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
@@ -18,8 +19,11 @@ from ablate.data.batch import Batch
 from ablate.data.vocabulary import BOS, EOS
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
-from ablate.train.allocator import keep_memory
-from ablate.train.run import build_model, hush_lightning, prepare_data
+from ablate.process import keep_memory
+from ablate.train.job import Job
+from ablate.train.prepare import build_model, prepare_data
+from ablate.train.resolve import resolve
+from ablate.train.trainer import hush_lightning
 from lab.bench.ours import Stopwatch, compose, fit, peak_mib
 
 TOKENS = 4096  # of every batch: one sentence of the longest, 64 of the shortest
@@ -98,17 +102,17 @@ def build(config: DictConfig, folder: Path, pairs: int) -> dict[str, float]:
     """Build the cache of a generated corpus."""
     write_text(folder / "text.tsv", pairs)
     start = time.perf_counter()
-    prepare_data(config)
+    prepare_data(resolve(config))
     seconds = time.perf_counter() - start
     return {"built_pairs_per_second": pairs / seconds, "build_peak_mib": peak_mib()}
 
 
-def train(config: DictConfig, data: pl.LightningDataModule, watch: Stopwatch) -> dict[str, float]:
+def train(job: Job, data: Any, watch: Stopwatch) -> dict[str, float]:
     """Train on the data for a window; memory is that of the process, and what it had before."""
     before = peak_mib()
-    model = build_model(config, data)  # type: ignore[arg-type]
-    initialise(model, config.seed)
-    fit(config, model, data, watch)
+    model = build_model(job.config.model, data)
+    initialise(model, job.config.seed)
+    fit(job, model, data, watch)
     return {**watch.found(), "peak_mib": peak_mib(), "before_mib": before}
 
 
@@ -126,8 +130,9 @@ def main() -> None:
     else:
         sizes = {"length": LENGTH, "vocabulary": VOCABULARY} | {axis: value}
         generated = Generated(sizes["length"], sizes["vocabulary"])
-        data = prepare_data(config) if axis == "corpus" else generated
-        found = train(config, data, Stopwatch(float(warm_up), float(seconds)))
+        job = resolve(config)
+        data = prepare_data(job) if axis == "corpus" else generated
+        found = train(job, data, Stopwatch(float(warm_up), float(seconds)))
     print(json.dumps(found))
 
 

@@ -22,15 +22,18 @@ import torch
 from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
 
-from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.config.precision import settle
 from ablate.data.batch import Batch
+from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model
-from ablate.train.allocator import keep_memory
+from ablate.process import keep_memory
+from ablate.train.job import Job
 from ablate.train.module import Training
-from ablate.train.run import hush_lightning, make_model, make_parts, prepare_data
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
+from ablate.train.trainer import hush_lightning
 
 DECODING_BATCH = 100
 
@@ -87,11 +90,9 @@ def compose(overrides: list[str]) -> DictConfig:
     return config
 
 
-def fit(config: DictConfig, model: Model, data: pl.LightningDataModule, watch: pl.Callback) -> None:
+def fit(job: Job, model: Model, data: TextData, watch: pl.Callback) -> None:
     """Train until `watch` ends it, without validation and without a record."""
-    parts: Any = {"data": data, **make_parts(config)}
-    task = Training(model=model, **parts)
-    trainer: pl.Trainer = construct(config.trainer)(
+    trainer = job.trainer(
         logger=False,
         callbacks=[watch],
         enable_checkpointing=False,
@@ -100,16 +101,17 @@ def fit(config: DictConfig, model: Model, data: pl.LightningDataModule, watch: p
         limit_val_batches=0,
         use_distributed_sampler=False,
     )
-    trainer.fit(task, datamodule=data)
+    trainer.fit(Training(job, model, data), datamodule=data)
 
 
 def train(config: DictConfig, watch: Stopwatch, *, wait: bool = False) -> dict[str, float]:
     """Return target tokens per second of training on the corpus of the config."""
-    data = prepare_data(config)
-    model = make_model(config, data)
+    job = resolve(config)
+    data = prepare_data(job)
+    model = make_model(job, data)
     if wait:
         wait_for_the_others()
-    fit(config, model, data, watch)
+    fit(job, model, data, watch)
     return watch.found()
 
 
@@ -123,8 +125,9 @@ def decode(
     config: DictConfig, seconds: float, weights: str, *, greedy: bool, wait: bool = False
 ) -> dict[str, float]:
     """Return sentences per second and BLEU on the test split; weights "-" are the initial ones."""
-    data = prepare_data(config)
-    task = Training(model=make_model(config, data), data=data, **make_parts(config))
+    job = resolve(config)
+    data = prepare_data(job)
+    task = Training(job, make_model(job, data), data)
     if weights != "-":
         task.model.load_state_dict(torch.load(weights, weights_only=True))
     task.model.eval()

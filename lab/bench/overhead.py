@@ -23,14 +23,16 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.data.loader import TrainingLoader
+from ablate.process import keep_memory
 from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
-from ablate.train.allocator import keep_memory
 from ablate.train.interruption import Interruption
 from ablate.train.module import Training
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
 from ablate.train.resume import StateKeeper
-from ablate.train.run import hush_lightning, make_model, make_parts, make_trainer, prepare_data
 from ablate.train.tracking import Tracking
+from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper
 from lab.bench.ours import compose
 
@@ -161,21 +163,20 @@ class Window(pl.Callback):
 
 def measure(config: DictConfig, steps: int) -> dict[str, float]:
     """Train as a run would, and return the share of each part."""
-    hush_lightning()
-    data = prepare_data(config)
-    record = Record(config, data.fingerprints)
+    job = resolve(config)
+    data = prepare_data(job)
+    record = Record(config, data.fingerprints, job.initial.fingerprint())
     checkpoint: Any = OmegaConf.to_object(config.checkpoint)
     clock = Clock()
     with Interruption() as interruption, record:
         record.begin()
-        with Tracking(config, record) as tracking:
-            model = make_model(config, data)
-            task = TimedTranslation(model=model, data=data, **make_parts(config))
+        with Tracking(job.loggers, record) as tracking:
+            task = TimedTranslation(job, make_model(job, data), data)
             task.clock = clock
             window = Window(clock, steps)
             weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
             states = StateKeeper(record, checkpoint.save_every, interruption)
-            trainer = make_trainer(config, tracking, [weights, states, window])
+            trainer = make_trainer(job, tracking, [weights, states, window])
             trainer.limit_val_batches = 0
             seed_dropout(seed_of(config), trainer.global_rank)
             trainer.fit(task, task.train_dataloader(), data.val_dataloader())

@@ -10,6 +10,7 @@ differs. Sweeps that are done are not run again as long as FOLDER is kept.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,14 @@ KEYS = (
     "checkpoint.tested=best,average checkpoint.every=5",
     "model.dropout.rate=0,0.3 model.dropout.attention=0.25",
     "search.size=1,3",
+    "model=rnn,decoder_only,prefix_lm",
+    "task=language_model model=decoder_only",
+    "task=masked_language_model model=encoder_only",
+    "task=denoising",
+    "probe=parameter_count,faint_vectors,heads_in_training,initial_scores,word_order",
+    "measure=heads,pruning,layers weights=trained,initial",
+    "budget.short=15",
+    "callbacks=early_stopping,lr_monitor metric=exact_match",
 )
 
 
@@ -95,7 +104,12 @@ def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
             *(f"paths.results={results}", f"paths.cache={work / 'cache'}"),
         ]
         log = subprocess.run(
-            command, cwd=checkout, capture_output=True, encoding="utf-8", errors="backslashreplace"
+            command,
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": str(checkout)},  # and not the package of the .venv
+            capture_output=True,
+            encoding="utf-8",
+            errors="backslashreplace",
         )
         work.mkdir(parents=True, exist_ok=True)
         done.write_text(json.dumps(read_cells(results)), encoding="utf-8")

@@ -13,7 +13,8 @@ from typing import Any
 from ablate.config.precision import fastest
 from ablate.errors import UserError
 from ablate.record.training import Record
-from ablate.train.run import prepare_data
+from ablate.train.prepare import prepare_data
+from ablate.train.resolve import resolve
 from lab.bench.command import environment, finish, run, start
 from lab.bench.export import export_text, export_weights
 from lab.bench.ours import compose
@@ -102,7 +103,7 @@ class Setting:
     def text(self) -> Path:
         """The corpus as token ids, for the other side."""
         config = compose([*TINY, *self.rest])
-        export_text(prepare_data(config), self.folder)
+        export_text(prepare_data(resolve(config)), self.folder)
         return self.folder
 
     @cached_property
@@ -136,7 +137,8 @@ class Setting:
         print(f"training {steps} steps for weights to decode with", flush=True)
         command = [sys.executable, "-m", "ablate", *overrides]
         subprocess.run(command, env=environment(threads), check=False)
-        return Record(config, prepare_data(config).fingerprints).folder
+        job = resolve(config)
+        return Record(config, prepare_data(job).fingerprints, job.initial.fingerprint()).folder
 
 
 def _rate(processes: Sequence[Any]) -> float:

@@ -25,9 +25,11 @@ from ablate.data.batch import Batch
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.model.base import Causal, Seq2Seq
+from ablate.process import keep_memory
 from ablate.seeding import seed_dropout, seed_of
-from ablate.train.allocator import keep_memory
-from ablate.train.run import hush_lightning, make_parts, prepare_data
+from ablate.train.job import Job
+from ablate.train.prepare import prepare_data
+from ablate.train.resolve import resolve
 from lab.bench.ours import compose
 
 
@@ -114,17 +116,17 @@ def endless(data: TextData) -> Iterator[Batch]:
         epoch += 1
 
 
-def by_hand(config: DictConfig, net: Any, data: TextData) -> dict[str, Any]:
+def by_hand(job: Job, net: Any, data: TextData) -> dict[str, Any]:
     """Train torch's modules; return target tokens per update, and the seconds after so many."""
-    parts = make_parts(config)
-    optimizer = parts["optimizer"](net.parameters())
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: parts["schedule"](d + 1))
+    config = job.config
+    optimizer = job.optimizer(net.parameters())
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: job.schedule(d + 1))
     net.train()
     tokens, start, clock = 0, time.perf_counter(), []
     for step, batch in zip(range(1, config.budget.steps + 1), endless(data), strict=False):
         real = batch.targets != PAD
         logits = F.linear(net(batch.inputs)[real], net.embedding.weight)
-        objective, _ = parts["loss"](logits, batch.targets[real])
+        objective, _ = job.loss(logits, batch.targets[real])
         optimizer.zero_grad()
         objective.backward()
         optimizer.step()
@@ -154,16 +156,16 @@ def main() -> None:
     parser.add_argument("system", choices=("language_model", "recurrent"))
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_args()
-    hush_lightning()
     config = compose(given.overrides)
+    job = resolve(config)
     torch.set_num_threads(config.threads)
     keep_memory()
-    data = prepare_data(config)
+    data = prepare_data(job)
     kind = LanguageModel if given.system == "language_model" else Translator
     torch.manual_seed(config.seed)
     net = kind(data.tgt_vocab, config.model)
     seed_dropout(seed_of(config), 0)
-    found = by_hand(config, net, data)
+    found = by_hand(job, net, data)
     size = sum(p.numel() for p in net.parameters())
     print(json.dumps({"nll": nll(net, data), "parameters": size, **found}))
 

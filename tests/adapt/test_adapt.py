@@ -279,14 +279,16 @@ def test_what_cannot_be_adapted_is_refused_in_a_sentence(level, settings, said):
 
 @pytest.mark.slow
 def test_a_lora_run_trains_goes_on_and_is_restored(compose, small):
+    from ablate.train.resolve import resolve
     from ablate.train.restore import restore
     from ablate.train.run import run
 
     settings = [*small, "adapt=lora", "adapt.rank=2"]
-    found = run(compose(*settings))
+    found = run(resolve(compose(*settings)))
     assert found["status"] in ("finished", "collapsed")  # after four steps
     assert found["metrics"]["parameters"] == 2 * 3 * 2 * (2 * 16)
-    again = run(compose(*settings, "search.size=2"))  # tests the weights that were read back
+    other = compose(*settings, "search.size=2")  # tests the weights that were read back
+    again = run(resolve(other))
     assert again["training"] == found["training"]
     assert again["metrics"]["test/nll"] == found["metrics"]["test/nll"]
     translator = restore(Path(found["folder"]), {}, [], "cpu", 1)

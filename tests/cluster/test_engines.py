@@ -38,7 +38,7 @@ def test_a_worker_that_died_is_started_again(tmp_path, end):
 def test_where_srun_is_installed_no_run_is_told_to_use_it():
     from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 
-    from ablate.train.run import hush_lightning
+    from ablate.train.trainer import hush_lightning
 
     with (
         patch("shutil.which", return_value="/usr/bin/srun"),
@@ -54,7 +54,7 @@ def test_where_srun_is_installed_no_run_is_told_to_use_it():
 
 @pytest.mark.parametrize("name", ["val/nll", "test/bleu", "test_long/chrf", "test/mine"])
 def test_scores_that_all_devices_hold_bring_no_advice_to_reduce_them(name):
-    from ablate.train.run import hush_lightning
+    from ablate.train.trainer import hush_lightning
 
     advice = (
         f"It is recommended to use `self.log({name!r}, ..., sync_dist=True)` when logging on epoch "

@@ -4,14 +4,14 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.config.construct import construct
-from ablate.config.parts import check_parts
 from ablate.errors import UserError
+from ablate.train.resolve import resolve
 
 
 @pytest.mark.parametrize(
     ("override", "words"),
     [
-        ("trainer.precision=banana", ["trainer.precision=banana", "Allowed precision values"]),
+        ("trainer.precision=banana", ["trainer.precision=banana", "bf16-mixed"]),
         ("trainer.accelerator=hpu", ["trainer.accelerator=hpu"]),
         ("optimizer.betas=[2,0.9]", ["optimizer.", "betas=[2, 0.9]", "Invalid beta"]),
         ("optimizer.betas=3", ["optimizer.lr=", "optimizer.betas=3"]),
@@ -26,7 +26,7 @@ from ablate.errors import UserError
 )
 def test_a_part_that_cannot_be_built_is_named(compose, override, words):
     with pytest.raises(UserError) as told:
-        check_parts(compose(override))
+        resolve(compose(override))
     assert all(word in str(told.value) for word in words), told.value
     assert "\n" not in str(told.value)
 
@@ -34,7 +34,7 @@ def test_a_part_that_cannot_be_built_is_named(compose, override, words):
 def test_a_model_is_not_sharded_without_gpus(compose, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(UserError, match=r"trainer.strategy=fsdp: .* say trainer.strategy=ddp"):
-        check_parts(compose("trainer=ddp", "trainer.strategy=fsdp"))
+        resolve(compose("trainer=ddp", "trainer.strategy=fsdp"))
 
 
 def test_whatever_a_constructor_raises_names_its_node():
@@ -48,7 +48,7 @@ def test_several_machines_that_know_of_each_other_are_taken(compose, monkeypatch
     variables = {"MASTER_ADDR": address, "MASTER_PORT": "29500", "NODE_RANK": "0"}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    check_parts(compose("trainer.num_nodes=2"))
+    resolve(compose("trainer.num_nodes=2"))
     monkeypatch.delenv("NODE_RANK")
     with pytest.raises(UserError, match="NODE_RANK"):
-        check_parts(compose("trainer.num_nodes=2"))
+        resolve(compose("trainer.num_nodes=2"))

@@ -104,10 +104,11 @@ def test_which_and_why_is_said_once(compose, gpu, capsys):
 
 
 def test_a_run_keeps_what_auto_became(small, compose, processor, tmp_path):
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     processor()
-    run(compose(*small, "trainer.precision=auto"))
+    run(resolve(compose(*small, "trainer.precision=auto")))
     (written,) = (tmp_path / "results" / "runs").glob("*/config.yaml")
     assert yaml.safe_load(written.read_text())["trainer"]["precision"] == "32-true"
 

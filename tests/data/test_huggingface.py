@@ -185,6 +185,7 @@ def test_without_the_package_one_sentence_says_what_to_install(made, monkeypatch
 
 @pytest.mark.parametrize("streaming", ["true", "false"])
 def test_a_language_model_and_a_translator_train_on_them(written, compose, tmp_path, streaming):
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     many = written("jsonl", lambda split: rows(split) * 12)
@@ -196,11 +197,11 @@ def test_a_language_model_and_a_translator_train_on_them(written, compose, tmp_p
         *(f"paths.results={tmp_path / 'results'}", f"paths.cache={tmp_path / 'cache'}"),
     ]
     model = ["scale=language", "data=huggingface", "batch.context=8", "batch.tokens=32"]
-    found = run(compose(*model, *common))
+    found = run(resolve(compose(*model, *common)))
     size = sum(len(row["text"].encode()) for row in rows("test")) * 12
     tokens = size + 12
     bits = found["metrics"]["test/nll"] * tokens / 0.6931471805599453
     assert found["metrics"]["test/bpb"] == pytest.approx(bits / size, rel=1e-5)
     pairs = ["data=huggingface_pairs", "data.source=en", "data.target=de", "tokenizer=char"]
     short = ["search=greedy", "batch.tokens=64", "batch.max_length=32"]
-    assert "test/bleu" in run(compose(*pairs, *short, *common))["metrics"]
+    assert "test/bleu" in run(resolve(compose(*pairs, *short, *common)))["metrics"]

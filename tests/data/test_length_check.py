@@ -6,7 +6,8 @@ import torch
 from ablate.data.vocabulary import EOS
 from ablate.errors import UserError
 from ablate.train.lengths import check_lengths
-from ablate.train.run import build_model, make_model, make_parts, prepare_data
+from ablate.train.prepare import build_model, make_model, prepare_data
+from ablate.train.resolve import resolve
 
 
 @pytest.fixture
@@ -14,11 +15,11 @@ def check(compose, small):
     """Check a run with learned positions, or others; return its data."""
 
     def checked(*overrides, position="learned"):
-        config = compose(*small, f"model/position={position}", *overrides)
-        data = prepare_data(config)
+        job = resolve(compose(*small, f"model/position={position}", *overrides))
+        data = prepare_data(job)
         with torch.device("meta"):
-            model = build_model(config, data)
-        check_lengths(config, model, data, make_parts(config))
+            model = build_model(job.config.model, data)
+        check_lengths(job, model, data)
         return data
 
     return checked
@@ -78,18 +79,19 @@ def test_what_does_not_fit_is_named(check, overrides, message):
 
 def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
     config = compose(*small, "model/position=learned", "search.max_ratio=1.5", "search.max_extra=3")
-    data = prepare_data(config)
+    job = resolve(config)
+    data = prepare_data(job)
     needed = int(1.5 * (data.longest("test")[0] - 1) + 3) + 1
     config.model.position.max_length = needed
     config.test_splits = ["test"]
-    model, parts = make_model(config, data), make_parts(config)
+    model = make_model(job, data)
     with torch.no_grad():  # nothing ever ends: every translation is as long as the limit
         model.decoder.residual.norms[-1].bias.copy_(-model.embedding.tgt.weight[EOS])
     src = data.first_lines("test", 99).inputs.src
-    assert max(map(len, parts["search"](model.eval(), src))) == needed - 1
+    assert max(map(len, job.search(model.eval(), src))) == needed - 1
     model.decoder.position.table = torch.nn.Parameter(model.decoder.position.table[:-1])
     with pytest.raises(UserError, match=f"a sequence of {needed} tokens does not fit"):
-        parts["search"](model, src)
+        job.search(model, src)
 
 
 def test_attention_that_reads_so_many_keys_at_most_is_checked_as_well(check):

@@ -32,10 +32,12 @@ class Killed(BaseException):
 @pytest.fixture
 def go(small, compose, tmp_path):
     """Run with extra overrides in a results folder of this name."""
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     def went(results, *overrides):
-        return run(compose(*small, *TINY, *overrides, f"paths.results={tmp_path / results}"))
+        folder = f"paths.results={tmp_path / results}"
+        return run(resolve(compose(*small, *TINY, *overrides, folder)))
 
     return went
 
@@ -43,11 +45,12 @@ def go(small, compose, tmp_path):
 @pytest.fixture(scope="session")
 def whole(small_in, compose, tmp_path_factory):
     """What a run says that nothing disturbs, once for the same overrides; tests take copies."""
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     @functools.cache
     def went(*overrides):
-        return run(compose(*small_in(tmp_path_factory.mktemp("whole")), *TINY, *overrides))
+        return run(resolve(compose(*small_in(tmp_path_factory.mktemp("whole")), *TINY, *overrides)))
 
     return went
 

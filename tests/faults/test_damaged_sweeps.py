@@ -143,11 +143,12 @@ def test_what_workers_have_agreed_on(whole, tmp_path, compose, table):
 
 
 def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd, table):
-    from ablate.train.run import prepare_data
+    from ablate.train.prepare import prepare_data
+    from ablate.train.resolve import resolve
 
     cache = tmp_path / "cache"
     config = compose(*small, *TINY, "tokenizer=char", f"paths.cache={cache}")
-    prepare_data(config)
+    prepare_data(resolve(config))
     sound = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
     assert len(sound) > 8
     for path in sorted(sound):
@@ -155,7 +156,7 @@ def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd
             if not damage(path, how):
                 continue
             capfd.readouterr()
-            prepare_data(config)
+            prepare_data(resolve(config))
             assert f"{path} is damaged" in capfd.readouterr().out
             assert {one: one.read_bytes() for one in sound} == sound, (path.name, how)
             table(f"cache/{path.name}", how, "built again")

@@ -387,6 +387,7 @@ def finished(tmp_path_factory, cache_folder):
     import hydra
 
     from ablate.config.location import CONF
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     folder = tmp_path_factory.mktemp("finished")
@@ -397,7 +398,7 @@ def finished(tmp_path_factory, cache_folder):
         composed = hydra.compose("config", [*words, *TINY], return_hydra_config=True)
     with open_dict(composed):
         del composed["hydra"]
-    return Path(run(composed)["folder"])
+    return Path(run(resolve(composed))["folder"])
 
 
 @pytest.mark.parametrize("what", CHECKPOINTS)

@@ -75,9 +75,10 @@ def test_their_level_trains_and_goes_on_after_a_kill(go, kill, left, theirs, cho
 
 def test_their_metric_is_measured_and_can_be_asked_about(go, theirs, compose, small):
     from ablate.sweep.metrics import metric_names
-    from ablate.train.run import build_model, prepare_data
+    from ablate.train.prepare import build_model, prepare_data
+    from ablate.train.resolve import resolve
 
-    config = compose(*small, theirs, "task=backwards")
-    known = metric_names(config, build_model(config, prepare_data(config)))
+    job = resolve(compose(*small, theirs, "task=backwards"))
+    known = metric_names(job, build_model(job.config.model, prepare_data(job)))
     assert "test/sentences" in known
     assert go("measured", theirs, "task=backwards")["metrics"]["test/sentences"] == 5

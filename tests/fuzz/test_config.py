@@ -50,7 +50,7 @@ def test_values(groups, command, small, tmp_path, monkeypatch):
         if str(words) in done:  # a draw often comes twice
             return
         with monkeypatch.context() as patch:
-            for phase in () if trains else ("train_and_test", "probe"):
+            for phase in () if trains else ("train_and_test", "measure_untrained"):
                 patch.setattr(f"ablate.train.run.{phase}", leave)
             result = command(*paths, *words)
         check(result)

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from ablate.train.module import Training
-from ablate.train.run import prepare_data, run
+from ablate.train.prepare import prepare_data
+from ablate.train.resolve import resolve
+from ablate.train.run import run
 from lab.bench.export import export_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +28,7 @@ def go(small, compose, trainer, tmp_path):
 
     def went(results, *overrides):
         words = ("search=greedy", *trainer, *overrides, f"paths.results={tmp_path / results}")
-        return run(compose(*small, *words))
+        return run(resolve(compose(*small, *words)))
 
     return went
 
@@ -77,7 +79,7 @@ def test_two_seeds_in_one_process_are_those_of_processes_of_their_own(go):
 def test_the_scale_of_a_gpu_trains_and_is_tested(compose, small, trainer, tmp_path):
     kept = ("logger=", "data.", "budget.", "search.", "paths.")
     words = [word for word in small if word.startswith(kept)]
-    found = run(compose("scale=gpu", *words, "data=toy", "batch.tokens=512", *trainer))
+    found = run(resolve(compose("scale=gpu", *words, "data=toy", "batch.tokens=512", *trainer)))
     assert found["status"] in ("finished", "collapsed")
     assert found["metrics"]["test/nll"] > 0
 
@@ -94,7 +96,7 @@ def test_speed_beside_a_loop_by_hand(compose, small, trainer, device, tmp_path):
     """Prints target tokens per second of both, in float32, on the same text."""
     text = [word for word in small if word.startswith(("data.", "paths."))]
     words = ["scale=cpu", "model=tiny", "logger=none", "batch.tokens=4096", *text, *trainer]
-    export_text(prepare_data(compose(*words)), tmp_path)
+    export_text(prepare_data(resolve(compose(*words))), tmp_path)
     ours = told("-m", "lab.bench.ours", "train", SECONDS, "-", *words, f"--warm-up={WARM_UP}")
     sizes = ("--data", tmp_path, "--seconds", SECONDS, "--warmup", WARM_UP)
     theirs = told("-c", LOOP, device, "train", *sizes)

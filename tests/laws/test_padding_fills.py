@@ -50,14 +50,17 @@ def test_the_fill_matters_only_where_rows_are_empty(filled, batch, padding):
 
 
 def test_training_on_nan_ends_as_diverged(compose, small):
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     found = run(
-        compose(
-            *small,
-            "model/attention=explicit",
-            "model.attention.fill=minus_inf",
-            "model/padding=rows_and_columns",
+        resolve(
+            compose(
+                *small,
+                "model/attention=explicit",
+                "model.attention.fill=minus_inf",
+                "model/padding=rows_and_columns",
+            )
         )
     )
     assert found["status"] == "diverged"

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from ablate.config.location import CONF
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 LEVELS = sorted(f"{p.parent.name}={p.stem}" for p in CONF.glob("model/*/*.yaml"))
@@ -59,7 +60,7 @@ def bleu(reversed_pairs, compose, tmp_path):
             f"paths.cache={tmp_path}/cache",
             *overrides,
         )
-        return run(config)["metrics"]["test/bleu"]
+        return run(resolve(config))["metrics"]["test/bleu"]
 
     return trained
 
@@ -82,7 +83,7 @@ def test_the_default_run_learns_the_built_in_corpus_and_needs_positions(
     compose, tmp_path, cache_folder, seed
 ):
     folders = [f"paths.results={tmp_path}/results", f"paths.cache={cache_folder}", "logger=none"]
-    whole = run(compose(*folders, f"seed={seed}"))
+    whole = run(resolve(compose(*folders, f"seed={seed}")))
     assert 30 < whole["metrics"]["test/bleu"] < 95
-    without = run(compose(*folders, f"seed={seed}", "model/position=none"))
+    without = run(resolve(compose(*folders, f"seed={seed}", "model/position=none")))
     assert without["metrics"]["test/bleu"] < whole["metrics"]["test/bleu"] - 10

@@ -5,7 +5,8 @@ import torch
 
 from ablate.claims.corpus.pronouns import PRONOUN, antecedent, gender, turned
 from ablate.claims.measure.antecedent import Antecedent, cut, flipping, inside, rightly, twins
-from ablate.train.run import make_model, prepare_data
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
 
 SENTENCE = ["thing3", "verb1", "living2", "because", "it", "was", "tired0"]
 
@@ -14,8 +15,9 @@ SENTENCE = ["thing3", "verb1", "living2", "because", "it", "was", "tired0"]
 def parts(small, compose):
     own = [word for word in small if not word.startswith("data.n_test_long")]
     config = compose(*own, "data=pronouns", "data.n_train=200", "model.n_layers=2")
-    data = prepare_data(config)
-    return make_model(config, data).double().eval(), data
+    job = resolve(config)
+    data = prepare_data(job)
+    return make_model(job, data).double().eval(), data
 
 
 def test_the_last_word_says_what_is_meant():
@@ -59,7 +61,7 @@ def test_what_is_cut_is_read_no_more_and_nothing_else_changes(parts):
 def test_the_edge_that_is_cut_is_the_one_that_is_named(parts, small, compose):
     own = [word for word in small if not word.startswith("data.n_test_long")]
     config = compose(*own, "data=pronouns", "data.n_train=200", "model.n_layers=1")
-    model, data = make_model(config, parts[1]).double().eval(), parts[1]
+    model, data = make_model(resolve(config), parts[1]).double().eval(), parts[1]
     text, meant, rival = twins(data.sources("test")[:20], data)
     rows, found = torch.arange(len(meant)), []
     model.encoder.register_forward_hook(lambda module, inputs, output: found.append(output))

@@ -40,13 +40,14 @@ def test_as_in_scipy_over_real_queries_only():
 
 @pytest.fixture
 def measured(compose, small):
-    from ablate.train.run import make_model, prepare_data
+    from ablate.train.prepare import make_model, prepare_data
+    from ablate.train.resolve import resolve
 
     def found(*overrides):
-        config = compose(*small, "model.n_layers=2", *overrides)
-        data = prepare_data(config)
+        job = resolve(compose(*small, "model.n_layers=2", *overrides))
+        data = prepare_data(job)
         batch = data.first_lines("validation", 8)
-        return head_distances(make_model(config, data), batch, torch.device("cpu"))
+        return head_distances(make_model(job, data), batch, torch.device("cpu"))
 
     return found
 
@@ -64,11 +65,12 @@ def test_several_heads_differ(measured, attention):
 
 def test_padding_changes_nothing(compose, small):
     from ablate.model.base import Seq2Seq
-    from ablate.train.run import make_model, prepare_data
+    from ablate.train.prepare import make_model, prepare_data
+    from ablate.train.resolve import resolve
 
-    config = compose(*small)
-    data = prepare_data(config)
-    model, batch = make_model(config, data), data.first_lines("validation", 8)
+    job = resolve(compose(*small))
+    data = prepare_data(job)
+    model, batch = make_model(job, data), data.first_lines("validation", 8)
     src, tgt_in = batch.inputs
     inputs = Seq2Seq(pad(src, (0, 9)), pad(tgt_in, (0, 4)))
     wider = batch._replace(inputs=inputs, targets=pad(batch.targets, (0, 4)))

@@ -4,11 +4,12 @@ import math
 
 import pytest
 
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 
 def test_a_run_measures_gradients_heads_and_calibration(small, compose):
-    found = run(compose(*small))["metrics"]
+    found = run(resolve(compose(*small)))["metrics"]
     layers = ("encoder.0", "decoder.0", "encoder_ratio", "decoder_ratio")
     expected = {f"gradient/{when}/{layer}" for when in ("first", "last") for layer in layers}
     expected |= {"heads/encoder_self", "heads/decoder_self", "heads/decoder_cross"}
@@ -20,7 +21,7 @@ def test_a_run_measures_gradients_heads_and_calibration(small, compose):
     assert "val/calibration_error" not in found
     assert found["gradient/first/encoder.0"] != found["gradient/last/encoder.0"]
 
-    padded = run(compose(*small, "batch.test_padding=9", "batch.test_bucket=false"))
+    padded = run(resolve(compose(*small, "batch.test_padding=9", "batch.test_bucket=false")))
     same = ("val/nll", "gradient/first/encoder.0", "heads/encoder_self")
     assert all(padded["metrics"][name] == found[name] for name in same)  # it was not trained again
     for name in ("test/nll", "test/bleu", "test/calibration_error"):

@@ -10,22 +10,23 @@ from ablate.claims.measure.layers import Layers, without_last_layer
 from ablate.claims.measure.positions import Positions
 from ablate.claims.measure.pruning import Pruning, nll
 from ablate.claims.measure.words import read
-from ablate.config.parts import check_parts
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.train.module import Training
-from ablate.train.run import make_model, prepare_data, run
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
+from ablate.train.run import run
 
 
 @pytest.fixture
 def data(small, compose):
-    return prepare_data(compose(*small))
+    return prepare_data(resolve(compose(*small)))
 
 
 @pytest.fixture
 def model(small, compose, data):
     def made(*overrides):
-        return make_model(compose(*small, *overrides), data).double().eval()
+        return make_model(resolve(compose(*small, *overrides)), data).double().eval()
 
     return made
 
@@ -106,12 +107,12 @@ def test_a_head_that_gives_nothing_is_worth_nothing(data, model):
 def test_a_run_measures_its_trained_and_its_untrained_model(small, compose, data, monkeypatch):
     measured = [*small, "measure=layers", "measure.sentences=12"]
     measured += ["test_splits=[validation]"]
-    trained = run(compose(*measured))
+    trained = run(resolve(compose(*measured)))
     monkeypatch.setattr(Training, "training_step", None)  # would raise
-    initial = run(compose(*measured, "weights=initial"))
+    initial = run(resolve(compose(*measured, "weights=initial")))
     assert initial["training"] == trained["training"]
     expected = instantiate(compose(*measured).measure)(
-        make_model(compose(*small), data).double().eval(), data
+        make_model(resolve(compose(*small)), data).double().eval(), data
     )
     for name, value in expected.items():
         assert initial["metrics"][f"measure/{name}"] == pytest.approx(value)
@@ -128,4 +129,4 @@ def test_a_run_measures_its_trained_and_its_untrained_model(small, compose, data
 )
 def test_a_measure_that_cannot_work_is_refused(compose, overrides, words):
     with pytest.raises(UserError, match=words):
-        check_parts(compose("logger=none", *overrides))
+        resolve(compose("logger=none", *overrides))

@@ -5,13 +5,14 @@ import threading
 
 from ablate.plan.plan import _steps
 from ablate.plan.sample import SHORT
-from ablate.train.budgets import shortened
+from ablate.train.resolve import shorten
 
 ONE = ("+experiment=relu_vs_linear", "budget.short=null")
 SWEEP = (*ONE, "seed=0,1")
 
 
 def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tmp_path):
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     status, out, err = command("plan", *small, *SWEEP)
@@ -20,7 +21,7 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert "time: not known of 2 arms" in out
     assert "ffn_nonlinearity_needed, superiority: ? (no earlier runs of this regime)" in out
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["registry.json"]
-    run(compose(*small, *ONE, "model/feed_forward=linear", "seed=1"))
+    run(resolve(compose(*small, *ONE, "model/feed_forward=linear", "seed=1")))
     _, out, _ = command("plan", *small, *SWEEP, "minutes=1")
     assert "2 seeds each; 1 are done" in out
     assert "1 earlier run of this variant" in out
@@ -72,9 +73,10 @@ def test_every_variant_is_timed_once_by_a_short_run_of_its_own(
 
 
 def test_an_arm_that_was_only_guessed_is_timed_too(small, command, compose, monkeypatch):
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
-    run(compose(*small, *ONE, "model/feed_forward=linear", "seed=1"))
+    run(resolve(compose(*small, *ONE, "model/feed_forward=linear", "seed=1")))
     asked = []
 
     def done(words, **kwargs):
@@ -123,7 +125,7 @@ def test_as_many_are_timed_at_once_as_the_sweep_will_run(small, command, monkeyp
 
 def test_a_short_run_has_one_budget(small, compose):
     config = compose(*small, "budget.steps=100", "budget.short=50", *SHORT)
-    assert shortened(config) is None
+    assert shorten(config) is None
 
 
 def test_both_budgets_of_a_run_are_counted(small, compose):

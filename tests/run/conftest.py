@@ -15,10 +15,11 @@ VOLATILE = (
 @pytest.fixture(scope="session")
 def done(small_in, compose, tmp_path_factory):
     """What a run says that nobody disturbs, and its results, which no test changes."""
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     folder = tmp_path_factory.mktemp("done")
-    return run(compose(*small_in(folder))), folder / "results"
+    return run(resolve(compose(*small_in(folder)))), folder / "results"
 
 
 @pytest.fixture

@@ -6,18 +6,19 @@ import sys
 
 import pytest
 
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 NAME = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 PROGRAMS = f"""
 import os
-from ablate.train.allocator import keep_memory
+from ablate.process import keep_memory
 keep_memory()
 print(os.environ[{NAME!r}])
 """
 FAULTS = """
 import resource, sys, torch
-from ablate.train.allocator import keep_memory
+from ablate.process import keep_memory
 if sys.argv[1:]:
     keep_memory()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -58,4 +59,4 @@ def test_a_run_keeps_its_memory_before_it_does_anything_large(small, compose, mo
         "ablate.train.run.prepare_data", lambda config: pytest.fail("data came first")
     )
     with pytest.raises(KeptError):
-        run(compose(*small))
+        run(resolve(compose(*small)))

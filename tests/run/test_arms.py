@@ -9,7 +9,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from ablate.config.location import CONF
-from ablate.train.run import make_model, prepare_data
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
 
 # Probes train nothing; arms of other corpora, batches, beginnings or architectures share less; and
 # those of aa_null differ in their random numbers alone.
@@ -36,9 +37,9 @@ def built(small, compose):
 
     def arms(name):
         for arm in [*swept(name)]:  # composing opens Hydra anew
-            config = compose(*small, f"+experiment={name}", arm)
-            data = prepare_data(config)
-            yield arm, make_model(config, data), data
+            job = resolve(compose(*small, f"+experiment={name}", arm, "budget.short=null"))
+            data = prepare_data(job)
+            yield arm, make_model(job, data), data
 
     return arms
 

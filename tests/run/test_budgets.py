@@ -10,8 +10,9 @@ from ablate.schedule.constant import Constant
 from ablate.schedule.cosine import Cosine
 from ablate.schedule.inverse_sqrt import InverseSqrt
 from ablate.schedule.wsd import WarmupStableDecay
-from ablate.train.budgets import _alike, shared_steps, shortened
+from ablate.train.budgets import _alike, shared_steps
 from ablate.train.module import Training
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 from .conftest import VOLATILE
@@ -26,7 +27,8 @@ def go(small, compose, tmp_path):
     """Run with extra overrides in a results folder of this name."""
 
     def went(results, *overrides):
-        return run(compose(*small, *TINY, *overrides, f"paths.results={tmp_path / results}"))
+        folder = f"paths.results={tmp_path / results}"
+        return run(resolve(compose(*small, *TINY, *overrides, folder)))
 
     return went
 
@@ -105,17 +107,17 @@ def test_how_far_two_lengths_share_their_rates():
 
 
 def test_nothing_is_shared_where_more_than_the_length_differs(compose):
-    config = compose("logger=none", *BOTH)
-    assert shared_steps(config, shortened(config)) == 4
+    job = resolve(compose("logger=none", *BOTH))
+    assert shared_steps(job, job.short) == 4
     other = compose("logger=none", "budget.steps=4", "batch.tokens=${budget.steps}00")
-    assert shared_steps(config, other) == 0
+    assert shared_steps(job, resolve(other)) == 0
 
 
 @pytest.mark.parametrize("wrong", ["budget.short=8", "budget.short=9", "trainer.max_steps=8"])
 def test_a_short_budget_is_shorter(compose, wrong):
     with pytest.raises(UserError, match=r"budget\.short=\d with budget\.steps=8"):
-        shortened(compose("logger=none", *BOTH, wrong))
+        resolve(compose("logger=none", *BOTH, wrong))
 
 
 def test_a_probe_has_no_budget(compose):
-    assert shortened(compose("logger=none", *BOTH, "probe=parameter_count")) is None
+    assert resolve(compose("logger=none", *BOTH, "probe=parameter_count")).short is None

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 WHO = {"I": "我", "you": "你", "the teacher": "老师", "my friend": "我的朋友", "the child": "孩子"}
@@ -26,7 +27,7 @@ def corpus(tmp_path):
 @pytest.fixture
 def go(small, corpus, compose):
     own = [word for word in small if not word.startswith(("data.", "scale=", "budget.short"))]
-    return lambda *more: run(compose("scale=smoke", *corpus, *own, "search=greedy", *more))
+    return lambda *more: run(resolve(compose("scale=smoke", *corpus, *own, "search=greedy", *more)))
 
 
 def test_chinese_is_scored_by_characters(go, capsys):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +54,7 @@ def test_scores_of_two_processes_are_those_of_one(words, compose, tmp_path, mode
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    one = run(compose(*words(model, task, "one")))["metrics"]
+    one = run(resolve(compose(*words(model, task, "one"))))["metrics"]
     (test,) = (tmp_path / "two").glob("runs/*/tests/*/result.json")
     two = json.loads(test.read_text())["metrics"]
     print(model, task, {name: (one[name], two[name]) for name in two if name.startswith("test/")})

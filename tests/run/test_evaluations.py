@@ -50,9 +50,10 @@ def test_the_modules_of_a_search_count_where_it_runs(compose):
 
 @pytest.fixture
 def go(small, compose):
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
-    return lambda *overrides: run(compose(*small, *overrides))
+    return lambda *overrides: run(resolve(compose(*small, *overrides)))
 
 
 def test_another_search_tests_the_kept_weights(go, kept, monkeypatch):

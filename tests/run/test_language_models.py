@@ -16,7 +16,9 @@ import torch
 
 from ablate.errors import UserError
 from ablate.train.module import Training
-from ablate.train.run import make_model, prepare_data, run
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
+from ablate.train.run import run
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = ("n_layers=1", "d_model=16", "d_ff=32", "n_heads=2")
@@ -53,7 +55,7 @@ def words(tmp_path):
 
 @pytest.fixture
 def go(words, compose):
-    return lambda results, *more: run(compose(*words(results, *more)))
+    return lambda results, *more: run(resolve(compose(*words(results, *more))))
 
 
 def test_a_run_killed_in_the_middle_of_an_epoch_goes_on_to_the_bit(go, monkeypatch):
@@ -106,9 +108,9 @@ def test_three_samples_are_kept_and_shown(go, capsys):
 @pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])
 def test_attention_limited_to_the_document(words, compose, position):
     more = ["task.attention=document", f"model/position={position}"]
-    config = compose(*words("limited", "batch.context=32", *more))
-    data = prepare_data(config)
-    model = make_model(config, data).eval()
+    job = resolve(compose(*words("limited", "batch.context=32", *more)))
+    data = prepare_data(job)
+    model = make_model(job, data).eval()
     batch = data.first_lines("train", 8)
     documents = batch.inputs.documents
     assert documents.max() > 1
@@ -119,7 +121,7 @@ def test_attention_limited_to_the_document(words, compose, position):
     others = model(batch.inputs._replace(tokens=changed))
     assert torch.allclose(states[~first], others[~first], atol=1e-6)
     assert not torch.allclose(states[first], others[first], atol=1e-2)
-    context = make_model(compose(*words("whole", more[1])), data).eval()
+    context = make_model(resolve(compose(*words("whole", more[1]))), data).eval()
     from ablate.model.base import Causal
 
     a, b = (context(Causal(tokens)) for tokens in (batch.inputs.tokens, changed))

@@ -8,6 +8,7 @@ from pytorch_lightning.callbacks import Callback
 from ablate.errors import UserError
 from ablate.record.identity import digest, evaluation_parts, parts
 from ablate.sweep.metrics import metric_names
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 
@@ -33,7 +34,7 @@ class Refuses(Callback):
 
 @pytest.fixture
 def go(small, compose):
-    return lambda *overrides: run(compose(*small, "search=greedy", *overrides))
+    return lambda *overrides: run(resolve(compose(*small, "search=greedy", *overrides)))
 
 
 def test_lightnings_callbacks_act(go):
@@ -73,18 +74,19 @@ def test_lightnings_callbacks_act(go):
 )
 def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path, words, sentence):
     with pytest.raises(UserError, match=sentence):
-        run(compose(*small, *words))
+        run(resolve(compose(*small, *words)))
     assert not (tmp_path / "results").exists()
 
 
 def test_a_metric_of_ones_own_is_recorded_and_can_be_judged(go, compose, small):
     found = go("metric=exact_match")
     assert found["metrics"]["test/exact_match"] == 0
-    from ablate.train.run import build_model, prepare_data
+    from ablate.train.prepare import build_model, prepare_data
+    from ablate.train.resolve import resolve
 
-    config = compose(*small, "metric=exact_match")
-    model = build_model(config, prepare_data(config))
-    assert "test/exact_match" in metric_names(config, model)
+    job = resolve(compose(*small, "metric=exact_match"))
+    model = build_model(job.config.model, prepare_data(job))
+    assert "test/exact_match" in metric_names(job, model)
 
 
 def test_lightnings_keys_need_no_plus(go):
@@ -139,10 +141,13 @@ def test_a_name_that_is_taken_is_left(go, tmp_path):
 def test_what_lightning_would_refuse_is_refused_before_any_work(
     compose, small, tmp_path, monkeypatch, name, settings, sentence
 ):
-    monkeypatch.setattr("ablate.train.own.find_spec", lambda name: None)  # as if not installed
+    monkeypatch.setattr(
+        "ablate.train.callbacks.find_spec", lambda name: None
+    )  # as if not installed
     words = [f"+callbacks.mine.{setting}" for setting in settings]
     with pytest.raises(UserError, match=sentence):
-        run(compose(*small, f"+callbacks.mine._target_=pytorch_lightning.callbacks.{name}", *words))
+        target = f"+callbacks.mine._target_=pytorch_lightning.callbacks.{name}"
+        run(resolve(compose(*small, target, *words)))
     assert not (tmp_path / "results").exists()
 
 

@@ -12,6 +12,7 @@ from ablate.config.limits import PRECISIONS
 from ablate.config.precision import settle
 from ablate.errors import UserError
 from ablate.task.base import Evaluation
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 TASKS = {
@@ -50,7 +51,7 @@ def states(monkeypatch):
 )
 def test_sums_keep_their_types_under_every_precision(small, compose, states, precision, task):
     config = compose(*small, *TASKS[task], f"trainer.precision={precision}", "optimizer.eps=1e-4")
-    found = run(config)
+    found = run(resolve(config))
     assert found["status"] in ("finished", "collapsed")
     scores = {k: v for k, v in found["metrics"].items() if k.startswith(("val/", "test/"))}
     assert scores
@@ -64,7 +65,7 @@ def test_sums_keep_their_types_under_every_precision(small, compose, states, pre
 
 
 def test_the_record_names_the_precision_that_ran(small, compose, capsys):
-    found = run(compose(*small, "trainer.precision=16-mixed"))
+    found = run(resolve(compose(*small, "trainer.precision=16-mixed")))
     written = yaml.safe_load(Path(found["folder"], "config.yaml").read_text(encoding="utf-8"))
     assert written["trainer"]["precision"] == "bf16-mixed"
     assert "trainer.precision=16-mixed is bf16-mixed here" in capsys.readouterr().out
@@ -99,10 +100,10 @@ def test_a_short_name_stands_in_the_record_as_what_it_means(compose, short, whol
 @pytest.mark.parametrize("given", ["transformer-engine", "transformer-engine-float16", "8-true"])
 def test_other_precisions_are_refused(small, compose, given):
     with pytest.raises(UserError, match=f"trainer.precision={given}"):
-        run(compose(*small, f"trainer.precision={given}"))
+        run(resolve(compose(*small, f"trainer.precision={given}")))
 
 
 @pytest.mark.parametrize("eps", ["1e-9", "1e-8", "2e-8"])
 def test_an_eps_that_is_zero_in_float16_is_refused(small, compose, eps):
     with pytest.raises(UserError, match=r"optimizer\.eps"):
-        run(compose(*small, "trainer.precision=16-true", f"optimizer.eps={eps}"))
+        run(resolve(compose(*small, "trainer.precision=16-true", f"optimizer.eps={eps}")))

@@ -2,12 +2,13 @@
 
 import sys
 
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 
 def test_the_bar_counts_steps_and_shows_values(small, compose, capfd, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    run(compose(*small))
+    run(resolve(compose(*small)))
     seen = capfd.readouterr().err
     assert "4/4" in seen
     for part in ("training", "validation", "test", "val nll=", "val BLEU="):
@@ -15,5 +16,5 @@ def test_the_bar_counts_steps_and_shows_values(small, compose, capfd, monkeypatc
 
 
 def test_there_is_none_in_a_file(small, compose, capfd):
-    run(compose(*small))
+    run(resolve(compose(*small)))
     assert "steps" not in capfd.readouterr().err

@@ -12,7 +12,9 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.evidence.outcome import UNSTABLE
 from ablate.sweep.metrics import KNOWN, metric_names
-from ablate.train.run import build_model, prepare_data, run
+from ablate.train.prepare import build_model, prepare_data
+from ablate.train.resolve import resolve
+from ablate.train.run import run
 
 from .conftest import VOLATILE
 
@@ -29,7 +31,7 @@ def go(small, compose):
 
     def went(*overrides):
         config = compose(*small, *overrides)
-        found = run(config)
+        found = run(resolve(config))
         return found, found["folder"]
 
     return went
@@ -52,8 +54,8 @@ def test_a_run_leaves_a_whole_record(done, small, compose):
     assert "tok:moses-" in found["signatures"]["bleu_tokenised"]
     assert OmegaConf.load(folder / "config.yaml").model.d_model == 16
     assert OmegaConf.load(tests / "config.yaml").search.size == 5
-    config = compose(*small)
-    known = metric_names(config, build_model(config, prepare_data(config)))
+    job = resolve(compose(*small))
+    known = metric_names(job, build_model(job.config.model, prepare_data(job)))
     assert found["metrics"].keys() <= known  # by which claims are checked
     others = {"test/changed", "test/skill", "test/decoder_passes"}  # need another run
     assert known - found["metrics"].keys() == {*others, *UNSTABLE, *KNOWN}
@@ -177,4 +179,4 @@ def test_an_unknown_split_ends_before_work(go):
 def test_a_read_only_results_folder_is_named(small, compose, tmp_path):
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(UserError, match=r"paths\.results"):
-        run(compose(*small, f"paths.results={tmp_path}/taken"))
+        run(resolve(compose(*small, f"paths.results={tmp_path}/taken")))

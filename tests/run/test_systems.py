@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from ablate.config.parts import check_parts
 from ablate.errors import UserError
 from ablate.train.module import Training
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 SYSTEMS = [
@@ -34,7 +34,7 @@ def go(small, compose, tmp_path):
         sizes = [override for override in small if not override.startswith(lacks)]
         folder = f"paths.results={tmp_path / results}"
         chosen = (f"model={model}", f"task={task}", "search=greedy", "checkpoint.save_every=1")
-        return run(compose(*sizes, *chosen, folder, *overrides))
+        return run(resolve(compose(*sizes, *chosen, folder, *overrides)))
 
     return went
 
@@ -82,7 +82,7 @@ def test_perplexity_is_that_of_its_lines(go, small):
 )
 def test_what_does_not_fit_ends_before_work(compose, overrides, words):
     with pytest.raises(UserError, match=words):
-        check_parts(compose("logger=none", *overrides))
+        resolve(compose("logger=none", *overrides))
 
 
 def test_text_of_one_language_is_modelled(go, tmp_path):

@@ -10,6 +10,7 @@ from ablate.metric.base import SplitMetric
 from ablate.sweep import preflight
 from ablate.sweep.cell import Cell
 from ablate.train.module import Training
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 SMALL = (
@@ -52,7 +53,7 @@ def words(files, cache_folder):
 
 @pytest.fixture
 def go(compose, words):
-    return lambda *overrides: run(compose(*words, *overrides))
+    return lambda *overrides: run(resolve(compose(*words, *overrides)))
 
 
 @pytest.fixture
@@ -145,10 +146,10 @@ def test_what_only_a_test_reads_trains_nothing_anew(go, files, change, monkeypat
 @pytest.mark.parametrize("key", ["budget.test_sentences", "data.n_test", "data.n_test_long"])
 def test_a_longer_test_trains_nothing_anew(small, compose, monkeypatch, key):
     more = () if key != "budget.test_sentences" else ("data.n_test=${budget.test_sentences}",)
-    first = run(compose(*small, *more, "budget.test_sentences=20"))
+    first = run(resolve(compose(*small, *more, "budget.test_sentences=20")))
     monkeypatch.setattr(Training, "training_step", None)
     splits = "test_splits=[test,test_long]"
-    second = run(compose(*small, *more, "budget.test_sentences=20", f"{key}=23", splits))
+    second = run(resolve(compose(*small, *more, "budget.test_sentences=20", f"{key}=23", splits)))
     assert (second["training"], second["trained"]) == (first["training"], False)
     split = "test_long" if key.endswith("long") else "test"
     assert len(kept(second, split)["bleu"]) == 23

@@ -7,7 +7,8 @@ from ablate.errors import UserError
 from ablate.record.sealed import read_sealed
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.matching import matched_jobs, solve
-from ablate.train.run import build_model, parameters, prepare_data
+from ablate.train.prepare import build_model, parameters, prepare_data
+from ablate.train.resolve import resolve
 
 ARMS = ("sinusoidal", "learned")
 BY_SIZE = {"by": "parameters", "to": {"model/position": "learned"}, "key": "model.d_ff"}
@@ -42,7 +43,7 @@ def test_a_width_makes_up_for_the_parameters_of_another_level(cells, capsys):
     def size(cell, **widths):
         config = cell.task_config()
         OmegaConf.update(config, key, widths.get("width", config.model.d_ff))
-        return parameters(build_model(config, prepare_data(config)))
+        return parameters(build_model(config.model, prepare_data(resolve(config))))
 
     sizes = [size(arms[0]), size(arms[0], width=int(width)), size(arms[1])]
     assert sizes[1] == pytest.approx(sizes[2], rel=0.01) and sizes[0] < 0.9 * sizes[2]

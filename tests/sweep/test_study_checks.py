@@ -22,9 +22,10 @@ STUDY = {"factors": ["model/residual", "model/padding"], "claims": [CLAIM]}
 def checked(small, compose):
     """Check a sweep over some arms, each given by its overrides."""
     from ablate.config.schema import Study
-    from ablate.sweep.arms import check_arms
+    from ablate.sweep.arms import Built, check_arms
     from ablate.sweep.cell import plain_study
-    from ablate.train.run import build_model, prepare_data
+    from ablate.train.prepare import build_model, prepare_data
+    from ablate.train.resolve import resolve
 
     def go(*arms, **more):
         cells = []
@@ -33,9 +34,13 @@ def checked(small, compose):
             OmegaConf.set_readonly(config, False)
             config.study = OmegaConf.merge(OmegaConf.structured(Study), STUDY | more)
             cells.append(Cell(number, " ".join(overrides), tuple(overrides), config))
-        data = {cell.number: prepare_data(cell.task_config()) for cell in cells}
-        models = {c.number: build_model(c.task_config(), data[c.number]) for c in cells}
-        return check_arms(cells, plain_study(cells[0].config), data, models)
+        jobs = {cell.number: resolve(cell.task_config()) for cell in cells}
+        data = {number: prepare_data(job) for number, job in jobs.items()}
+        built = {
+            number: Built(job, data[number], build_model(job.config.model, data[number]))
+            for number, job in jobs.items()
+        }
+        return check_arms(cells, plain_study(cells[0].config), built)
 
     return go
 

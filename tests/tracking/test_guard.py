@@ -13,6 +13,7 @@ from pytorch_lightning.loggers.logger import Logger
 from ablate.errors import UserError
 from ablate.sweep.end import failures
 from ablate.train.guard import GuardedLogger
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 CURVES = "val/nll"
@@ -71,7 +72,7 @@ def go(small, compose, capfd):
         if loggers:
             with open_dict(config):
                 config.logger = OmegaConf.merge(config.logger or {}, loggers)
-        result = run(config)
+        result = run(resolve(config))
         error = capfd.readouterr().err
         return result, [line for line in error.splitlines() if line.startswith("warning:")]
 

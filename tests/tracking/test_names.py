@@ -10,9 +10,10 @@ def go(small, compose):
     """Run a probe with extra overrides."""
 
     def went(*overrides):
+        from ablate.train.resolve import resolve
         from ablate.train.run import run
 
-        return run(compose(*small, "logger=wandb", "probe=parameter_count", *overrides))
+        return run(resolve(compose(*small, "logger=wandb", "probe=parameter_count", *overrides)))
 
     return went
 

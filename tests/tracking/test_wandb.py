@@ -13,6 +13,7 @@ from PIL import Image
 import ablate.train.run
 from ablate.errors import UserError
 from ablate.train.module import Training
+from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ def go(small, compose):
     def went(*overrides):
         own = ("search=greedy", "logger=wandb", "logger.mode=offline", *overrides)
         config = compose(*small, *own)
-        found = run(config)
+        found = run(resolve(config))
         return found, folder_of(config, found)
 
     return went
@@ -230,7 +231,7 @@ def test_online_that_is_not_reached_goes_on_offline(go, monkeypatch, capsys, sum
 )
 def test_other_loggers(small, compose, logger, written):
     config = compose(*small, f"logger={logger}", "search=greedy")
-    folder = folder_of(config, run(config))
+    folder = folder_of(config, run(resolve(config)))
     assert list(folder.glob(written))
     assert not (folder / "wandb").exists()
 

@@ -19,6 +19,7 @@ TINY = (
 @pytest.fixture(scope="module")
 def trained(compose, tmp_path_factory):
     """The folders of a run on documents and of one on lines, and what the first one measured."""
+    from ablate.train.resolve import resolve
     from ablate.train.run import run
 
     folder = tmp_path_factory.mktemp("trained")
@@ -26,11 +27,15 @@ def trained(compose, tmp_path_factory):
     for name in ("train", "validation", "test"):
         (folder / name).write_text("the cat is here\na dog is there\n" * 9, encoding="utf-8")
     paths = (f"paths.results={folder / 'results'}", f"paths.cache={folder / 'cache'}")
-    documents = run(compose(*TINY, f"data.files=[{folder / 'play.txt'}]", *paths))
+    documents = run(resolve(compose(*TINY, f"data.files=[{folder / 'play.txt'}]", *paths)))
     files = [f"data.{name}={folder / name}" for name in ("train", "validation", "test")]
     less = [word for word in TINY if not word.startswith(("data", "batch.context"))]
     lines = run(
-        compose(*less, "batch.context=null", "data=language", "data.language=en", *files, *paths)
+        resolve(
+            compose(
+                *less, "batch.context=null", "data=language", "data.language=en", *files, *paths
+            )
+        )
     )
     return SimpleNamespace(
         folder=folder,

@@ -1,9 +1,8 @@
-"""What watches and scores a run and is the user's to choose, checked before there is data."""
+"""The callbacks of a run that the user chooses, any of Lightning's."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from typing import Any
 
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import (
@@ -16,16 +15,11 @@ from pytorch_lightning.callbacks import (
     StochasticWeightAveraging,
 )
 
-from ablate.config.construct import construct
 from ablate.config.named import named
-from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.metric.base import SplitMetric
-from ablate.task.base import Task
+from ablate.train.job import Job
 
-READ = 1000  # lines of a split, to see what they are like
 STEPS = ("train/nll", "train/objective", "train/gradient_norm", "train/lr")  # logged in training
-
 STARTS = ("setup", "on_fit_start", "on_train_start")  # hooks before the first step
 # callbacks of Lightning that cannot work here, and what to do instead
 REFUSED: dict[type[Callback], str] = {
@@ -36,25 +30,25 @@ REFUSED: dict[type[Callback], str] = {
 }
 
 
-def callbacks(config: DictConfig) -> list[Callback]:
-    """What `callbacks` names, any of Lightning's callbacks.
+def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
+    """Return what `callbacks` names, by key; an error before the first step names its callback.
 
     Raises:
         UserError: something else is named, or its settings are refused.
     """
-    built = named(config, "callbacks", Callback)
-    for key, callback in built.items():
+    callbacks = named(config, "callbacks", Callback)
+    for key, callback in callbacks.items():
         for start in STARTS:
             hook = getattr(callback, start)
             setattr(callback, start, _with_refusals(f"callbacks.{key}", hook))
-    return [*built.values()]
+    return callbacks
 
 
 def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
     """Return a hook whose errors are sentences that name its callback."""
 
     @functools.wraps(hook)
-    def call(*arguments: Any, **named_arguments: Any) -> None:
+    def call(*arguments: object, **named_arguments: object) -> None:
         try:
             hook(*arguments, **named_arguments)
         except UserError:
@@ -69,42 +63,11 @@ def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def metrics(config: DictConfig) -> dict[str, SplitMetric]:
-    """What `metric` names, by the names that the metrics have.
-
-    Raises:
-        UserError: something else is named, or its settings are refused.
-    """
-    return named(config, "metric", SplitMetric)  # type: ignore[type-abstract]
-
-
-def doubts(config: DictConfig, data: TextData) -> list[str]:
-    """Say of which tested splits the scores would mean nothing, by their first lines."""
-    task: Task = construct(config.task)
-    evaluation = task.evaluation(data.languages[1], thorough=False)
-    found = {s: evaluation.doubt(data.references(s)[:READ]) for s in config.test_splits}
-    return [f"warning, {split}: {said}" for split, said in found.items() if said]
-
-
-def check_own(config: DictConfig) -> None:
-    """Build them and throw them away, and what scores the target language.
-
-    Raises:
-        UserError: what is wrong with one, or it does not fit the task.
-    """
-    task: Task = construct(config.task)
-    task.evaluation(construct(config.data).languages[1], thorough=True)
-    for name in metrics(config):
-        if not task.generates:
-            raise UserError(
-                f"metric.{name} scores translations, and task {type(task).__name__} makes none: "
-                "choose another task, or metric=none"
-            )
-        if name in task.metrics:
-            raise UserError(f"metric.{name}: the task has a metric of this name; choose another")
-    validated = [f"val/{name}" for name, one in task.metrics.items() if one.split == "val"]
-    for key, callback in named(config, "callbacks", Callback).items():
-        check_callback(config, f"callbacks.{key}", callback)
+def check_callbacks(job: Job) -> None:
+    """Raise UserError for a callback that cannot work, or watches what training does not log."""
+    validated = [f"val/{name}" for name, m in job.task.metrics.items() if m.split == "val"]
+    for key, callback in job.callbacks.items():
+        check_callback(job.config, key, callback)
         monitor = getattr(callback, "monitor", None)
         if monitor is not None and monitor not in (*validated, *STEPS):
             raise UserError(
@@ -112,7 +75,7 @@ def check_own(config: DictConfig) -> None:
                 f"{', '.join((*validated, *STEPS))}"
             )
         if monitor in STEPS:
-            check_logged(config, key, monitor)
+            check_logged(job.config, key, monitor)
 
 
 def check_logged(config: DictConfig, key: str, monitor: str) -> None:
@@ -125,12 +88,12 @@ def check_logged(config: DictConfig, key: str, monitor: str) -> None:
         )
 
 
-def check_callback(config: DictConfig, key: str, callback: Callback) -> None:
+def check_callback(config: DictConfig, name: str, callback: Callback) -> None:
     """Raise UserError for a callback of Lightning that would refuse to start."""
+    key, settings = f"callbacks.{name}", config.callbacks[name]
     for kind, instead in REFUSED.items():
         if isinstance(callback, kind):
             raise UserError(f"{key}: {type(callback).__name__} cannot work here; {instead}")
-    settings = config.callbacks[key.partition(".")[2]]
     if isinstance(callback, StochasticWeightAveraging):
         start = settings.get("swa_epoch_start", 0.8)  # Lightning's default
         if isinstance(start, float):

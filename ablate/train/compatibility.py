@@ -1,0 +1,89 @@
+"""Checks before any data is read that the components of a job fit one another."""
+
+import torch
+
+from ablate.config.construct import building
+from ablate.errors import UserError
+from ablate.train.callbacks import check_callbacks
+from ablate.train.job import Job
+
+
+def check_compatibility(job: Job) -> None:
+    """Raise UserError for the first component that does not fit another one."""
+    check_task(job)
+    check_probe(job)
+    check_measure(job)
+    check_optimizer(job)
+    job.task.evaluation(job.corpus.languages[1], thorough=True)  # refuses what it cannot score
+    check_metrics(job)
+    check_callbacks(job)
+
+
+def check_task(job: Job) -> None:
+    """Raise UserError for a task that does not fit the model, the batches or the loss."""
+    task, inputs, model = type(job.task).__name__, job.task.inputs, job.model
+    if inputs not in model.takes:
+        takes = " or ".join(sorted(kind.__name__ for kind in model.takes))
+        raise UserError(
+            f"task gives {inputs.__name__} inputs, and model {model.__name__} takes {takes}: "
+            "choose another model or another task"
+        )
+    if job.config.batch.context is not None and not job.task.packs:
+        raise UserError(
+            f"batch.context is {job.config.batch.context}, but task {task} reads whole "
+            "texts: say batch.context=null, or choose task=language_model"
+        )
+    if job.loss.counts_padding and not job.task.scores_all:
+        raise UserError(
+            f"loss counts padding, and the targets of task {task} are PAD wherever "
+            "nothing is to be predicted: choose another loss"
+        )
+
+
+def check_probe(job: Job) -> None:
+    """Raise UserError for a probe that cannot look into the model."""
+    if job.probe is not None and not issubclass(job.model, job.probe.needs):
+        raise UserError(
+            f"probe measures a {job.probe.needs.__name__}, and model is {job.model.__name__}: "
+            "choose another model, or probe=none"
+        )
+
+
+def check_measure(job: Job) -> None:
+    """Raise UserError for a measure that cannot look into the model, or needs another corpus."""
+    if job.measure is None:
+        return
+    for key, kind, wanted in (
+        ("model", job.model, job.measure.needs),
+        ("data", type(job.corpus), job.measure.knows),
+    ):
+        if not issubclass(kind, wanted):
+            raise UserError(
+                f"measure is for a {wanted.__name__}, and {key} is {kind.__name__}: choose another "
+                f"{key}, or measure=none"
+            )
+
+
+def check_optimizer(job: Job) -> None:
+    """Raise UserError for an optimiser that refuses its settings, or would divide by 0."""
+    with building("optimizer", job.config.optimizer):
+        optimizer = job.optimizer([torch.nn.Parameter(torch.zeros(1, 1))])
+    eps = optimizer.defaults.get("eps")
+    precision = str(job.config.trainer.precision)
+    if precision == "16-true" and eps and not torch.tensor(eps, dtype=torch.float16):
+        raise UserError(
+            f"optimizer.eps={eps:g} is 0 in the float16 of trainer.precision=16-true, so that the "
+            "optimiser would divide by 0: say optimizer.eps=1e-4, or trainer.precision=bf16-true"
+        )
+
+
+def check_metrics(job: Job) -> None:
+    """Raise UserError for a metric of the user's that the task cannot have."""
+    for name in job.metrics:
+        if not job.task.generates:
+            raise UserError(
+                f"metric.{name} scores translations, and task {type(job.task).__name__} makes "
+                "none: choose another task, or metric=none"
+            )
+        if name in job.task.metrics:
+            raise UserError(f"metric.{name}: the task has a metric of this name; choose another")

@@ -1,0 +1,76 @@
+"""The data of a job, and the model for it."""
+
+from functools import partial
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from ablate.data.module import TextData
+from ablate.data.packed import PackedData
+from ablate.data.pairs import Corpus
+from ablate.data.scheme.base import Scheme
+from ablate.data.tokenizer import Given
+from ablate.model.base import Model
+from ablate.model.build import build
+from ablate.seeding import seed_of
+from ablate.task.base import Task
+from ablate.train.job import Job
+
+
+def prepare_data(job: Job) -> TextData:
+    """Read the corpus and make its vocabularies and token ids, or load them from the cache.
+
+    The task of the job takes note of the vocabularies.
+
+    Raises:
+        UserError: the corpus, its vocabularies or the sizes of batches cannot be used.
+    """
+    data = make_data(
+        job.task,
+        job.corpus,
+        job.scheme,
+        OmegaConf.to_object(job.config.batch),
+        cache_dir=job.config.paths.cache,
+        seed=seed_of(job.config),
+    )
+    data.prepare()
+    job.task.begin(data.tokenizers)
+    return data
+
+
+def make_data(
+    task: Task, corpus: Corpus, scheme: Scheme | Given, batch: Any, *, cache_dir: str, seed: int
+) -> TextData:
+    """Return a corpus as batches of a task; `batch` is the object that its node describes."""
+    kind = TextData if batch.context is None else partial(PackedData, pack=task.pack)
+    return kind(
+        corpus=corpus,
+        scheme=scheme,
+        collate=task.batch,
+        batch=batch,
+        cache_dir=cache_dir,
+        seed=seed,
+    )
+
+
+def make_model(job: Job, data: TextData) -> Model:
+    """Build the model of a job with the initial weights of its seed, ready to train."""
+    model, seed = build_model(job.config.model, data), seed_of(job.config)
+    job.initial(model, data.tokenizers, seed)
+    job.adapt(model, seed)
+    return model
+
+
+def build_model(node: DictConfig, data: TextData) -> Model:
+    """Build the model of a node for the vocabularies of the data; without values on device meta."""
+    return build(
+        node,
+        src_vocab=data.src_vocab,
+        tgt_vocab=data.tgt_vocab,
+        joint_vocab=data.joint_vocab,
+    )
+
+
+def parameters(model: Model) -> int:
+    """Number of trained parameters; shared ones count once."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)

@@ -1,0 +1,98 @@
+"""From a config to a job: settle it, construct its components, check that they fit."""
+
+from dataclasses import replace
+
+from hydra.utils import get_class
+from omegaconf import DictConfig, OmegaConf, read_write
+
+from ablate.config.check import check, is_component
+from ablate.config.construct import construct
+from ablate.config.named import named
+from ablate.config.settle import settle
+from ablate.errors import UserError
+from ablate.metric.base import SplitMetric
+from ablate.record.files import check_name
+from ablate.train.callbacks import construct_callbacks
+from ablate.train.compatibility import check_compatibility
+from ablate.train.job import Job
+from ablate.train.tracking import Loggers
+from ablate.train.trainer import check_trainer, hush_lightning
+
+
+def resolve(config: DictConfig) -> Job:
+    """Return the job of a config, whose precision and warm-up are settled in place.
+
+    Raises:
+        UserError: a setting, a component or a combination of components cannot work.
+    """
+    settle(config)
+    check(config)
+    for key, name in (("name", config.name), *(("test_splits", s) for s in config.test_splits)):
+        check_name(key, name)
+    shorter = shorten(config)
+    hush_lightning()
+    job = construct_job(config)
+    check_compatibility(job)
+    check_trainer(job)
+    return replace(job, short=resolve(shorter)) if shorter else job
+
+
+def construct_job(config: DictConfig) -> Job:
+    """Construct each component of a config once."""
+    return Job(
+        config=config,
+        model=get_class(config.model["_target_"]),
+        corpus=construct(config.data),
+        scheme=construct(config.tokenizer),
+        task=construct(config.task),
+        initial=construct(config.initial),
+        adapt=construct(config.adapt),
+        loss=construct(config.loss),
+        optimizer=construct(config.optimizer),
+        schedule=construct(config.schedule),
+        validation_search=construct(config.validation_search),
+        search=construct(config.search),
+        trainer=construct(config.trainer),
+        probe=construct(config.probe),
+        measure=construct(config.measure),
+        metrics=named(config, "metric", SplitMetric),  # type: ignore[type-abstract]
+        callbacks=construct_callbacks(config),
+        loggers=construct_loggers(config.logger),
+    )
+
+
+def construct_loggers(node: DictConfig | None) -> Loggers:
+    """Return a factory for each logger of the node `logger`, by its key in the config.
+
+    W&B's keys stand at the node itself, other loggers have a node each. So `logger=[wandb,csv]`
+    is both of them.
+    """
+    if node is None:
+        return {}
+    names = [str(name) for name in node]
+    beside = [name for name in names if is_component(node, name)]
+    alone = OmegaConf.masked_copy(node, [name for name in names if name not in beside])
+    nodes = {"logger": alone} if "_target_" in alone else {}
+    nodes |= {f"logger.{name}": node[name] for name in beside}
+    return {key: construct(logger) for key, logger in nodes.items()}
+
+
+def shorten(config: DictConfig) -> DictConfig | None:
+    """Return the config of the short budget; None where a run has one budget.
+
+    Raises:
+        UserError: the short budget is not below the steps of the run.
+    """
+    short, steps = config.budget.short, config.budget.steps
+    if short is None or config.probe is not None:
+        return None
+    shorter = config.copy()
+    with read_write(shorter):
+        shorter.budget.steps, shorter.budget.short = short, None
+    if short >= steps or shorter.trainer.max_steps != short:
+        raise UserError(
+            f"budget.short={short} with budget.steps={steps} and trainer.max_steps="
+            f"{config.trainer.max_steps}: it must be below the steps, which the trainer must take "
+            "from budget.steps"
+        )
+    return shorter

@@ -1,0 +1,94 @@
+"""Lightning's trainer of a run."""
+
+import logging
+import os
+import warnings
+
+import pytorch_lightning as pl
+import torch
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+from pytorch_lightning.callbacks import Callback, EarlyStopping
+
+from ablate.config.construct import building
+from ablate.errors import UserError
+from ablate.train.job import Job
+from ablate.train.progress import followers
+from ablate.train.resume import WholeFiles
+from ablate.train.tracking import Tracking
+
+NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
+
+
+def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
+    """Return the trainer with the run's loggers and callbacks, and early stopping if wanted.
+
+    `trainer` of the config cannot hold what the trainer is given here (`ablate.config.check`).
+    """
+    config = job.config
+    callbacks = [*callbacks, *tracking.callbacks(), *job.callbacks.values()]
+    if config.patience is not None:
+        callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
+    shown = config.trainer.enable_progress_bar and tracking.record.writes
+    callbacks = [*callbacks, *followers(shown=shown)]
+    # ablate itself goes on with interrupted runs; SLURM's signal would have Lightning do it too
+    slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
+    with building("trainer", config.trainer):
+        trainer = job.trainer(
+            logger=tracking.loggers,
+            callbacks=callbacks,
+            plugins=[WholeFiles(), *slurm],
+            default_root_dir=str(tracking.record.folder),
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+        )
+    tracking.count_by(lambda: trainer.global_step)
+    return trainer
+
+
+def check_trainer(job: Job) -> None:
+    """Raise UserError for a trainer that refuses its settings, or lacks devices or machines."""
+    strategy = job.config.trainer.get("strategy")
+    if str(strategy).startswith("fsdp") and not torch.cuda.is_available():
+        raise UserError(
+            f"trainer.strategy={strategy}: a model is sharded among GPUs, and there are none; "
+            "say trainer.strategy=ddp, which several processes of a processor can do"
+        )
+    with building("trainer", job.config.trainer):
+        trainer = job.trainer(
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+    check_nodes(trainer)
+
+
+def check_nodes(trainer: pl.Trainer) -> None:
+    """Raise UserError where nothing tells the processes of several machines of each other.
+
+    The first one would wait for the others until Lightning's limit of half an hour.
+    """
+    environment = getattr(trainer.strategy, "cluster_environment", None)
+    alone = isinstance(environment, LightningEnvironment)
+    if trainer.num_nodes > 1 and alone and not os.environ.keys() >= NODES:
+        raise UserError(
+            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the others; start "
+            f"it on each with srun, torchrun or the variables {', '.join(sorted(NODES))}"
+        )
+
+
+def hush_lightning() -> None:
+    """Keep the log to what a reader can act on; our own table says what runs where."""
+    for library in ("pytorch_lightning", "lightning_fabric"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
+    for advice in (
+        "does not have many workers",
+        "smaller than the logging interval",
+        "`srun` command is available",  # workers of a sweep are no tasks of one job
+        "when logging on epoch level in distributed setting",  # all processes hold the same scores
+    ):
+        warnings.filterwarnings("ignore", message=f".*{advice}.*")
