@@ -18,6 +18,7 @@ from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.evidence.types import Claim, Study
 from ablate.model.base import Model
+from ablate.optimizer.base import make_optimizer
 from ablate.record.label import key, place, value_text
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import check_swept, free_keys
@@ -142,7 +143,7 @@ def _seen(factor: str) -> bool:
 def trained_a_little(job: Job, data: TextData) -> str:
     """Hash of all parameters after two optimiser steps on a fixed batch with padding."""
     model = make_model(job, data)
-    optimizer = job.optimizer(p for p in model.parameters() if p.requires_grad)
+    optimizer = make_optimizer(job.optimizer, model)
     factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: job.schedule(d + 1))
     batch = fixed_batch(job.task, data.src_vocab, data.tgt_vocab)
     counted = job.loss.counted(batch.targets)

@@ -4,6 +4,7 @@ import torch
 
 from ablate.config.construct import building
 from ablate.errors import UserError
+from ablate.optimizer.base import make_optimizer
 from ablate.train.callbacks import check_callbacks
 from ablate.train.job import Job
 
@@ -67,7 +68,7 @@ def check_measure(job: Job) -> None:
 def check_optimizer(job: Job) -> None:
     """Raise UserError for an optimiser that refuses its settings, or would divide by 0."""
     with building("optimizer", job.config.optimizer):
-        optimizer = job.optimizer([torch.nn.Parameter(torch.zeros(1, 1))])
+        optimizer = make_optimizer(job.optimizer, torch.nn.Linear(1, 1, bias=False))
     eps = optimizer.defaults.get("eps")
     precision = str(job.config.trainer.precision)
     if precision == "16-true" and eps and not torch.tensor(eps, dtype=torch.float16):

@@ -1,10 +1,9 @@
 """A run before its work: its config, and the components that the config names."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pytorch_lightning as pl
-import torch
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
@@ -17,6 +16,7 @@ from ablate.loss.base import Loss
 from ablate.measure.base import Measure
 from ablate.metric.base import SplitMetric
 from ablate.model.base import Model
+from ablate.optimizer.base import Factory
 from ablate.probe.base import Probe
 from ablate.schedule.base import Schedule
 from ablate.search.base import Search
@@ -49,7 +49,7 @@ class Job:
     initial: Initial
     adapt: Adapt
     loss: Loss
-    optimizer: Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+    optimizer: Factory
     schedule: Schedule
     validation_search: Search
     search: Search

@@ -11,6 +11,7 @@ from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.observe.gradients import LayerGradients
 from ablate.observe.sublayers import Sublayers
+from ablate.optimizer.base import make_optimizer
 from ablate.search.base import Search
 from ablate.task.base import Evaluation, Text
 from ablate.train.job import Job
@@ -62,7 +63,7 @@ class Training(pl.LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Adam or another optimiser, its rate set by the schedule before every step."""
-        optimizer = self.optimizer(p for p in self.parameters() if p.requires_grad)
+        optimizer = make_optimizer(self.optimizer, self)
         factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: self.schedule(done + 1))
         return {
             "optimizer": optimizer,

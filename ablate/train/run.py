@@ -11,6 +11,7 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.observe.heads import SENTENCES, head_distances
+from ablate.optimizer.base import make_optimizer
 from ablate.probe.base import Probe
 from ablate.process import keep_memory
 from ablate.record.arm import told
@@ -62,6 +63,8 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
             return conclude(record, earlier, short, reused=True, trained=False)
         model = make_model(job, data)
         check_lengths(job, model, data)
+        if job.probe is None:
+            make_optimizer(job.optimizer, model)  # refuses a model before the record
         with record:
             start = begin(record, model)
             with Tracking(job.loggers, record) as tracking:

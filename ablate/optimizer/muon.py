@@ -1,0 +1,137 @@
+"""Muon for hidden matrices, AdamW for all other parameters.
+
+Equation: of a matrix W, a by b, with gradient G: M = momentum M + (1 - momentum) G;
+    U = orthogonalised((1 - momentum) G + momentum M);
+    W = W - lr weight_decay W - lr 0.2 sqrt(max(a, b)) U.
+    Orthogonalised: five steps X = 3.4445 X - 4.7750 (X X^T) X + 2.0315 (X X^T)^2 X, from a matrix
+    of norm 1, which bring all singular values near 1.
+Source: Jordan et al. 2024 (Muon, kellerjordan.github.io/posts/muon); arXiv:2502.16982, section 2.2
+    (weight decay, and the factor that gives updates the size of Adam's, so that one learning rate
+    serves both).
+What differs: torch.optim.Muon takes any matrix; here embeddings, tables of positions and the output
+    projection go to AdamW with norms and biases, whatever they are called. A matrix that holds
+    several maps is orthogonalised map by map. On a CPU the steps are in float32, not bfloat16,
+    which few processors multiply.
+What to expect: fewer steps to the same loss than AdamW at learning rates that are tuned for each,
+    the less the larger the model (arXiv:2509.02046); each step takes longer, 15 products more for
+    every matrix.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.optim import AdamW
+
+from ablate.config.limits import Count, Range
+from ablate.errors import UserError
+from ablate.optimizer.adamw import check_roles
+from ablate.optimizer.base import Composite, decay_groups
+from ablate.optimizer.roles import Trained, trained
+
+COEFFICIENTS = 3.4445, -4.7750, 2.0315
+LEAST = 1e-7  # of a norm that is divided by
+
+
+class Muon(Composite):
+    """Orthogonal steps of hidden matrices, steps of Adam of all else.
+
+    Args:
+        module: holds what it trains.
+        lr: the peak of the learning rate, of both.
+        momentum: decay of Muon's average of the gradient.
+        steps: of the orthogonalisation.
+        betas: decay of both averages of AdamW.
+        eps: added to the root of its second one.
+        weight_decay: share of a weight that goes, times the learning rate, at each step.
+        decayed: of matrices, embeddings, norms and biases, the roles that decay.
+
+    Raises:
+        UserError: there is no hidden matrix, or another role.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        lr: Annotated[float, Range(0)],
+        momentum: Annotated[float, Range(0, 1)],
+        steps: Count,
+        betas: list[float],
+        eps: Annotated[float, Range(0)],
+        weight_decay: Annotated[float, Range(0)],
+        decayed: list[str],
+    ) -> None:
+        check_roles(decayed)
+        matrices = [p for p in trained(module) if p.role == "matrices"]
+        others = [p for p in trained(module) if p.role != "matrices"]
+        if not matrices:
+            raise UserError(
+                "optimizer=muon trains hidden matrices, and this run trains none: choose "
+                "optimizer=adamw, or let more of the model train (adapt)"
+            )
+        decay = weight_decay if "matrices" in decayed else 0.0
+        parts: list[torch.optim.Optimizer] = [
+            Orthogonal(matrices, lr=lr, momentum=momentum, steps=steps, weight_decay=decay)
+        ]
+        if others:
+            groups = decay_groups(others, decayed, weight_decay)
+            first, second = betas
+            parts.append(AdamW(groups, lr=lr, betas=(first, second), eps=eps, fused=True))
+        super().__init__(parts)
+
+
+class Orthogonal(torch.optim.Optimizer):
+    """Muon's steps, one group for matrices that hold equally many maps."""
+
+    def __init__(
+        self,
+        matrices: list[Trained],
+        *,
+        lr: float,
+        momentum: float,
+        steps: int,
+        weight_decay: float,
+    ) -> None:
+        groups = [
+            {"params": [m.parameter for m in matrices if m.parts == parts], "parts": parts}
+            for parts in sorted({m.parts for m in matrices})
+        ]
+        settings = {"momentum": momentum, "steps": steps, "weight_decay": weight_decay}
+        super().__init__(groups, {"lr": lr, **settings})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+        """Change every matrix that has a gradient."""
+        for group in self.param_groups:
+            for matrix in group["params"]:
+                if matrix.grad is not None:
+                    self._change(matrix, group)
+
+    def _change(self, matrix: Float[Tensor, "A B"], group: dict[str, Any]) -> None:
+        state, gradient, momentum = self.state[matrix], matrix.grad, group["momentum"]
+        assert gradient is not None
+        if not state:
+            state["average"] = torch.zeros_like(gradient)
+        average = state["average"].lerp_(gradient, 1 - momentum)
+        ahead = gradient.lerp(average, momentum)
+        matrix.mul_(1 - group["lr"] * group["weight_decay"])
+        whole = zip(*(x.chunk(group["parts"]) for x in (matrix, ahead)), strict=True)
+        for part, update in whole:
+            rate = group["lr"] * 0.2 * max(update.shape) ** 0.5
+            part.add_(orthogonalised(update, group["steps"]).to(part.dtype), alpha=-rate)
+
+
+def orthogonalised(matrix: Float[Tensor, "A B"], steps: int) -> Float[Tensor, "A B"]:
+    """Return a matrix with the same singular vectors, and singular values near 1."""
+    a, b, c = COEFFICIENTS
+    x = matrix.to(torch.float32 if matrix.device.type == "cpu" else torch.bfloat16)
+    tall = x.size(0) > x.size(1)
+    x = x.T if tall else x
+    x = x / x.norm().clamp(min=LEAST)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.T if tall else x

@@ -1,0 +1,68 @@
+"""What each trained parameter is there for, so that optimisers can treat roles unlike.
+
+Names say little (a gain is a `weight` elsewhere) and shapes less (a table of positions is a
+matrix), so roles follow from the modules that hold a parameter.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from ablate.model.embedding.base import Embedding
+from ablate.model.head.base import Head
+from ablate.model.head.linear import LinearHead
+
+ROLES = ("matrices", "embeddings", "norms", "biases")
+GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+class Trained(NamedTuple):
+    """A parameter that is trained.
+
+    `role` is matrices (of hidden linear maps), embeddings (those of tokens and positions, other
+    tables of vectors, and what makes logits), norms (gains and other scalars) or biases. A matrix
+    of several maps, such as queries, keys and values, holds `parts` of them, one above the other.
+    """
+
+    parameter: nn.Parameter
+    role: str
+    parts: int = 1
+
+
+def trained(module: nn.Module) -> list[Trained]:
+    """Return the parameters of a module that want a gradient, in the order of `parameters()`."""
+    tables = {id(parameter) for parameter in _of_tables(module)}
+    maps = {id(parameter): parts for parameter, parts in _of_maps(module)}
+
+    def role(name: str, parameter: nn.Parameter) -> Trained:
+        if parameter.dim() < 2:
+            biased = name.rpartition(".")[2].startswith("bias") or name.endswith("bias")
+            return Trained(parameter, "biases" if biased else "norms")
+        if id(parameter) in maps and id(parameter) not in tables:
+            return Trained(parameter, "matrices", maps[id(parameter)])
+        return Trained(parameter, "embeddings")
+
+    return [role(name, p) for name, p in module.named_parameters() if p.requires_grad]
+
+
+def _of_tables(module: nn.Module) -> Iterator[Tensor]:
+    """Yield what embeds tokens or makes logits, whatever module it is in."""
+    for part in module.modules():
+        if isinstance(part, Embedding | Head | nn.Embedding):
+            yield from part.parameters()
+        if isinstance(part, LinearHead):
+            yield part.weight()
+
+
+def _of_maps(module: nn.Module) -> Iterator[tuple[Tensor, int]]:
+    """Yield the matrices of linear maps, and how many maps each holds."""
+    for part in module.modules():
+        if isinstance(part, nn.RNNBase):
+            matrices = (p for p in part.parameters(recurse=False) if p.dim() == 2)
+            yield from ((matrix, GATES[part.mode]) for matrix in matrices)
+        elif isinstance(part, nn.MultiheadAttention):
+            if part.in_proj_weight is not None:
+                yield part.in_proj_weight, 3
+        elif isinstance(part, nn.Linear):
+            yield part.weight, int(getattr(part, "parts", 1))
