@@ -1,0 +1,64 @@
+"""Print which committed verdicts differ from those of a git revision.
+
+Use: python -m lab.verdict_changes REVISION
+
+It ends with 1 where an effect or an interval of a claim moved that was estimated before and is
+estimated now: judging the same runs again must not change these.
+"""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ablate.phrases import name_of
+from ablate.verdict.decision import at_each_budget
+
+CLOSE = 1e-6  # of effects and ends of intervals
+KEYS = ("verdict", "exploratory")
+
+
+def main(revision: str = "HEAD") -> int:
+    """Compare every experiments/NAME/verdict.json with that of a git revision."""
+    moved = 0
+    for path in sorted(Path("experiments").glob("*/verdict.json")):
+        before, now = _claims(_at(revision, path)), _claims(path.read_text(encoding="utf-8"))
+        for name in before.keys() & now.keys():
+            old, new = before[name], now[name]
+            if any(old[key] != new[key] for key in KEYS):
+                words = f"{old['verdict']} -> {new['verdict']}"
+                print(f"{path.parent.name}: {name}: {words}: {new['sentence']}")
+            if not _same(old, new):
+                moved += 1
+                print(f"MOVED {path.parent.name}: {name}: {old['effect']} -> {new['effect']}")
+    print(f"{moved} effects or intervals moved")
+    return int(moved > 0)
+
+
+def _at(revision: str, path: Path) -> str:
+    command = ["git", "show", f"{revision}:{path.as_posix()}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _claims(text: str) -> dict[str, Any]:
+    entries: Iterator[Any] = at_each_budget(json.loads(text)["claims"])
+    return {f"{name_of(one)} {one.get('steps', '')}".strip(): one for one in entries}
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two estimates agree; a number that was exact and is estimated now is another one."""
+    if bool(old["interval"]) != bool(new["interval"]):
+        return old["kind"] == "exact"
+    numbers = ([one["effect"], *(one["interval"] or [])] for one in (old, new))
+    pairs = zip(*numbers, strict=True)
+    return all(
+        a == b if None in (a, b) else math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)
+        for a, b in pairs
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
