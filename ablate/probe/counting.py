@@ -11,6 +11,7 @@ What to expect: the same numbers on every machine. What a kernel keeps for itsel
     but in the peak of a process.
 """
 
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -128,8 +129,10 @@ def dependent_steps(work: Callable[[], object]) -> float:
 @contextmanager
 def in_single_steps() -> Iterator[None]:
     """Have recurrent layers computed by operations of their own, as oneDNN's kernel hides them."""
-    with torch.backends.mkldnn.flags(enabled=False):
-        yield
+    with warnings.catch_warnings():  # torch speaks of Intel's GPUs where there are none
+        warnings.filterwarnings("ignore", message="TF32 acceleration")
+        with torch.backends.mkldnn.flags(enabled=False):
+            yield
 
 
 def without_values(wanted: bool) -> AbstractContextManager[Any]:

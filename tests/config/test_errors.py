@@ -31,7 +31,7 @@ def complaint(*overrides, folder=None):
     [
         ("seeed=3", ["seeed", "did you mean seed?"]),
         ("modle.d_model=3", ["modle", "did you mean model"]),
-        ("model.d_modle=3", ["model.d_modle", "did you mean model.d_model?", "n_heads"]),
+        ("model.d_modle=3", ["model.d_modle", "did you mean model.d_model?"]),
         ("model.dropout.residul=0.1", ["model.dropout.residul", "model.dropout.residual?"]),
         ("budget.step=3", ["budget.step", "did you mean budget.steps?"]),
         ("+model.d_modle=3", ["model.d_modle", "did you mean model.d_model?"]),

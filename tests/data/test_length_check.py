@@ -30,7 +30,7 @@ def rows(n):
 
 
 def test_without_a_table_there_is_no_limit(check):
-    data = check("batch.test_padding=100000", "search.max_extra=100000", position="sinusoidal")
+    data = check("batch.test_padding=4096", "search.max_extra=100000", position="sinusoidal")
     assert data.longest("test")  # nothing was refused
 
 

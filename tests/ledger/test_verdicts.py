@@ -108,7 +108,7 @@ def test_standings_are_those_that_there_are_and_belong_to_claims():
         assert claim in known
         assert found.standing in STANDINGS and found.why.endswith(".")
         if found.standing == "history":  # which a source decides
-            assert re.search(r"arXiv:\d{4}\.\d{5}|\w+/\w+\.py", found.why), claim
+            assert re.search(r"arXiv:\d{4}\.\d{5}|\w+/\w+\.py|sections? \d", found.why), claim
 
 
 def test_no_standing_is_given_twice():

@@ -50,7 +50,7 @@ def test_scores_of_the_wrong_scale_are_seen(probed):
 def test_heads_that_are_cut_by_view_are_seen(probed, monkeypatch):
     from ablate.model.attention.multi_head import MultiHeadAttention
 
-    def merge(self, heads):
+    def merge(self, heads, x):
         return self.output(heads.reshape(len(heads), -1, self.n_heads * self.d_head))
 
     monkeypatch.setattr(MultiHeadAttention, "merge", merge)

@@ -25,12 +25,12 @@ def test_every_claim_has_a_row_with_its_verdict(folder):
     lines = index(folder).splitlines()
     verdicts = [json.loads(path.read_text()) for path in folder.glob("*/verdict.json")]
     given = Counter(graded(claim) for verdict in verdicts for claim in verdict["claims"])
-    assert min(given["supported"], given["supported, large enough to matter"], given["refuted"]) > 0
+    assert min(given["supported"], given["refuted"]) > 0
     for verdict, count in given.items():
         assert sum(f"| {verdict} |" in line for line in lines) == count
     assert any("toy, micro, not trained" in line for line in lines)
     found = json.loads((folder / "preln_vs_postln_depth" / "verdict.json").read_text())
-    claim = found["claims"][0]
+    claim = next(claim for claim in found["claims"] if claim["interval"])
     low, high = claim["interval"]
     row = f"[{low:+.2f}, {high:+.2f}] | {claim['margin']:g} | {claim['pairs']} |"
     assert any(claim["statement"] in line and row in line for line in lines)

@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 
 from ablate.report.marks import ARM_COLOURS, MARKS, arm_style
 
-HUED = ("supported", "refuted", "depends")  # the other states are grey
+HUED = ("supported", "refuted", "mixed")  # the other states are grey
 APART = 18.0  # degrees between the hue of an arm and that of a state
 TOLD = 18.0  # distance in Lab of two arms; Okabe and Ito's colours have 16
 XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]

@@ -170,7 +170,7 @@ def test_tuned_values_are_shown_with_the_one_that_was_chosen(report):
 
 
 def test_exploratory_is_said(report):
-    said = r"- \*\*[A-Z]+\*\*, large enough to matter \(primary\) \(exploratory\) Pre-LN"
+    said = r"- \*\*[A-Z]+\*\*, [a-z ]+ \(primary\) \(exploratory\) Pre-LN"
     assert re.search(said, report("exploratory"))
     assert "(exploratory)" not in report()
 

@@ -61,7 +61,7 @@ def test_each_verdict_has_the_command_that_makes_it(beside):
 def test_the_headline_and_the_example_are_made_of_committed_verdicts(beside):
     found = beside()
     before = found[f"claims/{CLAIM}.html"].path.read_text().split("<dl")[0]
-    assert before.index(">refuted<") < before.index("your sweep") < before.index(">inconclusive<")
+    assert before.index(">refuted<") < before.index("your sweep") < before.index(">undecided<")
     example = found["what-is-a-claim.html"].text
     assert "12 pairs of models" in example and "your sweep" not in example
     rows = found["index.html"].path.read_text().split('<tr class="claim"')

@@ -45,8 +45,12 @@ def claims(folder):
 
 @pytest.mark.parametrize("folder", CONTESTED, ids=lambda folder: folder.name)
 def test_every_committed_contest_is_of_the_verdicts_beside_it(folder):
-    found = [asked_again(claim, read_contest(folder)) for claim in claims(folder)]
-    assert found == read_contest(folder)
+    contest = read_contest(folder)
+    for claim, entry in zip(claims(folder), contest, strict=True):
+        first = entry["first"]  # evidence may be judged otherwise since then
+        same = claim["verdict"] == first["verdict"]
+        same = same and claim["effect"] == pytest.approx(first["effect"], rel=1e-6)
+        assert asked_again(claim, contest) == (entry if same else None)
 
 
 @pytest.mark.parametrize(
