@@ -15,7 +15,7 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("position_formula", "preln_vs_postln_depth"):
+    for name in ("position_formula", "preln_vs_postln"):
         (tmp_path / name).mkdir()
         shutil.copy(EXPERIMENTS / name / "verdict.json", tmp_path / name)
     return tmp_path
@@ -29,7 +29,7 @@ def test_every_claim_has_a_row_with_its_verdict(folder):
     for verdict, count in given.items():
         assert sum(f"| {verdict} |" in line for line in lines) == count
     assert any("toy, micro, not trained" in line for line in lines)
-    found = json.loads((folder / "preln_vs_postln_depth" / "verdict.json").read_text())
+    found = json.loads((folder / "preln_vs_postln" / "verdict.json").read_text())
     claim = next(claim for claim in found["claims"] if claim["interval"])
     low, high = claim["interval"]
     row = f"[{low:+.2f}, {high:+.2f}] | {claim['margin']:g} | {claim['pairs']} |"
