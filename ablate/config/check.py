@@ -74,6 +74,7 @@ def check(config: DictConfig) -> None:
 
     Resolves every `_target_`, which imports the modules that the run will use.
     """
+    _resolvable(config)
     _check_missing(config)
     for key, instead in OURS.items():
         if key in config.trainer:

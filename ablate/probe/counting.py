@@ -129,10 +129,12 @@ def dependent_steps(work: Callable[[], object]) -> float:
 @contextmanager
 def in_single_steps() -> Iterator[None]:
     """Have recurrent layers computed by operations of their own, as oneDNN's kernel hides them."""
-    with warnings.catch_warnings():  # torch speaks of Intel's GPUs where there are none
-        warnings.filterwarnings("ignore", message="TF32 acceleration")
-        with torch.backends.mkldnn.flags(enabled=False):
-            yield
+    # (`flags`, which is made for this, warns about switches that are not changed)
+    before, *_ = torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.set_flags(before)  # type: ignore[no-untyped-call]
 
 
 def without_values(wanted: bool) -> AbstractContextManager[Any]:
