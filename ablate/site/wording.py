@@ -26,6 +26,8 @@ def changes(told: Told, per_seed: float) -> list[str]:
     said = [*_other_margins(told), *_more_seeds(told, per_seed)]
     if told.get("cannot") and told["verdict"] == INCONCLUSIVE:
         said.append("Where an arm still learns, what it cannot takes more updates, not more seeds.")
+    if told["verdict"] == INCONCLUSIVE and not told["seeds_needed"]:
+        said += _not_planned(told)
     if is_exact(told):
         said.append("One more case that breaks the rule would refute it: no share of cases does.")
     elif (least := told["detectable"]) is not None:
@@ -33,6 +35,15 @@ def changes(told: Told, per_seed: float) -> list[str]:
         seen = f"{metric.say(least)} {metric.name}"
         said.append(f"With power .8 these runs can show {seen}, and nothing less.")
     return said
+
+
+def _not_planned(told: Told) -> list[str]:
+    """What would decide a claim for which no number of seeds is planned."""
+    if not told["sensitivity"]:
+        return ["No number of seeds is known to decide it: other arms or settings are needed."]
+    if is_exact(told):
+        return []
+    return ["Each further seed narrows the interval; no effect is named to plan for."]
 
 
 def rule(told: Told) -> str:
@@ -43,6 +54,8 @@ def rule(told: Told) -> str:
 def _other_margins(told: Told) -> list[str]:
     turns, metric = told["sensitivity"], metric_of(told["metric"])
     own = "tolerance" if told["kind"] == "exact" and not told["margin"] else "margin"
+    if not turns and told["verdict"] == INCONCLUSIVE:
+        return []
     if len(turns) < 2:
         return [f"No other {own} would change it."]
     sizes = [f"{t['from']:.3g}" if own == "tolerance" else metric.say(t["from"]) for t in turns]
