@@ -11,7 +11,6 @@ What to expect: the same numbers on every machine. What a kernel keeps for itsel
     but in the peak of a process.
 """
 
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
