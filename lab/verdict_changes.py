@@ -40,7 +40,7 @@ def main(revision: str = "HEAD") -> int:
 
 def _at(revision: str, path: Path) -> str:
     command = ["git", "show", f"{revision}:{path.as_posix()}"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
 
 
 def _claims(text: str) -> dict[str, Any]:
