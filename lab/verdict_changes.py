@@ -40,7 +40,8 @@ def main(revision: str = "HEAD") -> int:
 
 def _at(revision: str, path: Path) -> str:
     command = ["git", "show", f"{revision}:{path.as_posix()}"]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+    shown = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
+    return shown.stdout
 
 
 def _claims(text: str) -> dict[str, Any]:
