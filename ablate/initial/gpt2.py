@@ -14,17 +14,13 @@ What to expect: an nll of ln V at the start, since the states, and with a tied m
 from typing import Annotated
 
 import torch
-from torch import Tensor, nn
 
 from ablate.config.limits import Range
 from ablate.data.tokenizer import Tokenizers
 from ablate.initial.base import Initial
-from ablate.initial.seeded import fill
+from ablate.initial.normal import draw_normal
+from ablate.initial.outputs import check_depth_rule, output_projections
 from ablate.model.base import Model
-from ablate.model.stack import Stack
-from ablate.seeding import stream
-
-WRITES = ("output.weight", "outer.weight")  # ends of the names of what writes into the stream
 
 
 class Gpt2(Initial):
@@ -32,6 +28,9 @@ class Gpt2(Initial):
 
     Args:
         std: standard deviation, of what does not write into the residual stream.
+
+    Raises:
+        UserError: when called, the residual connections scale by the depth as well.
     """
 
     def __init__(self, *, std: Annotated[float, Range(0)]) -> None:
@@ -40,19 +39,7 @@ class Gpt2(Initial):
     @torch.no_grad()
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Fill every parameter in place."""
-        for path, module in model.named_modules():
-            for name, parameter in module.named_parameters(prefix=path, recurse=False):
-                generator = torch.Generator(parameter.device).manual_seed(stream(seed, name))
-                if parameter.dim() > 1:
-                    nn.init.normal_(parameter, std=self.std, generator=generator)
-                else:
-                    fill(module, name, parameter, generator)
-        for part in model.modules():
-            if isinstance(part, Stack):
-                for parameter in writers(part):
-                    parameter.div_(len(part.sublayers) ** 0.5)
-
-
-def writers(stack: Stack) -> set[Tensor]:
-    """Return the matrices of a stack that write into its residual stream, shared ones once."""
-    return {p for name, p in stack.layers.named_parameters() if name.endswith(WRITES)}
+        check_depth_rule(model, "gpt2")
+        draw_normal(model, self.std, seed)
+        for matrix, sublayers in output_projections(model):
+            matrix.div_(sublayers**0.5)

@@ -55,10 +55,15 @@ def initialise(model: nn.Module, seed: int) -> None:
             generator = torch.Generator(parameter.device).manual_seed(stream(seed, name))
             with torch.no_grad():
                 fill(module, name, parameter, generator)
+    adjust(model)
+
+
+@torch.no_grad()
+def adjust(model: nn.Module) -> None:
+    """Let modules change the initial values of what they hold, once these are drawn."""
     for module in model.modules():
         if isinstance(module, AdjustsInitialValues):
-            with torch.no_grad():
-                module.adjust_initial_values()
+            module.adjust_initial_values()
 
 
 def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Generator) -> None:

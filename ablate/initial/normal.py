@@ -1,0 +1,51 @@
+"""One standard deviation for all matrices of a model.
+
+Equation: every matrix, embeddings and tables of positions among them, is normal with mean 0 and
+    standard deviation `std`; biases 0, gains 1.
+Source: arXiv:1810.04805 (BERT), whose code draws all matrices with 0.02, cut at two standard
+    deviations.
+What differs: nothing is cut; every parameter draws from a generator of its own. A component that
+    scales initial values, such as model/residual=deep_norm, scales these.
+What to expect: trains well at few layers. The residual stream grows with the depth, which
+    `initial=gpt2` counteracts; a width far from 600 wants another `std`.
+"""
+
+from typing import Annotated
+
+import torch
+from torch import nn
+
+from ablate.config.limits import Range
+from ablate.data.tokenizer import Tokenizers
+from ablate.initial.base import Initial
+from ablate.initial.seeded import adjust, fill
+from ablate.model.base import Model
+from ablate.seeding import stream
+
+
+class Normal(Initial):
+    """Draws every matrix alike.
+
+    Args:
+        std: standard deviation of every matrix.
+    """
+
+    def __init__(self, *, std: Annotated[float, Range(0)]) -> None:
+        self.std = std
+
+    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
+        """Fill every parameter in place."""
+        draw_normal(model, self.std, seed)
+        adjust(model)
+
+
+@torch.no_grad()
+def draw_normal(model: Model, std: float, seed: int) -> None:
+    """Fill matrices with normal numbers of one standard deviation, and vectors as ever."""
+    for path, module in model.named_modules():
+        for name, parameter in module.named_parameters(prefix=path, recurse=False):
+            generator = torch.Generator(parameter.device).manual_seed(stream(seed, name))
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=std, generator=generator)
+            else:
+                fill(module, name, parameter, generator)

@@ -1,0 +1,46 @@
+"""The matrices that write into the residual streams of a model."""
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from ablate.errors import UserError
+from ablate.model.base import Model
+from ablate.model.residual.base import Residual
+from ablate.model.stack import Stack
+
+ENDS = ("output.weight", "outer.weight")  # of the names of output projections
+
+
+def output_projections(model: Model) -> Iterator[tuple[Tensor, int]]:
+    """Yield each output projection of attention and feed-forward sub-layers, shared ones once.
+
+    Beside it stands the number of sub-layers of its stack. Those that share weights count each
+    time they act.
+    """
+    for stack in model.modules():
+        if isinstance(stack, Stack):
+            named = stack.layers.named_parameters()
+            for matrix in {parameter for name, parameter in named if name.endswith(ENDS)}:
+                yield matrix, len(stack.sublayers)
+
+
+def check_output_projections(model: Model, level: str) -> None:
+    """Raise UserError where a model has no output projection that initial values could act on."""
+    if not any(True for _ in output_projections(model)):
+        raise UserError(
+            f"initial={level} changes the output projections of sub-layers, and model "
+            f"{type(model).__name__} has none with these components: choose another model or "
+            "initial=seeded"
+        )
+
+
+def check_depth_rule(model: Model, level: str) -> None:
+    """Raise UserError where the residual connections have a rule of their own for the depth."""
+    for residual in model.modules():
+        if isinstance(residual, Residual) and type(residual).gain is not Residual.gain:
+            raise UserError(
+                f"initial={level} makes output projections smaller by the depth, and so does "
+                f"model/residual ({type(residual).__name__}): choose initial=seeded or "
+                "initial=normal, or another model/residual"
+            )

@@ -1,0 +1,187 @@
+"""What each option of today's Transformer costs: bits per byte, seconds of a step, memory.
+
+    python -m lab.bench.options [steps=200] [what=[ROW,...]] [to=FILE]
+
+Every row is `scale=nanogpt` with a few words changed, one seed, a process of its own and one
+thread. Rows that the file has for as many steps are not measured again. Prints all rows of the file
+as a Markdown table. Seconds are those of the processor in the median step, so that other work on
+the machine matters little; memory is the growth of the largest resident memory from the start of
+the run, data and model included, to its end.
+
+No learning rate is tuned and there is one seed, so that rows say what an option costs and that it
+trains. They do not say that it helps.
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytorch_lightning as pl
+import torch
+
+from ablate.errors import UserError
+from ablate.train.resolve import resolve
+from ablate.train.run import run as run_job
+from lab.bench.command import environment, options, run, told
+from lab.bench.ours import compose, peak_mib
+from lab.bench.record import machine
+
+RESULTS = Path(__file__).parent / "options.json"
+WARM_UP = 20  # steps that are not timed
+CHILD = "only"  # the first word of a process that measures a single row
+HEAD = "| option | words | bits per byte | ms a step | MB | parameters |"
+RULE = "|---|---|---:|---:|---:|---:|"
+OPTIONS: dict[str, Sequence[str]] = {
+    "baseline": (),
+    "seed 2": ("seed=2",),
+    "seed 3": ("seed=3",),
+    "ReLU": ("model/feed_forward=relu",),
+    "squared ReLU": ("model/feed_forward=relu_squared",),
+    "GEGLU": ("model/feed_forward=geglu",),
+    "SwiGLU": ("model/feed_forward=swiglu",),
+    "RMSNorm": ("model/norm=rms_norm",),
+    "dynamic tanh": ("model/norm=dynamic_tanh",),
+    "Post-LN": ("model/residual=post_ln",),
+    "Peri-LN": ("model/residual=peri_ln",),
+    "DeepNorm": ("model/residual=deep_norm",),
+    "no positions": ("model/position=none",),
+    "sinusoids": ("model/position=sinusoidal",),
+    "rotary positions": ("model/position=rotary",),
+    "ALiBi": ("model/position=alibi",),
+    "two groups of keys": ("model/projections=grouped", "model.projections.groups=2"),
+    "QK-norm": ("model/attention=qk_norm",),
+    "differential attention": ("model/attention=differential",),
+    "gated attention": ("model/attention=gated",),
+    "learned sink": ("model/attention=sink",),
+    "window of 16": ("model/attention=window",),
+    "window in half the layers": ("model/attention=window", "model.attention.global_every=2"),
+    "separate embeddings": ("model/embedding=separate",),
+    "no biases": ("model.bias=false",),
+    "parallel sub-layers": ("model/block=parallel",),
+    "values of the first layer": ("model/values=first_layer",),
+    "capped logits": ("model/head=soft_cap",),
+    "z-loss": ("loss=z_loss",),
+    "dropout 0.1": ("model.dropout.rate=0.1",),
+    "Xavier initial values": ("initial=seeded",),
+    "decay of all roles": ("optimizer.decayed=[matrices,embeddings,norms,biases]",),
+    "no decay of embeddings": ("optimizer.decayed=[matrices]",),
+    "Muon": ("optimizer=muon", "optimizer.lr=0.003"),
+    "warm-up; stable; decay": ("schedule=wsd",),
+    "constant rate": ("schedule=constant",),
+    "batch of 4 contexts": ("batch.tokens=256", "optimizer.betas=[0.9,0.997]"),
+    "deep and thin": ("model.n_layers=8", "model.d_model=92", "model.d_ff=368"),
+    "speeches as documents": ("data=shakespeare",),
+    "attention to the speech": ("data=shakespeare", "task.attention=document"),
+    "bytes": ("tokenizer=byte",),
+    "512 subwords": ("tokenizer=bpe", "tokenizer.vocab_size=512"),
+    "2048 subwords": ("tokenizer=bpe", "tokenizer.vocab_size=2048"),
+}
+
+
+class Row(TypedDict):
+    """What training with an option gave."""
+
+    words: list[str]
+    steps: int
+    machine: str
+    bpb: float
+    seconds: float  # of the processor, in the median step
+    mib: float
+    parameters: int
+
+
+class Clock(pl.Callback):
+    """Takes the seconds of the processor from step to step."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def on_train_batch_end(self, *arguments: Any) -> None:
+        """Note the time at the end of a step."""
+        self.times.append(time.process_time())
+
+    def median(self) -> float:
+        """Return the seconds of the median step behind the warm-up."""
+        timed = self.times[WARM_UP:]
+        return statistics.median(b - a for a, b in zip(timed, timed[1:], strict=False))
+
+
+def measure(steps: int, words: Sequence[str]) -> dict[str, float]:
+    """Train with an option, and return its figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        budget = (f"budget.steps={steps}", f"budget.validate_every={steps}", "search=greedy")
+        base = ("scale=nanogpt", "logger=none", f"paths.results={folder}", *budget)
+        config = compose([*base, *words])
+        torch.set_num_threads(config.threads)
+        clock, job, before = Clock(), resolve(config), peak_mib()
+        outcome = run_job(replace(job, callbacks={**job.callbacks, "clock": clock}))
+    metrics = outcome["metrics"]
+    return {
+        "bpb": metrics["val/bpb"],
+        "seconds": clock.median(),
+        "mib": peak_mib() - before,
+        "parameters": metrics["parameters"],
+    }
+
+
+def read(path: Path) -> dict[str, Row]:
+    """Return the rows of a file by their names; none where there is no file.
+
+    Raises:
+        UserError: the file is something else.
+    """
+    if not path.exists():
+        return {}
+    try:
+        rows: dict[str, Row] = json.loads(path.read_text(encoding="utf-8"))
+        whole = all(row.keys() == Row.__annotations__.keys() for row in rows.values())
+    except (ValueError, AttributeError):
+        whole = False
+    if not whole:
+        raise UserError(f"{path} has no rows of this table; remove it and measure again.")
+    return rows
+
+
+def table(rows: Mapping[str, Row]) -> str:
+    """Return the rows as Markdown, in the order of OPTIONS."""
+    return "\n".join([HEAD, RULE, *(_line(name, rows[name]) for name in OPTIONS if name in rows)])
+
+
+def _line(name: str, row: Row) -> str:
+    words = f"`{' '.join(row['words'])}`" if row["words"] else ""
+    figures = f"{row['bpb']:.3f} | {row['seconds'] * 1e3:.0f} | {row['mib']:.0f}"
+    return f"| {name} | {words} | {figures} | {row['parameters']:,} |"
+
+
+@told
+def main() -> None:
+    """Measure the rows that are missing, keep each at once, and print the table."""
+    if sys.argv[1:2] == [CHILD]:
+        print(json.dumps(measure(int(sys.argv[2]), sys.argv[3:])))
+        return
+    defaults = {"steps": 200, "what": list(OPTIONS), "to": None}
+    given, rest = options(sys.argv[1:], defaults, list(OPTIONS))
+    if rest:
+        raise UserError(f"{rest[0]}: rows have words of their own; give steps, what or to.")
+    if given["steps"] < 2 * WARM_UP:
+        raise UserError(f"steps={given['steps']}: {2 * WARM_UP} or more can be timed.")
+    path = Path(given["to"] or RESULTS)
+    for name in given["what"]:
+        rows, words = read(path), list(OPTIONS[name])
+        asked = {"words": words, "steps": given["steps"], "machine": machine()}
+        if name in rows and asked.items() <= rows[name].items():
+            continue
+        command = ["-m", "lab.bench.options", CHILD, str(given["steps"]), *words]
+        row: Any = {**asked, **run(command, environment(1))}
+        path.write_text(json.dumps({**rows, name: row}, indent=1) + "\n", encoding="utf-8")
+    print(table(read(path)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Initial values of a whole model: zero and depth-scaled output projections, one deviation."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from ablate.config.construct import construct
+from ablate.data.scheme.byte import Byte
+from ablate.data.tokenizer import Tokenizer, Tokenizers
+from ablate.errors import UserError
+from ablate.model.base import Causal
+from ablate.model.build import build
+
+SIZES = ("model.d_model=32", "model.d_ff=64", "model.n_layers=3", "model.n_heads=2")
+ENDS = ("attention.output.weight", "feed_forward.outer.weight")
+MODELS = [
+    ("decoder_only", [], {"decoder": 6}),
+    ("decoder_only", ["model/block=parallel", "model/feed_forward=swiglu"], {"decoder": 6}),
+    ("decoder_only", ["model.share_layers=pairs", "model/position=learned"], {"decoder": 6}),
+    ("encoder_only", ["model/attention=gated"], {"encoder": 6}),
+    ("micro", ["model/residual=post_ln", "model.n_decoder_layers=2"], {"encoder": 6, "decoder": 6}),
+]
+
+
+@pytest.fixture
+def made(compose):
+    """Return a function that builds a model with the initial values of an option."""
+
+    def make(initial, *words, model="decoder_only", seed=1):
+        sizes = SIZES if model != "rnn" else ("model.d_model=32", "model.n_layers=2")
+        config = compose(f"model={model}", f"initial={initial}", *sizes, *words)
+        net = build(config.model, src_vocab=40, tgt_vocab=40, joint_vocab=True)
+        vocabulary = Tokenizer(Byte(joint=True).train([]))
+        construct(config.initial)(net, Tokenizers(vocabulary, vocabulary), seed)
+        return net
+
+    return make
+
+
+def values(net):
+    return dict(net.named_parameters())
+
+
+@pytest.mark.parametrize(("model", "words", "sublayers"), MODELS)
+@pytest.mark.parametrize("of", ["seeded", "normal"])
+def test_output_projections_alone_differ_from_the_rule(made, model, words, sublayers, of):
+    words = [f"initial@initial.of={of}", *words]
+    plain = values(made(of, *words[1:], model=model))
+    zero = values(made("zero_output", *words, model=model))
+    scaled = values(made("depth_scaled", *words, model=model))
+    assert any(name.endswith(ENDS) for name in plain)
+    for name, value in plain.items():
+        if name.endswith(ENDS):
+            depth = sublayers[name.partition(".")[0]]
+            assert not zero[name].any()
+            torch.testing.assert_close(scaled[name] * depth**0.5, value)
+        else:
+            assert zero[name].equal(value) and scaled[name].equal(value)
+
+
+@pytest.mark.parametrize("std", [0.02, 0.1])
+@pytest.mark.parametrize(("model", "words", "sublayers"), MODELS)
+def test_one_standard_deviation_for_all(made, model, words, sublayers, std):
+    for name, value in values(made("normal", *words, f"initial.std={std}", model=model)).items():
+        if value.dim() > 1:
+            assert value.std().item() == pytest.approx(std, rel=0.15), name
+        else:
+            assert (value == (0 if name.endswith("bias") else 1)).all()
+
+
+def test_depth_scaled_values_of_one_deviation_are_gpt2s(made):
+    gpt2, composed = values(made("gpt2")), made("depth_scaled", "initial@initial.of=normal")
+    for name, value in values(composed).items():
+        torch.testing.assert_close(value, gpt2[name])
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
+@pytest.mark.parametrize("block", ["serial", "parallel"])
+def test_a_stack_of_zero_outputs_is_its_last_norm(made, norm, block):
+    net = made("zero_output", f"model/norm={norm}", f"model/block={block}").eval()
+    tokens = torch.randint(4, 40, (3, 7))
+    embedded = net.stack.position.embed(net.embedding.embed_tgt(tokens), torch.arange(7)[None])
+    torch.testing.assert_close(net(Causal(tokens)), net.stack.residual.final_norm(embedded))
+    logits = net.head(net(Causal(tokens)))
+    F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()).backward()
+    moved = {n for n, p in net.named_parameters() if p.grad is not None and p.grad.any()}
+    assert all(name in moved for name, _ in net.named_parameters() if name.endswith(ENDS))
+
+
+@pytest.mark.parametrize("initial", ["gpt2", "depth_scaled"])
+@pytest.mark.parametrize("model", ["decoder_only", "encoder_only", "micro"])
+def test_two_rules_for_the_depth_are_refused(made, initial, model):
+    with pytest.raises(UserError, match=rf"initial={initial} .*model/residual \(DeepNorm\)"):
+        made(initial, "model/residual=deep_norm", model=model)
+
+
+def test_one_deviation_is_scaled_by_the_residual(made):
+    plain, scaled = (
+        values(made("normal", f"model/residual={level}")) for level in ("post_ln", "deep_norm")
+    )
+    name = "decoder.layers.0.feed_forward.inner.weight"
+    torch.testing.assert_close(scaled[name], plain[name] * (8 * 3) ** -0.25)
+
+
+@pytest.mark.parametrize("initial", ["zero_output", "depth_scaled"])
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("rnn", []),
+        ("decoder_only", ["model/feed_forward=none", "model/projections=no_output"]),
+        ("encoder_only", ["model/feed_forward=none", "model/projections=none"]),
+    ],
+)
+def test_a_model_without_output_projections_is_refused(made, initial, model, words):
+    with pytest.raises(UserError, match=rf"initial={initial} .*output projections"):
+        made(initial, *words, model=model)
