@@ -60,6 +60,7 @@ class Sweep:
     levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each `factor=level` sets
     free: list[str] = field(default_factory=list)  # keys that settings leave out: factors, tuned
     code: str = ""  # digest of the package's source; other code may have other keys
+    claims: list[list[str]] = field(default_factory=list)  # id and reading of each
 
     def sets(self, where: Mapping[str, Any]) -> dict[str, Any]:
         """Return what these levels set, by dotted keys."""

@@ -1,4 +1,4 @@
-"""Whether evidence has every run that the analysis log beside it has seen."""
+"""Whether evidence has every run that the manifest and the analysis log beside it have seen."""
 
 from pathlib import Path
 
@@ -6,21 +6,25 @@ from ablate.errors import UserError
 from ablate.evidence.analysis_log import BOOK, Book, Seed
 from ablate.evidence.earlier_sweeps import seed_of
 from ablate.evidence.folder import Evidence
+from ablate.evidence.manifest import MANIFEST, digest_of_runs, read_manifest
+from ablate.evidence.seal import seal_of
 from ablate.phrases import listed
 
 
 def check_log(folder: Path, evidence: Evidence) -> None:
-    """Compare the seeds of the runs with those that the log beside the evidence has.
+    """Compare the seeds of the runs with those that the analysis log has.
 
-    Older evidence, and evidence from W&B, has no log.
+    The log lies beside kept evidence, and in the folder of results of a sweep. Older evidence, and
+    evidence from W&B, has none.
 
     Raises:
         UserError: the log is damaged, or has seeds that are not among the runs.
     """
     sweep = evidence.registration.get("sweep")
-    if sweep is None or not (folder / BOOK).exists():
+    place = _place_of_log(folder.resolve(), sweep) if sweep else None
+    if place is None:
         return
-    book = Book.read(folder)
+    book = Book.read(place)
     looks = [look for look in book.looks if look.folder == sweep]
     replicate = next((one.replicate for one in book.sweeps if one.folder == sweep), 0)
     runs: set[Seed] = {seed_of(run, replicate) for run in evidence.runs}
@@ -31,3 +35,30 @@ def check_log(folder: Path, evidence: Evidence) -> None:
             f"{folder}: {BOOK} has a look at seed{'s' * (len(gone) > 1)} {seeds}, whose runs are "
             "not in runs.jsonl: restore them, or run the sweep again"
         )
+
+
+def _place_of_log(folder: Path, sweep: str) -> Path | None:
+    """Return the folder of the analysis log: that of the evidence, else that of all results."""
+    if (folder / BOOK).exists():
+        return folder
+    results = Path(str(folder).removesuffix(sweep))
+    return results if results != folder and (results / BOOK).exists() else None
+
+
+def check_manifest(folder: Path, evidence: Evidence) -> None:
+    """Compare kept evidence with the line that the manifest has of it.
+
+    Raises:
+        UserError: the manifest is damaged, or evidence that it names is gone.
+    """
+    folder = folder.resolve()
+    study = read_manifest(folder.parent).get(folder.name)
+    if study is None:
+        return
+    if digest_of_runs(seal_of(folder, evidence.runs, evidence.screening)) != study.digest:
+        raise UserError(
+            f"{folder}: {MANIFEST} beside it names {study.runs} runs, which are not the "
+            f"{len(evidence.runs)} in runs.jsonl: restore them, or keep a new sweep with to="
+        )
+    if study.logged and not (folder / BOOK).exists():
+        raise UserError(f"{folder}: {BOOK} is gone, which {MANIFEST} names: restore it")

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.ledger.claims import Claim, read_claims, read_documents
 from ablate.ledger.family import with_family
+from ablate.ledger.gone import Gone, missing_evidence
 from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
 from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
 from ablate.ledger.standings import Standing, read_standings
@@ -33,6 +34,7 @@ class Entry:
     claim: Claim
     findings: tuple[Finding, ...] = ()
     standing: Standing | None = None
+    gone: tuple[Gone, ...] = ()
 
     @property
     def headline(self) -> Headline:
@@ -40,14 +42,14 @@ class Entry:
         if self.standing:
             beside = self._of(COMMITTED)
             return Headline(NOT_TESTABLE, self.standing.standing, beside=beside)
-        return headline(self.claim.statement, self._of(self.origin))
+        return self._headline(self.origin)
 
     @property
     def origin(self) -> str:
         """Where the headline comes from, one of ORIGINS; "" where no verdict decides it."""
-        if self.standing or not self.findings:
+        if self.standing or not (self.findings or self.gone):
             return ""
-        return min((one.origin for one in self.findings), key=ORIGINS.index)
+        return min(self._origins, key=ORIGINS.index)
 
     @property
     def by_user(self) -> bool:
@@ -57,12 +59,16 @@ class Entry:
     @property
     def beside(self) -> dict[str, Headline]:
         """What the user's verdicts come to, by origin, where they do not decide the headline."""
-        others = {one.origin for one in self.findings} - {self.origin, COMMITTED}
-        return {
-            origin: headline(self.claim.statement, self._of(origin))
-            for origin in ORIGINS
-            if origin in others
-        }
+        others = self._origins - {self.origin, COMMITTED}
+        return {origin: self._headline(origin) for origin in ORIGINS if origin in others}
+
+    @property
+    def _origins(self) -> set[str]:
+        return {one.origin for one in self.findings} | {one.origin for one in self.gone}
+
+    def _headline(self, origin: str) -> Headline:
+        gone = [one for one in self.gone if one.origin == origin]
+        return headline(self.claim.statement, self._of(origin), gone)
 
     def _of(self, origin: str) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.origin == origin)
@@ -96,21 +102,41 @@ def read_entries(
     `only`, a key of ONLY, leaves the other verdicts out; "own" leaves out all claims without one.
     """
     findings, warnings = collect(experiments, results)
-    wanted = [one for one in findings if one.origin in ONLY.get(only, ORIGINS)]
-    entries = join(read_claims(), with_family(latest(wanted)))
+    gone, damaged = missing_evidence(experiments, results)
+    origins = ONLY.get(only, ORIGINS)
+    wanted = [one for one in findings if one.origin in origins]
+    entries = join(
+        read_claims(),
+        with_family(latest(wanted)),
+        [one for one in gone if one.origin in origins],
+    )
+    known = {entry.claim.id for entry in entries}
+    warnings += damaged + [
+        f"{one.claim}: {one}".removeprefix(": ") for one in gone if one.claim not in known
+    ]
     if only == "own":
-        entries = [replace(entry, standing=None) for entry in entries if entry.findings]
+        entries = [
+            replace(entry, standing=None) for entry in entries if entry.findings or entry.gone
+        ]
     return entries, warnings
 
 
-def join(claims: list[Claim], verdicts: dict[str, list[Finding]]) -> list[Entry]:
+def join(
+    claims: list[Claim], verdicts: dict[str, list[Finding]], gone: Sequence[Gone] = ()
+) -> list[Entry]:
     """One entry per claim, the user's first, and last those that only an experiment makes."""
     known, standings = {claim.id for claim in claims}, read_standings()
-    entries = [
-        Entry(claim, tuple(verdicts.get(claim.id, ())), standings.get(claim.id)) for claim in claims
-    ]
-    others = {name: found for name, found in verdicts.items() if name not in known}
-    strangers = [Entry(_stranger(found[0]), tuple(found)) for found in others.values()]
+    lost: dict[str, list[Gone]] = {}
+    for one in gone:
+        lost.setdefault(one.claim, []).append(one)
+
+    def entry(claim: Claim) -> Entry:
+        findings, missing = verdicts.get(claim.id, ()), lost.get(claim.id, ())
+        return Entry(claim, tuple(findings), standings.get(claim.id), tuple(missing))
+
+    entries = [entry(claim) for claim in claims]
+    others = [findings[0] for name, findings in verdicts.items() if name not in known]
+    strangers = [entry(_stranger(finding)) for finding in others]
     return sorted([*entries, *strangers], key=lambda entry: entry.claim.group != YOURS)
 
 

@@ -28,6 +28,7 @@ def as_json(entries: Iterable[Entry]) -> str:
         {
             **_claim(entry),
             "beside": {origin: _headline(other) for origin, other in entry.beside.items()},
+            "missing": [str(one) for one in entry.gone],
             "verdicts": [_verdict(finding) for finding in entry.findings],
         }
         for entry in entries

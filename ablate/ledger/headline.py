@@ -8,6 +8,7 @@
 5. A sentence with *always*, *must*, *never* or *exactly* is refuted by one counterexample.
 6. All supported is supported, all refuted is refuted. Supported and refuted are *mixed*. Decided
    here and undecided there is *undecided*.
+7. Evidence that was there and is gone counts as undecided.
 
 Verdicts are not pooled: budgets share runs, and a few settings estimate no variance between
 settings. docs/headlines.md explains each rule by an example.
@@ -21,6 +22,7 @@ from functools import cache
 from itertools import product
 
 from ablate.config.location import CONF
+from ablate.ledger.gone import Gone
 from ablate.ledger.verdicts import VERDICTS, Finding
 
 SUPPORTED, REFUTED, INCONCLUSIVE = VERDICTS
@@ -42,6 +44,7 @@ class Headline:
         beside: verdicts that did not decide: shorter budgets, an artificial language beside real
             text, readings that no document states, exploratory ones.
         universal: whether one counterexample decided.
+        gone: evidence that was there and is gone.
     """
 
     word: str
@@ -49,6 +52,7 @@ class Headline:
     deciding: tuple[Finding, ...] = ()
     beside: tuple[Finding, ...] = ()
     universal: bool = False
+    gone: tuple[Gone, ...] = ()
 
     @property
     def artificial(self) -> bool:
@@ -67,19 +71,21 @@ class Headline:
         return [*dict.fromkeys(places)]
 
 
-def headline(statement: str, findings: Sequence[Finding]) -> Headline:
+def headline(statement: str, findings: Sequence[Finding], gone: Sequence[Gone] = ()) -> Headline:
     """Return the headline of a claim that runs can decide.
 
     Args:
         statement: the sentence of the document.
         findings: the verdicts on it, of one origin.
+        gone: evidence on it, of the same origin, that is gone.
     """
+    missing = {INCONCLUSIVE for one in gone if not one.remark}
     if not findings:
-        return Headline(NOT_TESTED)
+        return Headline(UNDECIDED if missing else NOT_TESTED, gone=tuple(gone))
     counted = _without_remarks(findings)
     deciding = _real_text([_longest(group) for group in _by_setting(counted)])
     chosen = tuple(one for group in deciding for one in group)
-    word = _combined({one.verdict for one in chosen})
+    word = _combined({one.verdict for one in chosen} | missing)
     universal = bool(UNIVERSAL.search(statement)) and REFUTED in {one.verdict for one in chosen}
     return Headline(
         word=REFUTED if universal else word,
@@ -87,6 +93,7 @@ def headline(statement: str, findings: Sequence[Finding]) -> Headline:
         deciding=chosen,
         beside=tuple(one for one in findings if one not in chosen),
         universal=universal and word != REFUTED,
+        gone=tuple(gone),
     )
 
 

@@ -18,6 +18,11 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 PROJECT = (_PACKAGE if (_PACKAGE / LOCAL).is_dir() else _PACKAGE.parent) / LOCAL
 
 
+def is_packaged(folder: Path) -> bool:
+    """Return whether a folder of evidence came with the package, which has verdicts alone."""
+    return _PACKAGE in folder.resolve().parents
+
+
 def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str, Path]]:
     """Yield the origin and the path of every verdict.json, newer sweeps last.
 

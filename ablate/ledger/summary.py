@@ -48,6 +48,8 @@ def _notes(entries: list[Entry]) -> Iterator[str]:
         yield f"Tested only at smoke scale, which decides nothing: {_many(smoke, 'claim')}."
     if differ := sum(entry.differs for entry in entries):
         yield f"Verdicts of different settings differ on {_many(differ, 'claim')}."
+    if gone := sum(bool(entry.gone) for entry in entries):
+        yield f"Evidence is missing that {_many(gone, 'claim')} had (ablate ledger --all)."
     family = changes(findings)
     if family.decided:
         yield str(family)

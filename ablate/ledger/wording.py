@@ -21,7 +21,7 @@ def detail(headline: Headline) -> str:
 
 def bounds(headline: Headline) -> list[str]:
     """Return the sentences that bound a headline: where it is decided, and on what it rests."""
-    sentences = []
+    sentences = [*dict.fromkeys(map(str, headline.gone))]
     if headline.word == UNDECIDED:
         for verdict in ("supported", "refuted"):
             if places := headline.where(verdict):

@@ -43,6 +43,7 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form
         levels=levels,
         free=_varied(study),
         code=digest_of_code(),
+        claims=[[claim["id"], claim.get("reading") or ""] for claim in study["claims"]],
     )
     return sweep, registered
 

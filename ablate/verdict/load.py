@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.kept_log import check_log
+from ablate.evidence.kept_log import check_log, check_manifest
 from ablate.evidence.seal import ABOUT
 from ablate.verdict.study_checks import check_study
 
@@ -17,6 +17,7 @@ def load_evidence(folder: Path) -> Evidence:
             analysis log has are gone, or no rule could decide a claim; the sentence names the file.
     """
     evidence = Evidence.load(folder)
+    check_manifest(folder, evidence)
     check_log(folder, evidence)
     try:
         check_study(evidence.study)

@@ -39,7 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: there is no evidence, it has no claims, or the folder cannot be written.
     """
     from ablate.console import make_console
-    from ablate.evidence.analysis_log import copy_book
+    from ablate.evidence.analysis_log import BOOK, copy_book
+    from ablate.evidence.manifest import keep
     from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
     from ablate.report.write import write_files
@@ -55,6 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
             if arguments.to:
                 evidence.save(target)
                 copy_book(Path(arguments.source), target)
+                keep(target, evidence, logged=(target / BOOK).exists())
                 copy_contest(Path(arguments.source), target)
             write_files(evidence, verdict, target)
     console = make_console()

@@ -1,0 +1,91 @@
+"""The manifest of kept evidence: every study that was ever kept in a folder of experiments.
+
+experiments/manifest.jsonl has a sealed line for every time that `ablate judge SWEEP
+to=experiments/NAME` keeps evidence: the claims that the study asks, and a digest of its runs.
+Lines are only ever added. So a folder that is deleted, and a folder that was sealed again without
+some of its runs, differ from the manifest, and the ledger, the site and `judge` say so.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ablate.errors import UserError
+from ablate.evidence.folder import Evidence
+from ablate.evidence.registration import digest
+from ablate.evidence.seal import RUNS, seal_of
+from ablate.record.files import SEAL, append_line, check_seal, seal, writing
+
+MANIFEST = "manifest.jsonl"
+FOLDER = "experiments"  # the name of a folder in which evidence is kept
+
+
+@dataclass(frozen=True)
+class KeptStudy:
+    """A line of the manifest.
+
+    Args:
+        name: of the folder.
+        claims: id and reading ("" where a claim has one) of every claim of the study.
+        runs: number of runs.
+        digest: of all runs, as study.json seals them.
+        logged: whether a copy of the analysis log lay beside them.
+    """
+
+    name: str
+    claims: list[tuple[str, str]]
+    runs: int
+    digest: str
+    logged: bool
+
+
+def read_manifest(folder: Path) -> dict[str, KeptStudy]:
+    """Return the last line of every study that was kept in a folder of experiments, by its name.
+
+    Raises:
+        UserError: a line was changed since it was written.
+    """
+    return {line.name: line for line in _lines(folder / MANIFEST)}
+
+
+def _lines(path: Path) -> Iterator[KeptStudy]:
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            fields = json.loads(line)
+            intact = check_seal(fields)
+            del fields[SEAL]
+            claims = [(str(claim), str(reading)) for claim, reading in fields.pop("claims")]
+            study = KeptStudy(claims=claims, **fields)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            intact = False
+        if not intact:
+            raise UserError(f"{path}: line {number} is damaged or was edited: restore the file")
+        yield study
+
+
+def keep(folder: Path, evidence: Evidence, *, logged: bool) -> None:
+    """Add the line of evidence that was just saved in a folder, where it is one of experiments.
+
+    Raises:
+        UserError: the manifest is damaged or cannot be written.
+    """
+    folder = folder.resolve()
+    if folder.parent.name != FOLDER:
+        return
+    study = KeptStudy(
+        folder.name,
+        [(claim["id"], claim.get("reading") or "") for claim in evidence.study["claims"]],
+        len(evidence.runs),
+        digest_of_runs(seal_of(folder, evidence.runs, evidence.screening)),
+        logged,
+    )
+    if read_manifest(folder.parent).get(folder.name) != study:
+        with writing(folder.parent / MANIFEST):
+            append_line(folder.parent / MANIFEST, json.dumps(seal(asdict(study))))
+
+
+def digest_of_runs(sealed: Mapping[str, object]) -> str:
+    """Return the digest of all runs of the seal of a study.json."""
+    return digest(sealed.get(RUNS))

@@ -1,0 +1,128 @@
+"""Evidence that was there and is gone, by what the manifest and the analysis log still have."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablate.config.smoke import SMOKE
+from ablate.errors import UserError
+from ablate.evidence.analysis_log import BOOK, Sweep, in_order, read_lines
+from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
+from ablate.evidence.seal import ABOUT, RUNS, read_parts
+from ablate.ledger import places
+from ablate.ledger.places import COMMITTED, KEPT, LOCAL, SWEEP, VERDICT
+from ablate.ledger.readings import read_readings
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Evidence on a claim that is gone or was changed.
+
+    Args:
+        claim: its id; "" where the analysis log does not name it.
+        reading: which reading of its sentence was judged.
+        origin: one of ablate.ledger.places.ORIGINS.
+        experiment: the folder that had the evidence.
+        why: what is missing, as the end of a sentence.
+    """
+
+    claim: str
+    reading: str
+    origin: str
+    experiment: str
+    why: str
+
+    @property
+    def remark(self) -> bool:
+        """Whether a verdict on it would be a remark."""
+        asked = read_readings().get((self.claim, self.reading))
+        return bool(asked and asked.remark)
+
+    def __str__(self) -> str:
+        """The sentence that stands with the claim."""
+        return f"Evidence is missing: of {self.experiment} ({self.origin}), {self.why}."
+
+
+def missing_evidence(experiments: Path | None, results: Path) -> tuple[list[Gone], list[str]]:
+    """Return all evidence that is gone, and a warning for each damaged file."""
+    sources = [*_manifests(experiments), (SWEEP, results)]
+    missing: list[Gone] = []
+    warnings = []
+    for origin, folder in sources:
+        try:
+            missing += _sweeps(folder) if origin == SWEEP else _kept(origin, folder)
+        except UserError as error:
+            warnings.append(str(error))
+    return missing, warnings
+
+
+def _manifests(experiments: Path | None) -> Iterator[tuple[str, Path]]:
+    yield COMMITTED, experiments or places.PROJECT
+    if experiments is None and LOCAL.resolve() != places.PROJECT.resolve():
+        yield KEPT, LOCAL
+
+
+def _kept(origin: str, folder: Path) -> Iterator[Gone]:
+    """Yield what the manifest of a folder of experiments has and the folder has not."""
+    committed = read_manifest(places.PROJECT) if origin == KEPT else {}
+    for study in read_manifest(folder).values():
+        if study.name not in committed and (why := _lost(folder / study.name, study)):
+            for claim, reading in study.claims:
+                yield Gone(claim, reading, origin, study.name, why)
+
+
+def _lost(folder: Path, study: KeptStudy) -> str:
+    if not (folder / VERDICT).exists():
+        return f"whose {study.runs} runs were kept, there is no verdict any more"
+    if places.is_packaged(folder):  # a wheel has the verdicts alone
+        return ""
+    if not all((folder / name).exists() for name in (ABOUT, RUNS)):
+        return f"the {study.runs} runs that were kept are gone"
+    if digest_of_runs(read_parts(folder).get("seal", {})) != study.digest:
+        return f"the runs are not the {study.runs} that were kept"
+    if study.logged and not (folder / BOOK).exists():
+        return f"{BOOK} is gone, which says what was looked at"
+    return ""
+
+
+def _sweeps(results: Path) -> Iterator[Gone]:
+    """Yield the sweeps that were looked at and have no verdict any more.
+
+    A later sweep of the same study, or of the same questions, has the seeds of the one before or
+    says that they are gone.
+    """
+    logs = [results / BOOK, *sorted(results.glob(f"sweeps/*/*/{BOOK}"))]
+    lines = in_order(line for log in logs for line in read_lines(log))
+    begun = {line.folder: line for line in lines if isinstance(line, Sweep)}
+    looked = {line.folder for line in lines if not isinstance(line, Sweep)}
+    there = [one for one in begun.values() if (results / one.folder / VERDICT).exists()]
+    lost = [begun[folder] for folder in looked & begun.keys() if begun[folder] not in there]
+    kept = _kept_sweeps() if lost else set()
+    for sweep in sorted(lost, key=lambda one: one.time):
+        if not (_is_aside(sweep) or sweep.folder in kept or _is_followed(sweep, there)):
+            for claim, reading in sweep.claims or [["", ""]]:
+                yield Gone(claim, reading, SWEEP, sweep.folder, "there is no verdict any more")
+
+
+def _is_aside(sweep: Sweep) -> bool:
+    """Whether a sweep decides nothing: one at smoke scale, or a replication."""
+    return sweep.contest or sweep.regime.get("scale") == SMOKE
+
+
+def _is_followed(sweep: Sweep, others: Sequence[Sweep]) -> bool:
+    """Whether a later sweep in the same setting asks all that a sweep asked."""
+    return any(
+        one.time > sweep.time
+        and one.regime == sweep.regime
+        and (
+            one.study == sweep.study
+            or (bool(sweep.questions) and one.questions.keys() >= sweep.questions.keys())
+        )
+        for one in others
+    )
+
+
+def _kept_sweeps() -> set[str]:
+    """Return the folders of the sweeps whose evidence the folder of experiments here has."""
+    studies = (read_parts(path.parent) for path in LOCAL.glob(f"*/{ABOUT}"))
+    return {sweep for study in studies if (sweep := study["registration"].get("sweep"))}
