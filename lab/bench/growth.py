@@ -21,7 +21,7 @@ from lab.bench.growth_figure import draw
 from lab.bench.record import machine
 
 POINTS_FILE = Path(__file__).parent / "growth.json"
-FIGURE = Path(__file__).parent.parent / "docs" / "images" / "growth.svg"
+FIGURE = Path(__file__).parents[2] / "docs" / "images" / "growth.svg"
 AXES = {
     "length": (64, 128, 256, 512, 1024, 2048, 4096),
     "d_model": (64, 128, 256, 512, 1024),

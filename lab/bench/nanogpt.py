@@ -1,27 +1,33 @@
 """`scale=nanogpt` beside a small GPT trained by hand (`lab.bench.nanogpt_loop`), over seeds.
 
-    python -m lab.bench.nanogpt [seeds=5] [steps=2000] [OVERRIDES...]
+    python -m lab.bench.nanogpt [seeds=5] [steps=2000] [to=results/nanogpt.jsonl] [OVERRIDES...]
 
 Both sides have the settings of nanoGPT for a laptop, and both are scored on the whole last tenth of
 tiny Shakespeare. Ours is the real command with its record. Each run is a process of its own with
 one thread; which side goes first changes from seed to seed. Seconds are those of the median step:
-of a window of steps, validation left out, for ours.
+of a window of steps, validation left out, for ours. Runs are kept in the file `to`, so that the
+command can be stopped and started again. That both sides do the same arithmetic is a test:
+tests/lab/bench/test_nanogpt_steps.py gives them the same weights and batches.
 """
 
+import json
+import math
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.record.sealed import read_result
 from lab.bench.command import environment, options, run, told
 from lab.bench.language_models import pace, read_clock
 
-DEFAULTS = {"seeds": 5, "steps": 2000}
+DEFAULTS = {"seeds": 5, "steps": 2000, "to": "results/nanogpt.jsonl"}
 HEAD = "| seed | nats per character: by hand | ablate | difference | ms a step: by hand | ablate |"
 RULE = "|---|---:|---:|---:|---:|---:|"
 
@@ -51,8 +57,9 @@ def by_command(seed: int, steps: int, rest: Sequence[str]) -> Side:
         UserError: the run has failed.
     """
     with tempfile.TemporaryDirectory() as folder:
-        own = [f"seed={seed}", f"budget.steps={steps}", f"budget.validate_every={steps}"]
-        words = ["scale=nanogpt", "logger=none", f"paths.results={folder}", *own, *rest]
+        budget = [f"budget.steps={steps}", f"budget.validate_every={steps}"]
+        words = ["scale=nanogpt", "logger=none", f"paths.results={folder}", f"seed={seed}"]
+        words += [*budget, *rest]
         command = [sys.executable, "-m", "ablate", *words]
         done = subprocess.run(command, env=environment(1), stdout=subprocess.DEVNULL, check=False)
         runs = sorted(Path(folder).glob("runs/*/"))
@@ -78,22 +85,56 @@ def mean(sides: Sequence[Side]) -> Side:
     return Side(nll, statistics.median(side.seconds for side in sides), sides[0].parameters)
 
 
+def standard_error(pairs: Sequence[tuple[Side, Side]]) -> float:
+    """Return the standard error of the difference between the means; NaN of one pair."""
+    if len(pairs) < 2:
+        return math.nan
+    variances = [
+        statistics.variance(side.nll for side in sides) for sides in zip(*pairs, strict=True)
+    ]
+    return math.sqrt(sum(variances) / len(pairs))
+
+
+def kept(path: Path, key: dict[str, Any], train: Callable[[], Side]) -> Side:
+    """Return the run of a file that has this key; train it and add it where there is none.
+
+    A last line that is cut off counts as none.
+    """
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        with suppress(json.JSONDecodeError):
+            row = json.loads(text)
+            if row["run"] == key:
+                return Side(**row["result"])
+    side = train()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        # the line break in front ends a line that was cut off
+        file.write(f"\n{json.dumps({'run': key, 'result': side._asdict()})}\n")
+    return side
+
+
 @told
 def main() -> None:
     """Train both sides with every seed, and print a table."""
-    found, rest = options(sys.argv[1:], {**DEFAULTS, "what": ["all"]}, ["all"])
+    given, rest = options(sys.argv[1:], {**DEFAULTS, "what": ["all"]}, ["all"])
+    steps, path = given["steps"], Path(given["to"])
     pairs: list[tuple[Side, Side]] = []
     print(f"{HEAD}\n{RULE}", flush=True)
-    for seed in range(1, found["seeds"] + 1):
-        if seed % 2:
-            hand, ours = by_hand(seed, found["steps"]), by_command(seed, found["steps"], rest)
-        else:
-            ours, hand = by_command(seed, found["steps"], rest), by_hand(seed, found["steps"])
+    for seed in range(1, given["seeds"] + 1):
+        run = {"seed": seed, "steps": steps}
+        sides = [
+            ({**run, "side": "by hand"}, partial(by_hand, seed, steps)),
+            ({**run, "side": "ablate", "overrides": rest}, partial(by_command, seed, steps, rest)),
+        ]
+        turn = sides if seed % 2 else sides[::-1]
+        results = [kept(path, key, train) for key, train in turn]
+        hand, ours = results if seed % 2 else results[::-1]
         pairs.append((hand, ours))
         print(line(str(seed), hand, ours), flush=True)
     hand, ours = (mean(side) for side in zip(*pairs, strict=True))
     print(line("mean; median", hand, ours))
-    print(f"\n{hand.parameters:,} and {ours.parameters:,} parameters")
+    print(f"\nstandard error of the difference over seeds: {standard_error(pairs):.4f}")
+    print(f"{hand.parameters:,} and {ours.parameters:,} parameters")
 
 
 if __name__ == "__main__":

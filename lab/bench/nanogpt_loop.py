@@ -1,13 +1,14 @@
 """A small GPT trained by hand on tiny Shakespeare: the other side of `lab.bench.nanogpt`.
 
-    python -m lab.bench.nanogpt_loop [seed=1] [steps=2000] [width=128] [context=64] [batch=12]
+    python -m lab.bench.nanogpt_loop [seed=1] [steps=2000] [layers=4] [heads=4] [width=128] ...
 
 It is written in the manner of nanoGPT (Karpathy, github.com/karpathy/nanoGPT), with its settings
-for a laptop: 4 layers, 4 heads, no dropout, learned positions, GELU, one matrix for embedding and
-output, AdamW from 1e-3 to 1e-4 by a cosine after 100 steps, betas 0.9 and 0.99, a weight decay of
-0.1 on matrices, gradients clipped at 1, and contexts from random places of the text. Nothing of
-`ablate` takes part. One JSON line: the nll of the whole last tenth of the text, in nats per
-character, the seconds of the median step, and the parameters.
+for a laptop: 4 layers, 4 heads, width 128, context 64, 12 contexts a batch, no dropout, no biases,
+learned positions, the exact GELU, one matrix for embedding and output, AdamW from 1e-3 to 1e-4 by a
+cosine after 100 steps, betas 0.9 and 0.99, a weight decay of 0.1 on matrices, gradients clipped at
+1, and contexts from random places of the text. Nothing of `ablate` takes part. One JSON line: the
+nll of the whole last tenth of the text, in nats per character, the seconds of the median step, and
+the parameters.
 """
 
 import json
@@ -23,27 +24,36 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 TEXT = Path(__file__).parents[2] / "ablate" / "data" / "tinyshakespeare.txt.xz"
-DEFAULTS = {"seed": 1, "steps": 2000, "width": 128, "context": 64, "batch": 12}
-LAYERS, HEADS = 4, 4
+DEFAULTS = {
+    "seed": 1,
+    "steps": 2000,
+    "layers": 4,
+    "heads": 4,
+    "width": 128,
+    "context": 64,
+    "batch": 12,
+}
 PEAK, LEAST, WARMUP, DECAY = 1e-3, 1e-4, 100, 0.1
 
 
 class Block(nn.Module):
     """Attention and a feed-forward network, each behind a norm and around a skip."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.merge = nn.Linear(width, width)
-        self.up = nn.Linear(width, 4 * width)
-        self.down = nn.Linear(4 * width, width)
+        self.heads = heads
+        self.norm_1, self.norm_2 = (nn.LayerNorm(width, bias=False) for _ in range(2))
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.merge = nn.Linear(width, width, bias=False)
+        self.up = nn.Linear(width, 4 * width, bias=False)
+        self.down = nn.Linear(4 * width, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the tokens after the block."""
         n, length, width = x.shape
         q, k, v = self.qkv(self.norm_1(x)).chunk(3, -1)
-        q, k, v = (y.view(n, length, HEADS, width // HEADS).transpose(1, 2) for y in (q, k, v))
+        shape = n, length, self.heads, width // self.heads
+        q, k, v = (y.view(shape).transpose(1, 2) for y in (q, k, v))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.merge(y.transpose(1, 2).reshape(n, length, width))
         return x + self.down(F.gelu(self.up(self.norm_2(x))))
@@ -52,18 +62,16 @@ class Block(nn.Module):
 class Gpt(nn.Module):
     """A decoder; logits of the next character for every character."""
 
-    def __init__(self, vocab: int, width: int, context: int) -> None:
+    def __init__(self, vocab: int, *, layers: int, heads: int, width: int, context: int) -> None:
         super().__init__()
         self.tokens = nn.Embedding(vocab, width)
         self.places = nn.Embedding(context, width)
-        self.blocks = nn.ModuleList(Block(width) for _ in range(LAYERS))
-        self.norm = nn.LayerNorm(width)
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.norm = nn.LayerNorm(width, bias=False)
         for name, parameter in self.named_parameters():
             if parameter.dim() > 1:
                 last = name.endswith(("merge.weight", "down.weight"))
-                nn.init.normal_(parameter, std=0.02 / (math.sqrt(2 * LAYERS) if last else 1))
-            elif name.endswith("bias"):
-                nn.init.zeros_(parameter)
+                nn.init.normal_(parameter, std=0.02 / (math.sqrt(2 * layers) if last else 1))
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return the logits."""
@@ -87,27 +95,42 @@ def loss(net: Gpt, ids: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
 
 
-def train(net: Gpt, text: Tensor, given: dict[str, int]) -> float:
-    """Train; return the seconds of the median step."""
-    context, steps = given["context"], given["steps"]
+def make_optimizer(net: Gpt) -> torch.optim.AdamW:
+    """Return AdamW, which decays matrices alone."""
     matrices = [p for p in net.parameters() if p.dim() > 1]
     others = [p for p in net.parameters() if p.dim() < 2]
     groups = [
         {"params": matrices, "weight_decay": DECAY},
         {"params": others, "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=PEAK, betas=(0.9, 0.99), fused=True)
+    return torch.optim.AdamW(groups, lr=PEAK, betas=(0.9, 0.99), fused=True)
+
+
+def step(net: Gpt, optimizer: torch.optim.AdamW, ids: Tensor, learning_rate: float) -> Tensor:
+    """Make a step on a batch of contexts and their next characters; return the loss before it."""
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate
+    optimizer.zero_grad(set_to_none=True)
+    value = loss(net, ids)
+    value.backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+    return value.detach()
+
+
+def draw(text: Tensor, context: int, batch: int) -> Tensor:
+    """Return contexts from random places of a text, each with its next character."""
+    places = torch.randint(len(text) - context, (batch,)).tolist()
+    return torch.stack([text[place : place + context + 1] for place in places])
+
+
+def train(net: Gpt, text: Tensor, *, steps: int, context: int, batch: int) -> float:
+    """Train; return the seconds of the median step."""
+    optimizer = make_optimizer(net)
     seconds = []
-    for step in range(1, steps + 1):
+    for number in range(1, steps + 1):
         start = time.perf_counter()
-        for group in optimizer.param_groups:
-            group["lr"] = rate(step, steps)
-        places = torch.randint(len(text) - context, (given["batch"],)).tolist()
-        ids = torch.stack([text[place : place + context + 1] for place in places])
-        optimizer.zero_grad(set_to_none=True)
-        loss(net, ids).backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
+        step(net, optimizer, draw(text, context, batch), rate(number, steps))
         seconds.append(time.perf_counter() - start)
     return statistics.median(seconds)
 
@@ -124,19 +147,26 @@ def evaluate(net: Gpt, text: Tensor, context: int) -> float:
     return total / (len(text) - 1)
 
 
-def main() -> None:
-    """Train, evaluate, and print the figures."""
-    given = DEFAULTS | {key: int(value) for key, value in (w.split("=") for w in sys.argv[1:])}
-    torch.set_num_threads(1)
-    torch.manual_seed(given["seed"])
+def read_text() -> tuple[Tensor, Tensor, int]:
+    """Return the numbers of the characters of train and validation, and how many there are."""
     text = lzma.decompress(TEXT.read_bytes()).decode()
     number = {character: i for i, character in enumerate(sorted(set(text)))}
     ids = torch.tensor([number[character] for character in text])
     end = int(0.9 * len(ids))
-    net = Gpt(len(number), given["width"], given["context"])
-    seconds = train(net, ids[:end], given)
+    return ids[:end], ids[end:], len(number)
+
+
+def main() -> None:
+    """Train, evaluate, and print the figures."""
+    given = DEFAULTS | {key: int(value) for key, value in (w.split("=") for w in sys.argv[1:])}
+    torch.set_num_threads(1)
+    torch.manual_seed(given.pop("seed"))
+    text, validation, vocab = read_text()
+    steps, batch, context = given.pop("steps"), given.pop("batch"), given["context"]
+    net = Gpt(vocab, **given)
+    seconds = train(net, text, steps=steps, context=context, batch=batch)
     figures = {
-        "nll": evaluate(net, ids[end:], given["context"]),
+        "nll": evaluate(net, validation, context),
         "seconds": seconds,
         "parameters": sum(p.numel() for p in net.parameters()),
     }

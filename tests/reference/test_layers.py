@@ -56,6 +56,19 @@ def test_layer_norm_plain():
     assert not list(ours.parameters())
 
 
+@pytest.mark.parametrize("shape", [(1, 1, 4), (3, 4, 10), (2, 16)])
+def test_layer_norm_no_bias(shape):
+    from ablate.model.norm.layer_norm_no_bias import LayerNormNoBias
+
+    x = torch.randn(shape) * 5 + 2
+    theirs = nn.LayerNorm(shape[-1], eps=1e-3, bias=False)
+    ours = LayerNormNoBias(d_model=shape[-1], eps=1e-3)
+    with torch.no_grad():
+        theirs.weight.copy_(ours.gain.normal_())
+    torch.testing.assert_close(ours(x), theirs(x))
+    assert len(list(ours.parameters())) == 1
+
+
 def run(residual, x, maps):
     """Return a stack of linear maps in a residual."""
     stream = residual.enter(x, None)

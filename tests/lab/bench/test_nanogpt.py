@@ -9,16 +9,15 @@ from torch.nn import functional as F
 
 from ablate.model.build import build
 from lab.bench import nanogpt_loop
-from lab.bench.nanogpt import Side, line, mean
+from lab.bench.nanogpt import Side, kept, line, mean, standard_error
 from lab.bench.nanogpt_loop import Gpt, evaluate, rate
 
 
 def test_both_sides_have_the_same_parts(compose):
+    vocabularies = {"src_vocab": 65, "tgt_vocab": 65, "joint_vocab": True}
     given = "model.position.max_length=64"
-    ours = build(
-        compose("scale=nanogpt", given).model, src_vocab=65, tgt_vocab=65, joint_vocab=True
-    )
-    by_hand = Gpt(65, 128, 64)
+    ours = build(compose("scale=nanogpt", given).model, **vocabularies)
+    by_hand = Gpt(65, layers=4, heads=4, width=128, context=64)
     sizes = [sum(p.numel() for p in net.parameters()) for net in (by_hand, ours)]
     assert sizes[0] == sizes[1]
 
@@ -36,7 +35,7 @@ def test_both_sides_have_the_same_learning_rates(compose):
 @torch.no_grad()
 def test_every_character_but_the_first_is_scored_once(length):
     torch.manual_seed(1)
-    net, text = Gpt(5, 8, 8), torch.randint(5, (length,))
+    net, text = Gpt(5, layers=4, heads=4, width=8, context=8), torch.randint(5, (length,))
     total = 0.0
     for start in range(0, length - 1, 8):
         part = text[start : start + 9]
@@ -58,3 +57,24 @@ def test_a_table_has_differences_and_means():
     hand, ours = Side(1.5, 0.1, 10), Side(1.4, 0.2, 10)
     assert line("1", hand, ours) == "| 1 | 1.5000 | 1.4000 | -0.1000 | 100.0 | 200.0 |"
     assert mean([hand, ours, ours]) == Side(pytest.approx(4.3 / 3), 0.2, 10)
+
+
+def test_the_error_of_the_difference_is_that_of_both_sides():
+    hand, ours = [Side(x, 0.1, 10) for x in (1, 2, 3)], [Side(x, 0.1, 10) for x in (2, 2, 2)]
+    assert standard_error(list(zip(hand, ours, strict=True))) == pytest.approx(math.sqrt(1 / 3))
+    assert math.isnan(standard_error([(hand[0], ours[0])]))
+
+
+def test_a_run_that_is_in_the_file_is_not_repeated(tmp_path):
+    path, runs = tmp_path / "new" / "runs.jsonl", []
+
+    def train():
+        runs.append(Side(1.5, 0.1, len(runs)))
+        return runs[-1]
+
+    keys = [{"seed": 1}, {"seed": 2}, {"seed": 1, "overrides": ["a=b"]}]
+    first = [kept(path, key, train) for key in keys]
+    assert [kept(path, key, train) for key in keys] == first == runs
+    path.write_text(path.read_text()[:-9])  # the process was killed while it wrote
+    assert [kept(path, key, train) for key in keys] == runs[:2] + runs[3:]
+    assert [kept(path, key, train) for key in keys] == runs[:2] + runs[3:]

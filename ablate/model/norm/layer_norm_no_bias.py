@@ -1,0 +1,33 @@
+"""Layer normalisation with a gain and without a bias.
+
+Equation: gain * (x - mean) / sqrt(var + eps), var divided by d_model (biased).
+Source: arXiv:2204.02311, section 2 ("No Biases"), and the code of nanoGPT.
+What differs: nothing.
+What to expect: the quality of layer_norm; the linear maps behind it can have the biases instead.
+"""
+
+from typing import Annotated
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ablate.config.limits import Range
+from ablate.model.norm.base import Norm
+
+
+class LayerNormNoBias(Norm):
+    """Zero mean and unit variance, then a learned gain."""
+
+    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
+        super().__init__()
+        self.eps = eps
+        self.gain = nn.Parameter(torch.ones(d_model))
+
+    def forward(
+        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
+    ) -> Float[Tensor, "*N D"]:
+        """Return the normalised vectors."""
+        normal = F.layer_norm(x, self.gain.shape, self.gain, eps=self.eps)
+        return normal.to(x.dtype)  # autocast on a GPU makes it float32
