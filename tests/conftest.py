@@ -14,6 +14,7 @@ from typing import get_type_hints
 import jaxtyping
 import pytest
 from beartype import BeartypeConf, beartype
+from hydra.core.hydra_config import HydraConfig
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
 
 # They come before the package: what is imported while the hook loads one of its modules is
@@ -243,6 +244,13 @@ def compose():
         return config
 
     return composed
+
+
+@pytest.fixture(autouse=True)
+def no_hydra_job():
+    """Forget which job Hydra ran in a test, since names of runs depend on it."""
+    yield
+    HydraConfig.instance().cfg = None
 
 
 @pytest.fixture

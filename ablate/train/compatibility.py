@@ -68,7 +68,9 @@ def check_measure(job: Job) -> None:
 def check_optimizer(job: Job) -> None:
     """Raise UserError for an optimiser that refuses its settings, or would divide by 0."""
     with building("optimizer", job.config.optimizer):
-        optimizer = make_optimizer(job.optimizer, torch.nn.Linear(1, 1, bias=False))
+        # weights that are drawn would move the global random state
+        layer = torch.nn.utils.skip_init(torch.nn.Linear, 1, 1, bias=False)
+        optimizer = make_optimizer(job.optimizer, layer)
     eps = optimizer.defaults.get("eps")
     precision = str(job.config.trainer.precision)
     if precision == "16-true" and eps and not torch.tensor(eps, dtype=torch.float16):

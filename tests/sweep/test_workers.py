@@ -127,11 +127,12 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
     stage, cells, tmp_path, monkeypatch, capsys
 ):
     class Recorded:
-        def __init__(self, config, data):
+        def __init__(self, config, data, weights):
             self.found = lambda: {"identity": f"{data.training} now"}
 
-    monkeypatch.setattr("ablate.record.training.Record", Recorded)
+    monkeypatch.setattr("ablate.sweep.preflight.Record", Recorded)
     monkeypatch.setattr("ablate.sweep.preflight.corpus", lambda config: "text")
+    monkeypatch.setattr("ablate.sweep.preflight.weights_fingerprint", lambda config: "")
     well = ends_well(tmp_path)
     done(cells[0], tmp_path, "failed", error="no space")
     done(cells[1], tmp_path, identity="read now")

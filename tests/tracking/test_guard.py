@@ -190,7 +190,7 @@ def test_a_disk_that_is_full_for_the_thread_of_tensorboard_is_one_warning(
 
 
 @pytest.mark.parametrize("at", ["init", "experiment", "log_metrics"])
-def test_the_end_of_a_sweep_names_a_failed_logger_once(small, command, at):
+def test_the_end_of_a_sweep_names_a_failed_logger_once(small, command, here, at):
     target = f"+logger.mine={{_target_:{__name__}.{Broken.__name__},_partial_:true,at:{at}}}"
     words = ("logger=csv", target, "search=greedy", "budget.steps=2", "seed=1,2,3", "-m")
     for _ in range(2):  # the second time all runs are reused
