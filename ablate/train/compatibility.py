@@ -68,8 +68,8 @@ def check_measure(job: Job) -> None:
 def check_optimizer(job: Job) -> None:
     """Raise UserError for an optimiser that refuses its settings, or would divide by 0."""
     with building("optimizer", job.config.optimizer):
-        # weights that are drawn would move the global random state
-        layer = torch.nn.utils.skip_init(torch.nn.Linear, 1, 1, bias=False)
+        # on this device no weights are drawn, which would move the global random state
+        layer = torch.nn.Linear(1, 1, bias=False, device="meta")
         optimizer = make_optimizer(job.optimizer, layer)
     eps = optimizer.defaults.get("eps")
     precision = str(job.config.trainer.precision)

@@ -14,6 +14,7 @@ from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
+from ablate.record.training import Record
 from ablate.record.types import Fingerprints
 from ablate.sweep import share
 from ablate.sweep.begin import begin
@@ -126,7 +127,7 @@ def test_an_interrupted_run_is_no_failure(stage, tmp_path, capsys):
 def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
     stage, cells, tmp_path, monkeypatch, capsys
 ):
-    class Recorded:
+    class Recorded(Record):
         def __init__(self, config, data, weights):
             self.found = lambda: {"identity": f"{data.training} now"}
 
