@@ -1,10 +1,13 @@
 """Executable claims about the Transformer: from a sentence to runs to a verdict."""
 
+from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from ablate.referee.verdict import Verdict
 
 __version__ = "0.1.0"
 
@@ -33,3 +36,43 @@ def load(source: str | PathLike[str] = "results") -> "DataFrame":
     from ablate.sweep.frame import frame
 
     return frame(Path(source).expanduser())
+
+
+def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
+    """Return the verdict on arms of runs that were trained elsewhere.
+
+    Args:
+        runs: a data frame of pandas, the path of a table (CSV, TSV, JSONL, Parquet), a folder of
+            TensorBoard, Lightning or offline W&B runs, or "wandb://ENTITY/PROJECT".
+        metric: the column with the result of a run.
+        better: "lower" or "higher".
+        **design: `arm`, the column (or columns) that says which arm a run belongs to; `treatment`,
+            without it every arm but the baseline; `baseline`, an arm or a number to be reached;
+            `margin`, the smallest difference that matters; `kind`, `pair`, `group`, `where`,
+            `noise` and all other keys of a study, which docs/referee.md lists.
+
+    Returns:
+        A verdict: print it, or read its `headline`, `evidence` and `details`, or call `to_dict()`,
+        `to_frame()`, `plot()` or `write(folder)`.
+
+    Raises:
+        UserError: the runs cannot be read, or nothing could answer the question.
+    """
+    from ablate.referee.compare import compare
+
+    return compare(runs, metric=metric, better=better, **design)
+
+
+def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, Any]") -> "Verdict":
+    """Return the verdicts of a study on runs that were trained elsewhere.
+
+    Args:
+        runs: as for `compare`.
+        study: the path of a YAML file with the question, or the same as plain data.
+
+    Raises:
+        UserError: the runs or the study cannot be read, or nothing could answer the question.
+    """
+    from ablate.referee.compare import judge
+
+    return judge(runs, study)

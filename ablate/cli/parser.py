@@ -140,10 +140,12 @@ class Parser(argparse.ArgumentParser):
             UserError: an argument is unknown or missing, or its value is not allowed.
         """
         own, overrides = self._split(words)
-        pairs = [word for word in own if KEY.match(word)]
+        values = self._values_of_options(own)
+        pairs = [w for place, w in enumerate(own) if KEY.match(w) and place not in values]
         for pair in pairs:
             self._check(pair.partition("=")[0])
-        found, extra = self.parse_known_args([word for word in own if word not in pairs])
+        rest = [w for place, w in enumerate(own) if place in values or w not in pairs]
+        found, extra = self.parse_known_args(rest)
         if extra := [*getattr(found, "rest", []), *extra]:
             raise UserError(self._unknown(extra[0]))
         for name, key in self.keys.items():
@@ -155,6 +157,12 @@ class Parser(argparse.ArgumentParser):
             if key.required and getattr(found, name) is None:
                 raise UserError(f"{name}= is missing: {key.help}")
         return found
+
+    def _values_of_options(self, words: list[str]) -> set[int]:
+        """Places of words that belong to the option before them, as in `--treatment lr=0.1`."""
+        options = self._option_string_actions
+        takes = [word in options and options[word].nargs is None for word in words]
+        return {place + 1 for place, one in enumerate(takes) if one}
 
     def _split(self, words: list[str]) -> tuple[list[str], list[str]]:
         """Words for this command, and overrides of the config."""

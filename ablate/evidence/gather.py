@@ -17,7 +17,7 @@ from ablate.evidence.registration import digest
 from ablate.evidence.seal import read_about, read_json
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
-from ablate.record.arm import say
+from ablate.record.label import say
 from ablate.record.links import read_links, swept
 from ablate.record.sealed import read_result
 from ablate.record.types import Environment, Link, Metrics, Outcome

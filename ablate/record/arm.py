@@ -9,7 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.record.label import place, words_of
+from ablate.record.label import place, say, words_of
 from ablate.record.types import Levels
 
 # Keys that do not make another arm, with all that lies below them.
@@ -67,14 +67,6 @@ def _given(node: Any) -> Levels:
 def arm(config: DictConfig) -> str:
     """The arm as a person says it: "pre_ln no_warmup", "n_heads=8"."""
     return say(levels(config))
-
-
-def say(named: Levels) -> str:
-    """Return the label of an arm: options by their name alone, values with the name of their key.
-
-    Of the same factors, unequal levels have unequal labels.
-    """
-    return " ".join(words_of(named, "=")) or "single"
 
 
 def told(config: DictConfig, *, tuned: bool, between: str = " ") -> list[str]:

@@ -92,6 +92,14 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
+def say(named: Levels) -> str:
+    """Return the label of an arm: options by their name alone, values with the name of their key.
+
+    Of the same factors, unequal levels have unequal labels.
+    """
+    return " ".join(words_of(named, "=")) or "single"
+
+
 def words_of(levels: Levels, between: str) -> Sequence[str]:
     """Return a text per factor: an option by its name alone, another value with its key."""
     names = short_names(levels)

@@ -7,7 +7,7 @@ from ablate.evidence.outcome import STATUSES, UNSTABLE, value
 from ablate.evidence.table import by_arm
 from ablate.evidence.types import Question, Run, Told, Verdict
 from ablate.metric.table import metric_of
-from ablate.record.arm import say
+from ablate.record.label import say
 
 # the step of its factor that a slope is for; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
+from ablate.stats.means import t_quantile
 from ablate.stats.skew import correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 
@@ -55,6 +56,10 @@ class Estimate:
         if self.pairs < 2:
             return math.nan
         return math.sqrt(self.seed_variance / self.pairs + self.sentence_variance)
+
+    def degrees(self, pairs: int) -> float:
+        """Return the degrees of freedom of the seeds' variance with so many pairs."""
+        return float(pairs - 1)
 
     @property
     def levels_of_noise(self) -> str:
@@ -117,13 +122,15 @@ def half_width(
     sentences: int,
     of_sentences: Spread,
     skew: Spread = 0.0,
+    df: float | None = None,
 ) -> Spread:
     """Half-width of an interval that leaves `tail` on each side.
 
     `of_seeds` and `of_sentences` are the two parts of the variance of the mean, `skew` is the
-    skewness of the seeds that this end of the interval is corrected for (ablate.stats.skew).
+    skewness of the seeds that this end of the interval is corrected for (ablate.stats.skew). `df`
+    are the degrees of freedom of the seeds' variance, without it one fewer than the pairs.
     """
-    quantile = special.stdtrit(pairs - 1, tail)
+    quantile = t_quantile(tail, float(pairs - 1 if df is None else df))
     quantile = quantile - skew * quantile**2 / (3 * math.sqrt(pairs))
     quantile = np.maximum(quantile, -LARGEST)
     squared = quantile**2 * of_seeds

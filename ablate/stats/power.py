@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special, stats
+from scipy import special
 
 from ablate.stats.estimate import Estimate, half_width
+from ablate.stats.means import MeanDifference
 from ablate.stats.skew import correction, standard_error
 
 VALUES = 400  # of the chi-square and of the skewness
@@ -28,10 +29,10 @@ Values = Float[np.ndarray, " values"]
 
 def has_spread(estimate: Any) -> bool:
     """Return whether there is a spread to plan with."""
-    return estimate.pairs >= 2 and estimate.error > 0
+    return bool(estimate.error > 0)
 
 
-def half_widths(noise: Estimate, pairs: int, tail: float) -> tuple[Values, Values]:
+def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tuple[Values, Values]:
     """Return the half-widths of the interval, downwards and upwards, that a sweep could measure.
 
     Args:
@@ -39,15 +40,17 @@ def half_widths(noise: Estimate, pairs: int, tail: float) -> tuple[Values, Value
         pairs: seeds of the planned sweep.
         tail: one-sided level.
     """
-    of_seeds = noise.seed_variance / pairs * _chi2(pairs - 1) / (pairs - 1)
+    df = noise.degrees(pairs)
+    of_seeds = noise.seed_variance / pairs * (1.0 if math.isinf(df) else _chi2(df) / df)
 
     def towards(sign: int) -> Values:
         skew = np.zeros(VALUES)
         if noise.skewness is not None:
             drawn = _beyond_chance(noise.skewness, noise.pairs) + _skewness(pairs)
             skew = np.array([correction(sign * float(one)) for one in drawn])
-        widths = half_width(tail, pairs, of_seeds, noise.sentences, noise.sentence_variance, skew)
-        return np.asarray(widths)
+        sentences = (noise.sentences, noise.sentence_variance)
+        widths = half_width(tail, pairs, of_seeds, *sentences, skew, df)
+        return np.broadcast_to(widths, VALUES)
 
     return towards(-1), towards(1)
 
@@ -58,8 +61,8 @@ def _beyond_chance(skewness: float, seeds: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _chi2(df: int) -> Values:
-    return stats.chi2.ppf((np.arange(VALUES) + 0.5) / VALUES, df)
+def _chi2(df: float) -> Values:
+    return np.asarray(2 * special.gammaincinv(df / 2, (np.arange(VALUES) + 0.5) / VALUES))
 
 
 @lru_cache(maxsize=64)

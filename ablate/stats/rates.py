@@ -15,7 +15,6 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
 from ablate.stats.spending import ONCE, Fractions, repeated
 
@@ -89,6 +88,8 @@ class Rates:
 
 def share_interval(events: int, runs: int, level: float) -> tuple[float, float]:
     """Return Clopper and Pearson's exact interval of a share; of no runs, from 0 to 1."""
+    from scipy import stats  # takes longer to import than all else here
+
     tail = (1 - level) / 2
     low = float(stats.beta.ppf(tail, events, runs - events + 1)) if events else 0.0
     high = float(stats.beta.ppf(1 - tail, events + 1, runs - events)) if events < runs else 1.0
@@ -98,6 +99,8 @@ def share_interval(events: int, runs: int, level: float) -> tuple[float, float]:
 @lru_cache(maxsize=256)
 def p_values(of_first: int, of_second: int, delta: float) -> Table:
     """One-sided p-value of every table against "the difference is at most delta"."""
+    from scipy import stats
+
     low, high = max(0.0, -delta), min(1.0, 1.0 - delta)
     p2 = np.clip(low + (high - low) * np.arange(GRID)[:, None] / (GRID - 1), 0.0, 1.0)
     p1 = np.clip(p2 + delta, 0.0, 1.0)

@@ -6,8 +6,8 @@ from itertools import chain
 from ablate.config.hints import nearest
 from ablate.errors import UserError
 from ablate.evidence.types import Study
-from ablate.record.arm import makes_arms, say
-from ablate.record.label import key, value_text
+from ablate.record.arm import makes_arms
+from ablate.record.label import key, say, value_text
 from ablate.sweep.cell import SEEDS, Cell, without_seed
 from ablate.sweep.leaves import leaves
 from ablate.verdict.match import keys

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Held
-from ablate.record.arm import say
+from ablate.record.label import say
 from ablate.verdict.contrast import contrast
 
 

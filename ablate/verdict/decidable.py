@@ -14,7 +14,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Claim
 from ablate.metric.table import METRICS, Metric, metric_of
-from ablate.record.arm import say
+from ablate.record.label import say
 from ablate.verdict.control import control
 from ablate.verdict.floor import nothing_learned, unlearned
 from ablate.verdict.sides import Side, sides

@@ -11,7 +11,7 @@ Source: Barnard 1945 for the test (ablate.stats.rates); Clopper & Pearson 1934 f
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Failures
 from ablate.metric.table import METRICS
-from ablate.record.arm import say
+from ablate.record.label import say
 from ablate.stats.rates import Rates, share_interval
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side, sides

@@ -12,7 +12,7 @@ from ablate.evidence.outcome import UNSTABLE, WENT_WRONG, value
 from ablate.evidence.types import Claim, Run
 from ablate.metric.table import METRICS, metric_of
 from ablate.phrases import listed
-from ablate.record.arm import say
+from ablate.record.label import say
 from ablate.verdict.sides import Side, sides
 
 INITIAL = "initial"  # level of `weights`: what is measured are the weights before training

@@ -17,7 +17,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Entry, Learning, Question, Run
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
-from ablate.record.arm import say
+from ablate.record.label import say
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
 from ablate.verdict.sides import ContrastError, sides

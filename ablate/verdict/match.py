@@ -7,7 +7,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Match, Study
 from ablate.phrases import listed
-from ablate.record.arm import say
+from ablate.record.label import say
 
 BY = ("parameters", "flops")
 BUDGET = ("budget.steps", "budget.short")

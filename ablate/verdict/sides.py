@@ -14,8 +14,7 @@ import numpy as np
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Levels, Question, Run
-from ablate.record.arm import say
-from ablate.record.label import key
+from ablate.record.label import key, say
 
 
 class ContrastError(UserError):

@@ -13,8 +13,7 @@ from omegaconf import OmegaConf
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.form import check_arms
-from ablate.record.arm import say
-from ablate.record.label import cut, key, value_text
+from ablate.record.label import cut, key, say, value_text
 from ablate.sweep.apart import check_apart
 from ablate.sweep.cell import compose
 

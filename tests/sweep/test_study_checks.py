@@ -63,7 +63,7 @@ def test_a_nuisance_may_differ(checked):
 
 
 def test_a_group_at_one_place_is_a_factor_and_arms_say_where(checked):
-    from ablate.record.arm import say
+    from ablate.record.label import say
 
     norm = "model/norm@model.encoder.norm"
     arms = ((f"{norm}=layer_norm",), (f"{norm}=rms_norm",))

@@ -1,4 +1,8 @@
-"""Judge the runs of a sweep again: the verdict of every claim, and the report.
+"""Judge the runs of a sweep again, or runs from elsewhere: a verdict per claim, and the report.
+
+With a study file behind it, SOURCE is a table of runs that ablate did not train:
+  ablate judge runs.csv study.yaml
+docs/referee.md begins with runs of your own.
 
 Nothing is trained. From a folder, the report is written into that folder unless to= names another;
 from W&B, it is written only where to= says.
@@ -27,6 +31,13 @@ def add_arguments(parser: Parser) -> None:
         help="folder of a sweep with a study, or experiments/NAME; or the word wandb: the latest "
         "sweep whose runs and analysis W&B has in a project and group",
     )
+    parser.add_argument(
+        "study",
+        metavar="STUDY",
+        nargs="?",
+        help="YAML file with the question about a table; without it SOURCE is a sweep",
+    )
+    parser.add_argument("--json", action="store_true", help="of a table: print everything as JSON")
     parser.add_key("project", "where W&B has the runs: ENTITY/PROJECT")
     parser.add_key("group", "under which name W&B has the runs")
     parser.add_key("to", "write the evidence, the verdict and the report there", PATH)
@@ -38,6 +49,11 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: there is no evidence, it has no claims, or the folder cannot be written.
     """
+    if arguments.study:
+        _judge_table(arguments)
+        return
+    if arguments.json:
+        raise UserError("--json is for a table with a STUDY")
     from ablate.console import make_console
     from ablate.evidence.analysis_log import BOOK, copy_book
     from ablate.evidence.manifest import keep
@@ -65,6 +81,19 @@ def run(arguments: argparse.Namespace) -> None:
     announce(console, verdict)
     if target:
         print(f"\nreport: {target / 'report.md'}, {target / 'report.html'}")
+
+
+def _judge_table(arguments: argparse.Namespace) -> None:
+    """Judge runs that ablate did not train."""
+    from ablate.referee.compare import judge
+    from ablate.referee.output import show
+
+    for key in ("project", "group"):
+        if getattr(arguments, key):
+            raise UserError(
+                f"{key}= is for the word wandb; a table of W&B is wandb://ENTITY/PROJECT"
+            )
+    show(judge(arguments.source, arguments.study), arguments.to, as_json=arguments.json)
 
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from ablate.evidence.types import Levels
 from ablate.metric.table import metric_of
-from ablate.record.arm import say
-from ablate.record.label import value_text
+from ablate.record.label import say, value_text
 from ablate.report.draw.style import (
     ARMS,
     INK,

@@ -7,7 +7,7 @@ outside, else inconclusive.
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ablate.stats.holm import Tests
 from ablate.stats.power import half_widths
@@ -57,6 +57,6 @@ class Equivalence(Sameness):
         """Integrals over the spread that a sweep would measure."""
         error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
         down, up = half_widths(found, pairs, alpha)
-        chance = stats.norm.cdf((margin - up - effect) / error)
-        chance = chance - stats.norm.cdf((down - margin - effect) / error)
+        chance = special.ndtr((margin - up - effect) / error)
+        chance = chance - special.ndtr((down - margin - effect) / error)
         return float(np.maximum(chance, 0.0).mean())

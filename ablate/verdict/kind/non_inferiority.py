@@ -7,7 +7,7 @@ Being better never refutes it.
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ablate.stats.holm import Tests
 from ablate.stats.power import half_widths
@@ -42,7 +42,7 @@ class NonInferiority(Sameness):
         """Integrals over the spread that a sweep would measure."""
         error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
         bound = half_widths(found, pairs, alpha / 2)[0] - margin
-        return float(stats.norm.sf((bound - effect) / error).mean())
+        return float(special.ndtr((effect - bound) / error).mean())
 
 
 def losses(low: float, high: float) -> list[Turn]:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
-from scipy import stats
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
@@ -43,6 +42,8 @@ class Stability(Superiority):
         """Smallest share that is seen when no run of the other arm goes wrong."""
         if not found.known:
             return None
+        from scipy import stats  # takes longer to import than all else here
+
         rejected = p_values(found.of_first, found.of_second, 0.0)[:, 0] <= alpha / 2
         events = np.arange(found.of_first + 1)
         for share in np.arange(1, 101) / 100:
@@ -63,6 +64,8 @@ class Stability(Superiority):
         self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
         """Exact, with as many runs of each arm, when no run of the other arm goes wrong."""
+        from scipy import stats
+
         chance = stats.binom.pmf(np.arange(pairs + 1), pairs, effect)
         return float(chance[_shown(side, margin, pairs, alpha)[:, 0]].sum())
 

@@ -10,7 +10,7 @@ The second test needs no share of alpha, since it can only hold where the first 
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
@@ -82,4 +82,4 @@ class Superiority(Kind):
         error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
         down, up = half_widths(found, pairs, alpha / 2)
         bound = margin + down if side == LARGE else np.maximum(down, margin - up)
-        return float(stats.norm.sf((bound - effect) / error).mean())
+        return float(special.ndtr((effect - bound) / error).mean())

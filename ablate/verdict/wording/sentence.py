@@ -5,7 +5,7 @@ import math
 from ablate.evidence.types import Claim, Failures
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import listed
-from ablate.record.arm import say
+from ablate.record.label import say
 from ablate.stats.rates import Rates
 from ablate.verdict.control import Control
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED, Decision

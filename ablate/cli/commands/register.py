@@ -1,0 +1,26 @@
+"""Register the question about runs that do not exist yet: a sealed, dated copy of a study file.
+
+Verdicts of `ablate judge TABLE STUDY` then say whether the question is older than the runs.
+"""
+
+import argparse
+from pathlib import Path
+
+from ablate.cli.parser import Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the study."""
+    parser.add_argument("study", metavar="STUDY", type=Path, help="YAML file with the question")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the copy beside the study.
+
+    Raises:
+        UserError: the study is malformed, or was registered before.
+    """
+    from ablate.referee.registration import register
+
+    path = register(arguments.study)
+    print(f"registered: {path}; commit it, so that others can see its date")

@@ -1,0 +1,1 @@
+"""Readers of runs that ablate did not train, one file per source: each returns a `Table`."""

@@ -1,0 +1,65 @@
+"""Runs of a JSONL file: an object per run, or per run and step; nested keys become `a.b`."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.table import Table, TableBuilder
+
+ENDINGS = (".jsonl", ".ndjson")
+
+
+def read(path: Path, wanted: Iterable[str] = ()) -> Table:
+    """Return the objects of a file as rows.
+
+    Raises:
+        UserError: it cannot be read, or a line is no object.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            names = list(dict.fromkeys(name for row in _objects(path, file) for name in row))
+            file.seek(0)
+            return from_records(str(path), names, _objects(path, file), wanted)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{path} cannot be read: {reason}") from None
+
+
+def from_records(
+    source: str,
+    names: list[str],
+    records: Iterable[Mapping[str, Any]],
+    wanted: Iterable[str] = (),
+    notes: Iterable[str] = (),
+) -> Table:
+    """Return flat records as a table; a key that a record lacks is an empty cell."""
+    builder = TableBuilder(source, names, wanted)
+    for record in records:
+        builder.add([record.get(name) for name in names])
+    return builder.table(notes)
+
+
+def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: this is no JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise UserError(f"{path}, line {number}: it holds no object, as each line must")
+        yield flat(row)
+
+
+def flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return nested objects as one, with dots between the keys."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{before}{key}.")
+        else:
+            found[f"{before}{key}"] = value
+    return found

@@ -1,0 +1,83 @@
+"""Which reader reads a source: by its scheme, its ending, or what lies in the folder."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.evidence.foreign import delimited, frame, json_lines
+from ablate.evidence.foreign.table import Table, meant
+
+# file endings that a reader of this package takes
+BY_ENDING = {
+    **dict.fromkeys(delimited.ENDINGS, "delimited"),
+    **dict.fromkeys(json_lines.ENDINGS, "json_lines"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+}
+SCHEMES = {
+    "wandb": "wandb_api",
+    "wandb-offline": "wandb_offline",
+    "tensorboard": "tensorboard",
+    "lightning": "lightning",
+}
+# what the files in a folder are called, in the order in which a folder is asked
+IN_FOLDER = {
+    "lightning": "**/metrics.csv",
+    "tensorboard": "**/*tfevents*",
+    "wandb_offline": "**/run-*.wandb",
+}
+
+
+def read(source: Any, wanted: Iterable[str] = ()) -> Table:
+    """Return the runs of a source.
+
+    Args:
+        source: a data frame; the path of a file; a folder of TensorBoard, Lightning or W&B; or
+            scheme://place with one of the schemes above.
+        wanted: columns that are kept however many different texts they hold.
+
+    Raises:
+        UserError: there is no such source, or it cannot be read.
+    """
+    if frame.is_frame(source):
+        return frame.read(source, wanted)
+    if isinstance(source, Table):
+        return source
+    scheme, separator, place = str(source).partition("://")
+    if separator:
+        if scheme not in SCHEMES:
+            raise UserError(f"{source}: unknown scheme {scheme}://; {meant(scheme, [*SCHEMES])}")
+        return _read(SCHEMES[scheme], place, wanted)
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return _read(_reader_of_folder(path), path, wanted)
+    if not path.exists():
+        raise UserError(f"{path}: there is no such file or folder{_near(path)}")
+    if path.suffix.lower() not in BY_ENDING:
+        raise UserError(
+            f"{path}: the ending says what a table is, and {path.suffix or 'none'} is not one of "
+            f"{', '.join(BY_ENDING)}"
+        )
+    return _read(BY_ENDING[path.suffix.lower()], path, wanted)
+
+
+def _read(reader: str, place: Any, wanted: Iterable[str]) -> Table:
+    module = import_module(f"ablate.evidence.foreign.{reader}")
+    table: Table = module.read(place, wanted)
+    return table
+
+
+def _reader_of_folder(path: Path) -> str:
+    for reader, pattern in IN_FOLDER.items():
+        if next(path.glob(pattern), None) is not None:
+            return reader
+    raise UserError(
+        f"{path} is a folder without runs: there are no event files of TensorBoard, no "
+        "metrics.csv of Lightning and no offline runs of W&B in it"
+    )
+
+
+def _near(path: Path) -> str:
+    names = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    return f"; {hint}" if names and (hint := meant(path.name, names)).startswith("did") else ""

@@ -1,0 +1,348 @@
+"""The question that is put to a table: its design and its claims, checked before any work."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.table import label_of, meant
+from ablate.phrases import listed
+from ablate.verdict.kind import KINDS
+
+WITHOUT = ("exact",)  # kinds about ablate's own checks
+ALLOWED_KINDS = tuple(kind for kind in KINDS if kind not in WITHOUT)
+RATE, LEAVE_OUT, REFUSE = "rate", "leave_out", "refuse"
+FEW = 4  # runs of an arm whose noise is borrowed
+DESIGN = (
+    *("arm", "metric", "better", "pair", "group", "run", "step", "take", "by", "reach"),
+    *("started", "where", "failed", "missing", "noise", "alpha", "name"),
+)
+CLAIM = (
+    *("id", "statement", "source", "kind", "treatment", "baseline", "target", "margin"),
+    *("margin_reason", "where", "minus", "over", "scale", "plan_for", "alpha"),
+)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise that is not measured on the arms themselves.
+
+    Args:
+        sd: a stated standard deviation of runs of one arm; None where it is borrowed.
+        source: where the stated one comes from.
+        df: degrees of freedom of the stated one; infinite where it is taken as exact.
+        arms: arms whose pooled standard deviation is borrowed for arms of few runs.
+    """
+
+    sd: float | None = None
+    source: str = ""
+    df: float = math.inf
+    arms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a table is read.
+
+    Args:
+        metric: the column with the result of a run.
+        better: lower | higher.
+        arm: columns that say which arm a run belongs to; none: all runs are one arm.
+        pair: the column that pairs runs of different arms, such as the seed.
+        group: the column of datasets or tasks, each of which gets a verdict of its own.
+        run, step: columns that identify the run and the step of a row, where a run has many rows.
+        take: last | best, the row of a run that counts.
+        by: the column by which the best row is chosen; without it the metric.
+        reach: a value of the metric: then the steps until it is reached are compared.
+        started: the column with the time at which a run was started.
+        where: the rows that count, by column a value or several.
+        failed: values by column that mark a failed run.
+        missing: rate | leave_out | refuse, or the value that stands for a run without one.
+        noise: noise that is stated or borrowed.
+        alpha: of the two-sided intervals, and shared by all claims.
+        name: of the study.
+    """
+
+    metric: str
+    better: str
+    arm: tuple[str, ...] = ()
+    pair: str = ""
+    group: str = ""
+    run: str = ""
+    step: str = ""
+    take: str = "last"
+    by: str = ""
+    reach: float | None = None
+    started: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    failed: Mapping[str, Any] = field(default_factory=dict)
+    missing: str | float = RATE
+    noise: Noise = Noise()
+    alpha: float = 0.05
+    name: str = "comparison"
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns that the design needs."""
+        named = [*self.arm, self.metric, self.pair, self.group, self.run, self.step, self.by]
+        named += [self.started, *self.where, *self.failed]
+        return [name for name in dict.fromkeys(named) if name]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim about a table.
+
+    Args:
+        id: its name.
+        kind: superiority | equivalence | non_inferiority | stability | trend.
+        treatment, baseline: arms, as a label or as values by column; None: every arm in turn.
+        target: the number that the treatment's mean is compared with, in place of a baseline.
+        margin: the smallest difference that matters, in units of the metric; 0 where none is named.
+        where: rows that the claim is about.
+        minus: values that replace those of `where` in a second difference, which is subtracted.
+        over: the numeric column of a trend.
+        scale: linear | log | log_log, of a trend.
+    """
+
+    id: str = ""
+    kind: str = "superiority"
+    treatment: Any = None
+    baseline: Any = None
+    target: float | None = None
+    margin: float = 0.0
+    margin_reason: str = ""
+    statement: str = ""
+    source: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    minus: Mapping[str, Any] = field(default_factory=dict)
+    over: str = ""
+    scale: str = "linear"
+    plan_for: float | None = None
+    alpha: float = 0.05
+
+    def rule(self) -> dict[str, Any]:
+        """Return what a kind of claim asks of a claim."""
+        keys = ("kind", "margin", "alpha", "over", "scale", "plan_for")
+        return {key: getattr(self, key) for key in keys}
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that the claim needs."""
+        arms = [arm for arm in (self.treatment, self.baseline) if isinstance(arm, Mapping)]
+        levels = [*self.where, *self.minus, *(name for arm in arms for name in arm)]
+        return levels + ([self.over] if self.over else [])
+
+
+@dataclass(frozen=True)
+class Question:
+    """A design with its claims; `given` is what the user wrote."""
+
+    design: Design
+    claims: tuple[Claim, ...]
+    given: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns that are needed."""
+        named = [*self.design.columns, *(name for claim in self.claims for name in claim.columns)]
+        return list(dict.fromkeys(named))
+
+
+def read_question(path: Path) -> Question:
+    """Return the question of a YAML file.
+
+    Raises:
+        UserError: it is missing or malformed, or asks what nothing could answer.
+    """
+    import yaml
+
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(given, dict):
+        raise UserError(f"{path} holds no study: it has keys such as arm, metric and claims")
+    try:
+        return question({"name": path.stem, **given})
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def question(given: Mapping[str, Any]) -> Question:
+    """Return the question that plain data states; a single claim may stand beside the design.
+
+    Raises:
+        UserError: a key is unknown or missing, or its value is not allowed.
+    """
+    alone = {key: value for key, value in given.items() if key in CLAIM and key != "alpha"}
+    claims = given.get("claims")
+    _check_keys("", {**given, "claims": None}, (*DESIGN, *CLAIM, "claims"))
+    if claims is not None and alone.keys() - {"statement", "source"}:
+        raise UserError(f"{next(iter(alone))} stands beside claims: move it into one of them")
+    if claims is not None and not (isinstance(claims, list) and claims):
+        raise UserError("claims must be a list of at least one claim")
+    design = _design({key: value for key, value in given.items() if key in DESIGN})
+    made = [_claim(number, one, design) for number, one in enumerate(claims or [alone], 1)]
+    ids = [claim.id for claim in made]
+    if twice := next((one for one in ids if ids.count(one) > 1), ""):
+        raise UserError(f"claims: two of them have the id {twice}")
+    return Question(design, tuple(made), dict(given))
+
+
+def _check_keys(place: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    for key in given:
+        if key not in allowed:
+            raise UserError(f"unknown key {place}{key}: {meant(str(key), allowed)}")
+
+
+def _design(given: dict[str, Any]) -> Design:
+    for key in ("metric", "better"):
+        if not given.get(key):
+            raise UserError(f"{key} is missing: {WANTED[key]}")
+    if "arm" in given:
+        arm = given["arm"]
+        given["arm"] = tuple(map(str, arm)) if isinstance(arm, list | tuple) else (str(arm),)
+    given["noise"] = _noise(given.get("noise") or {})
+    for key, rule in RULES.items():
+        if key in given:
+            given[key] = rule(key, given[key])
+    design = Design(**given)
+    if bool(design.run) != bool(design.step):
+        raise UserError("run and step belong together: name the columns of both, or of none")
+    for key in ("by", "reach"):
+        if getattr(design, key) not in ("", None) and not design.step:
+            raise UserError(f"{key} needs the columns run and step, in which a run has many rows")
+    return design
+
+
+def _claim(number: int, given: Any, design: Design) -> Claim:
+    if not isinstance(given, Mapping):
+        raise UserError(f"claims, number {number}: it is no claim but {given!r}")
+    place = f"claims, {given.get('id', f'number {number}')}: "
+    _check_keys(place, given, CLAIM)
+    values = {"id": f"claim {number}", "alpha": design.alpha, **given}
+    try:
+        for key, rule in RULES.items():
+            if key in values:
+                values[key] = rule(key, values[key])
+        claim = Claim(**values)
+        _check_together(claim, design)
+    except UserError as error:
+        raise UserError(f"{place if 'id' in given else ''}{error}") from None
+    return claim
+
+
+def _check_together(claim: Claim, design: Design) -> None:
+    """Raise UserError for a claim that no rule could decide."""
+    if KINDS[claim.kind].needs_margin and not claim.margin:
+        raise UserError(f"margin is missing: {claim.kind} needs the smallest loss that matters")
+    if claim.kind == "trend":
+        if not claim.over:
+            raise UserError("over is missing: a trend runs over a numeric column")
+    elif claim.over:
+        raise UserError(f"over={claim.over} has no meaning for kind={claim.kind}")
+    elif claim.baseline is None and claim.target is None:
+        raise UserError("baseline is missing: name an arm, or a target such as baseline: 3.28")
+    elif claim.target is None and not design.arm:
+        raise UserError("arm is missing: name the column that says which arm a run belongs to")
+    if claim.target is not None and claim.baseline is not None:
+        raise UserError("a claim has a baseline or a target, not both")
+    if claim.kind == "stability" and (claim.target is not None or claim.minus):
+        raise UserError("stability compares the failed runs of two arms")
+    if claim.minus and (claim.treatment is None and claim.kind != "trend"):
+        raise UserError("minus needs a treatment: an interaction is about two arms")
+
+
+def _noise(given: Any) -> Noise:
+    if not isinstance(given, Mapping):
+        raise UserError("noise must have the keys sd and source, or arms")
+    _check_keys("noise.", given, ("sd", "source", "df", "arms"))
+    sd, arms = given.get("sd"), given.get("arms") or ()
+    if sd is not None and (sd := _number("noise.sd", sd)) <= 0:
+        raise UserError(f"noise.sd={sd:g}: a standard deviation is above 0")
+    if sd is not None and not given.get("source"):
+        raise UserError("noise.source is missing: say where the standard deviation comes from")
+    if sd is not None and arms:
+        raise UserError("noise has an sd or arms, not both")
+    df = _number("noise.df", given.get("df", math.inf), infinite=True)
+    named = tuple(map(label_of, arms if isinstance(arms, list | tuple) else [arms]))
+    return Noise(sd, str(given.get("source", "")), df, named)
+
+
+def _number(key: str, value: Any, *, infinite: bool = False) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool) or math.isnan(number) or (math.isinf(number) and not infinite):
+        raise UserError(f"{key}={value}: it must be a number")
+    return number
+
+
+def _positive(key: str, value: Any) -> float:
+    if (number := _number(key, value)) < 0:
+        raise UserError(f"{key}={value}: it must be at least 0")
+    return number
+
+
+def _alpha(key: str, value: Any) -> float:
+    if not 0 < (number := _number(key, value)) < 0.5:
+        raise UserError(f"{key}={value}: it must be a number between 0 and 0.5")
+    return number
+
+
+def _word(*words: str) -> Callable[[str, Any], str]:
+    def check(key: str, value: Any) -> str:
+        if value not in words:
+            raise UserError(f"{key}={value}: it must be {listed(list(words), 'or')}")
+        return str(value)
+
+    return check
+
+
+def _mapping(key: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UserError(f"{key}={value}: it must give values by column")
+    return {str(name): one for name, one in value.items()}
+
+
+def _missing(key: str, value: Any) -> str | float:
+    if value in (RATE, LEAVE_OUT, REFUSE):
+        return str(value)
+    try:
+        return _number(key, value)
+    except UserError:
+        words = f"{RATE}, {LEAVE_OUT}, {REFUSE} or a number"
+        raise UserError(f"{key}={value}: it must be {words}") from None
+
+
+def _optional(rule: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda key, value: None if value is None else rule(key, value)
+
+
+WANTED = {
+    "metric": "name the column with the result of a run",
+    "better": "say whether a lower or a higher metric is better",
+}
+RULES: dict[str, Callable[[str, Any], Any]] = {
+    "better": _word("lower", "higher"),
+    "take": _word("last", "best"),
+    "kind": _word(*ALLOWED_KINDS),
+    "scale": _word("linear", "log", "log_log"),
+    "alpha": _alpha,
+    "margin": _positive,
+    "target": _optional(_number),
+    "reach": _optional(_number),
+    "plan_for": _optional(_number),
+    "missing": _missing,
+    **dict.fromkeys(("where", "failed", "minus"), _mapping),
+    **dict.fromkeys(
+        ("metric", "pair", "group", "run", "step", "by", "started", "over", "id", "name"),
+        lambda _, value: str(value),
+    ),
+}

@@ -1,0 +1,158 @@
+"""Registering a question before its runs: a sealed, dated copy beside the study file.
+
+The seal is a digest of the date and of what decides. It finds careless edits. It is no signature:
+who sets the clock of the machine back, or computes the seal anew, is not found by it. A commit of
+the copy to a public repository is better evidence of its date.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.table import EMPTY, NUMBER, Column
+from ablate.record.files import check_seal, seal, write_json
+from ablate.referee.question import Question, read_question
+from ablate.referee.runs import Runs
+
+WORDING = ("id", "statement", "source", "margin_reason", "plan_for")  # what decides nothing
+NOT_REGISTERED = "not registered"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """Whether a question is older than its runs.
+
+    Args:
+        holds: whether it was registered before the first run that counts.
+        sentence: the same in words, with the reason.
+        time: when it was registered, in seconds since 1970; None where it was not.
+    """
+
+    holds: bool
+    sentence: str
+    time: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"holds": self.holds, "time": self.time}
+
+
+def copy_of(study: Path) -> Path:
+    """Return where the sealed copy of a study file lies."""
+    return study.with_suffix(".registered.json")
+
+
+def register(study: Path, now: float | None = None) -> Path:
+    """Write the sealed copy of a question, and return its path.
+
+    Raises:
+        UserError: the study is malformed, or was registered before.
+    """
+    question, path = read_question(study), copy_of(study)
+    if path.exists():
+        same = _read(path)["decides"] == _deciding(question)
+        changed = "" if same else ", in another form"
+        raise UserError(
+            f"{path} exists: the question was registered{changed}; a new one needs a new file"
+        )
+    moment = time.time() if now is None else now
+    write_json(path, seal({"registered": moment, "decides": _deciding(question)}))
+    return path
+
+
+def registration(study: Path | None, question: Question, runs: Runs) -> Registered:
+    """Return whether the question of a file is older than the runs that it is asked of.
+
+    Raises:
+        UserError: the copy was changed since it was sealed, or the column of start times holds
+            what is no time.
+    """
+    if study is None or not copy_of(study).exists():
+        how = "" if study is None else f" (ablate register {study.name} does it before the runs)"
+        return Registered(
+            False, f"{NOT_REGISTERED}{how}: the question may be younger than the runs."
+        )
+    sealed = _read(copy_of(study))
+    moment = float(sealed["registered"])
+    if changes := _changes(sealed["decides"], _deciding(question)):
+        return Registered(
+            False, f"{NOT_REGISTERED} in this form: {changes} since {_day(moment)}.", moment
+        )
+    if not runs.design.started:
+        return Registered(
+            False,
+            f"{NOT_REGISTERED}: the question is of {_day(moment)}, but no column says when runs "
+            "were started.",
+            moment,
+        )
+    starts = times(runs.table.column(runs.design.started, "started"), runs.design.started)
+    unknown, early = int(np.isnan(starts).sum()), int((starts < moment).sum())
+    if unknown or early:
+        which = f"{early} runs were started before" if early else f"{unknown} runs have no time"
+        return Registered(False, f"{NOT_REGISTERED}: {which}, {_day(moment)}.", moment)
+    return Registered(
+        True, f"registered on {_day(moment)}, before the first run was started.", moment
+    )
+
+
+def times(column: Column, name: str) -> np.ndarray:
+    """Return seconds since 1970 of a column of numbers or of dates; NaN where it is empty.
+
+    Raises:
+        UserError: a text is no date.
+    """
+    seconds = np.where(column.codes == NUMBER, column.numbers, np.nan)
+    of_text = np.array([_seconds(text, name) for text in column.texts] or [np.nan])
+    texts = column.codes >= 0
+    seconds[texts] = of_text[column.codes[texts]]
+    seconds[column.codes == EMPTY] = np.nan
+    return seconds
+
+
+def _seconds(text: str, name: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(
+            f"started={name}: {text!r} is no time; allowed are seconds since 1970 and ISO dates"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _deciding(question: Question) -> dict[str, Any]:
+    """Return what decides a verdict, as plain data."""
+    claims = [
+        {key: value for key, value in asdict(claim).items() if key not in WORDING}
+        for claim in question.claims
+    ]
+    design = {key: value for key, value in asdict(question.design).items() if key != "name"}
+    plain: dict[str, Any] = json.loads(
+        json.dumps({**design, "claims": claims}, default=str).replace("Infinity", "null")
+    )
+    return plain
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    changed = [key for key in now if before.get(key) != now[key]]
+    return f"{', '.join(changed)} changed" if changed else ""
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        sealed = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    if not check_seal(sealed):
+        raise UserError(f"{path} was changed since it was sealed: restore it, or remove it")
+    return dict(sealed)
+
+
+def _day(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"

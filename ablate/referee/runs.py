@@ -1,0 +1,157 @@
+"""From a foreign table to one value per run, and to the runs of an arm."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.long_form import best_rows, curves, last_rows, steps_to
+from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
+from ablate.referee.question import REFUSE, Design
+
+ALL_RUNS = "all runs"  # the arm of a table that names none
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs that count, with a row each.
+
+    Args:
+        table: their columns.
+        values: their results; NaN for a run without any.
+        without: runs that failed, or whose result is missing, NaN or infinite.
+        counts: how many rows and runs there were, and why some have no value.
+    """
+
+    design: Design
+    table: Table
+    values: Numbers
+    without: Rows
+    counts: Mapping[str, int]
+
+    @property
+    def arms(self) -> list[str]:
+        """Labels of all arms, in the order of the table."""
+        if not self.design.arm:
+            return [ALL_RUNS]
+        places, labels = self._labels()
+        used, first = np.unique(places[places >= 0], return_index=True)
+        return [labels[used[k]] for k in np.argsort(first)]
+
+    def of_arm(self, arm: Any, key: str) -> Rows:
+        """Return the rows of an arm that is named by a label or by values of columns.
+
+        Raises:
+            UserError: no run belongs to it.
+        """
+        if isinstance(arm, Mapping):
+            return self.where(arm, key)
+        if not self.design.arm and arm in (None, ALL_RUNS):
+            return np.ones(self.table.rows, dtype=bool)
+        places, labels = self._labels()
+        label = label_of(arm)
+        if label not in labels:
+            names = ", ".join(self.design.arm)
+            raise UserError(f"{key}={arm}: no run has it in {names}; {meant(label, labels)}")
+        return places == labels.index(label)
+
+    def where(self, levels: Mapping[str, Any], key: str) -> Rows:
+        """Return the rows that have these values.
+
+        Raises:
+            UserError: there is no such column, or no row has a value.
+        """
+        return matching(self.table, levels, key)
+
+    def _labels(self) -> tuple[np.ndarray, list[str]]:
+        parts = [self.table.column(name, "arm").labels() for name in self.design.arm]
+        if len(parts) == 1:
+            return parts[0]
+        joined = np.full(self.table.rows, -1)
+        whole = np.stack([places for places, _ in parts], 1)
+        complete = (whole >= 0).all(1)
+        combinations, inverse = np.unique(whole[complete], axis=0, return_inverse=True)
+        joined[complete] = inverse.ravel()
+        labels = [
+            " ".join(names[k] for k, (_, names) in zip(one, parts, strict=True))
+            for one in combinations
+        ]
+        return joined, labels
+
+
+def matching(table: Table, levels: Mapping[str, Any], key: str) -> Rows:
+    """Return the rows of a table that have these values, of which a column may have several.
+
+    Raises:
+        UserError: there is no such column, or no row has a value.
+    """
+    rows = np.ones(table.rows, dtype=bool)
+    for name, wanted in levels.items():
+        places, labels = table.column(name, key).labels()
+        allowed = [label_of(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
+        for label in allowed:
+            if label not in labels:
+                raise UserError(f"{key}: no row has {name}={label}; {meant(label, labels)}")
+        rows &= np.isin(places, [labels.index(label) for label in allowed])
+    if not rows.any():
+        raise UserError(f"{key}: no row has all of {dict(levels)}")
+    return rows
+
+
+def runs_of(table: Table, design: Design) -> Runs:
+    """Return the runs that a design counts.
+
+    Raises:
+        UserError: a column is missing or holds what it must not, or no run counts.
+    """
+    counts = {"rows": table.rows}
+    if design.where:
+        table = table.take(matching(table, design.where, "where"))
+    table, values = _one_row_per_run(table, design, counts)
+    if not table.rows:
+        raise UserError(f"{table.source}: no row counts, so that there is nothing to compare")
+    marked = _marked_failed(table, design)
+    without = marked | ~np.isfinite(values)
+    counts |= {
+        "runs": table.rows,
+        "marked_failed": int(marked.sum()),
+        "infinite": int(np.isinf(values).sum()),
+        "without_value": int(without.sum()),
+    }
+    if counts["without_value"] and design.missing == REFUSE:
+        raise UserError(
+            f"{table.source}: {counts['without_value']} of {table.rows} runs have no finite "
+            f"{design.metric}, and missing={REFUSE}"
+        )
+    if isinstance(design.missing, float):
+        return Runs(
+            design, table, np.where(without, design.missing, values), without & False, counts
+        )
+    return Runs(design, table, np.where(without, np.nan, values), without, counts)
+
+
+def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tuple[Table, Numbers]:
+    if not design.step:
+        return table, table.numbers(design.metric, "metric")
+    found = curves(table, design.run, design.step, design.metric)
+    if design.reach is not None:
+        rows, values, reached = steps_to(found, design.reach, design.better)
+        counts["not_reached"] = int((~reached & np.isfinite(values)).sum())
+    elif design.take == "best":
+        by = table.column(design.by or design.metric, "by")
+        rows, values = best_rows(found, by, design.better)
+    else:
+        rows, values = last_rows(found)
+    return table.take(rows), values
+
+
+def _marked_failed(table: Table, design: Design) -> Rows:
+    failed = np.zeros(table.rows, dtype=bool)
+    for name, wanted in design.failed.items():
+        places, labels = table.column(name, "failed").labels()
+        values = [label_of(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
+        known = [labels.index(label) for label in values if label in labels]
+        failed |= np.isin(places, known)
+    return failed

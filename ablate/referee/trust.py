@@ -1,0 +1,141 @@
+"""How far to trust a verdict on runs that ablate did not train, as sentences."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import special
+
+from ablate.evidence.foreign.table import Table
+from ablate.phrases import listed
+from ablate.referee.decide import Judged
+from ablate.referee.measure import Arm, lenders
+from ablate.referee.runs import Runs
+from ablate.stats.means import p_equal_variances, variance_of
+from ablate.stats.skew import is_visible, skewness
+
+UNKNOWN = (
+    "Not known of foreign runs: whether runs were dropped before the table was written, how often "
+    "the question was asked before, and whether the arms were tuned alike."
+)
+DOUBT = 0.05  # p-value below which noise is said not to fit
+MOST_NAMED = 5  # columns in a sentence
+
+
+def of_table(table: Table, runs: Runs) -> Iterator[str]:
+    """Yield what holds for every claim about a table."""
+    yield UNKNOWN
+    yield from table.notes
+    counts = runs.counts
+    if counts["rows"] != counts["runs"]:
+        which = "of them count"
+        if runs.design.step:
+            which = f"runs, of each of which the {_row(runs)} counts"
+        yield f"The table has {counts['rows']:,} rows; {counts['runs']:,} {which}."
+    if counts["without_value"]:
+        yield (
+            f"{counts['without_value']} of {counts['runs']} runs have no finite "
+            f"{runs.design.metric} ({counts['infinite']} infinite, {counts['marked_failed']} "
+            f"marked as failed); the study says missing: {_plain(runs.design.missing)}."
+        )
+    if counts.get("not_reached"):
+        yield (
+            f"{counts['not_reached']} runs never reach {runs.design.reach:g}: their last step "
+            "stands for a later one, so that their mean is a lower bound."
+        )
+    if copies := duplicates(runs.table):
+        yield (
+            f"{copies} rows repeat another row in every column. They are counted; if they are "
+            "copies of one run, the interval is too short."
+        )
+
+
+def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
+    """Yield what holds for one claim."""
+    arms = judged.measured.arms
+    yield from _other_columns(arms, runs)
+    yield from _noise(arms, runs)
+    for arm in arms:
+        if len(arm.values) > 2 and is_visible(skewness(arm.values), len(arm.values)):
+            yield (
+                f"The runs of {arm.label} are skewed: t tests of few such runs err more often "
+                "than alpha says (docs/calibration.md)."
+            )
+        if len(arm.values) > 1 and not np.ptp(arm.values):
+            yield f"All {len(arm.values)} runs of {arm.label} have exactly the same value."
+
+
+def duplicates(table: Table) -> int:
+    """Return how many rows repeat another one in every column."""
+    return len(table.digests) - len(np.unique(table.digests))
+
+
+def _row(runs: Runs) -> str:
+    design = runs.design
+    if design.reach is not None:
+        return f"first step at {design.reach:g}"
+    if design.take == "last":
+        return "last recorded value"
+    by = design.by or design.metric
+    flatters = "" if by != design.metric else ", which flatters noisy curves"
+    return f"row with the best {by}{flatters}"
+
+
+def _plain(missing: str | float) -> str:
+    return missing if isinstance(missing, str) else f"{missing:g} stands for them"
+
+
+def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
+    """Columns besides the arm's that are constant within arms and differ between them."""
+    if len(arms) < 2:
+        return
+    if min(arm.runs for arm in arms) < 2:
+        yield "Arms of a single run: nothing tells whether they differ in more than their name."
+        return
+    design = runs.design
+    known = {*design.columns, *(name for name in design.where)}
+    differing = []
+    for name in runs.table.columns:
+        if name in known:
+            continue
+        places, labels = runs.table.columns[name].labels()
+        levels = [np.unique(places[arm.rows]) for arm in arms[:2]]
+        if all(len(one) == 1 for one in levels) and levels[0][0] != levels[1][0]:
+            said = [labels[one[0]] if one[0] >= 0 else "nothing" for one in levels]
+            differing.append(f"{name} ({said[0]} against {said[1]})")
+    if differing:
+        more = len(differing) - MOST_NAMED
+        named = differing[:MOST_NAMED] + ([f"{more} more"] if more > 0 else [])
+        yield f"The arms also differ in {listed(named)}: the effect may be theirs."
+
+
+def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
+    noise = runs.design.noise
+    if noise.sd is not None:
+        yield f"The standard deviation of {noise.sd:g} is stated ({noise.source}), not measured."
+        yield from _against_stated(arms, noise.sd)
+    elif noise.arms:
+        values = lenders(runs)
+        p = p_equal_variances(values)
+        said = "cannot be tested" if p is None else f"have equal variances by p = {p:.3g}"
+        doubt = ", which is doubtful" if p is not None and p < DOUBT else ""
+        runs_lent = sum(map(len, values))
+        yield (
+            f"Noise of arms with few runs is borrowed from {listed(list(noise.arms))} "
+            f"({runs_lent} runs); they {said} (Brown and Forsythe){doubt}."
+        )
+
+
+def _against_stated(arms: tuple[Arm, ...], sd: float) -> Iterator[str]:
+    """Say where the measured variation does not fit the stated one."""
+    for arm in arms:
+        variance = variance_of(arm.values)
+        if variance is None:
+            continue
+        ratio = variance.value * variance.df / sd**2
+        p = 2 * min(special.chdtr(variance.df, ratio), special.chdtrc(variance.df, ratio))
+        if p < DOUBT:
+            yield (
+                f"The {len(arm.values)} runs of {arm.label} have a standard deviation of "
+                f"{math.sqrt(variance.value):.3g}, which does not fit (p = {p:.2g})."
+            )

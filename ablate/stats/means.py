@@ -1,0 +1,246 @@
+"""Differences of means between runs that share no seeds, or share them, by the textbook's t.
+
+An effect is a weighted sum of means. Its variance is the sum of independent parts: one per arm, or
+one over the differences of pairs. Each part has a variance, measured on its arm with n - 1 degrees
+of freedom, pooled over other arms, or stated with none left to chance. The degrees of freedom of
+the sum are Satterthwaite's, so that two arms with measured variances give Welch's test.
+Source: Welch 1947, Biometrika 34, 28; Satterthwaite 1946, Biometrics Bulletin 2, 110; Brown &
+Forsythe 1974, Journal of the American Statistical Association 69, 364 (equal variances).
+Differs: where no run of any arm varies, the p-value is that of the permutation test.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from ablate.stats.spending import ONCE, Fractions
+
+TIED = 1e-12  # relative distance below which values are equal but for rounding
+Values = Float[np.ndarray, " runs"]
+
+
+@dataclass(frozen=True)
+class Variance:
+    """The variance of a single run of an arm.
+
+    Args:
+        value: the variance.
+        df: degrees of freedom with which it was estimated; infinite where it is stated.
+        source: "" where it was measured on the arm itself, else in words where it comes from.
+    """
+
+    value: float
+    df: float
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """An independent part of the variance of an effect.
+
+    Args:
+        variance: that of a run, or of the difference of a pair.
+        weight: sum of the squared weights of the arms with this variance.
+        runs: runs of each of these arms; the harmonic mean where their numbers differ.
+    """
+
+    variance: Variance
+    weight: float
+    runs: float
+
+    @property
+    def of_mean(self) -> float:
+        """What the part adds to the variance of the effect."""
+        return self.variance.value * self.weight / self.runs
+
+    def planned(self, runs: int) -> tuple[float, float]:
+        """Return what the part would add with so many runs of each arm, and its df."""
+        df = self.variance.df if self.variance.source else float(runs - 1)
+        return self.variance.value * self.weight / runs, df
+
+
+@dataclass(frozen=True)
+class MeanDifference:
+    """A weighted sum of means with what is needed to test it against any value.
+
+    Args:
+        effect: the sum; positive where the treatment is better.
+        parts: of its variance; empty where the runs are too few for any.
+        method: the test, in words.
+        counts: runs of each arm, or the number of pairs alone.
+        tied: one-sided p-value where the runs of no arm vary.
+    """
+
+    effect: float
+    parts: tuple[Part, ...]
+    method: str
+    counts: tuple[int, ...]
+    tied: float = 1.0
+
+    looks: Fractions = ONCE
+    sentences = 0
+    sentence_variance = 0.0
+    skewness = None
+    levels_of_noise = "runs"
+
+    @property
+    def error(self) -> float:
+        """Standard error of the effect; NaN where the runs are too few."""
+        return math.sqrt(sum(part.of_mean for part in self.parts)) if self.parts else math.nan
+
+    @property
+    def df(self) -> float:
+        """Satterthwaite's degrees of freedom; infinite where all noise is stated."""
+        return _satterthwaite([(part.of_mean, part.variance.df) for part in self.parts])
+
+    @property
+    def seed_variance(self) -> float:
+        """Variance of the effect for one run of each arm, which plans are made with."""
+        return sum(part.variance.value * part.weight for part in self.parts)
+
+    @property
+    def pairs(self) -> int:
+        """Runs of each arm that would give this error, were all arms as large."""
+        if not self.parts or self.error == 0:
+            return min(self.counts, default=0)
+        return max(1, round(self.seed_variance / self.error**2))
+
+    def degrees(self, pairs: int) -> float:
+        """Return the degrees of freedom of a plan with so many runs of each arm."""
+        return _satterthwaite([part.planned(pairs) for part in self.parts])
+
+    def p_at_most(self, x: float) -> float:
+        """One-sided p-value against the hypothesis that the true effect is at most x."""
+        return self._tail(self.effect - x)
+
+    def p_at_least(self, x: float) -> float:
+        """One-sided p-value against the hypothesis that the true effect is at least x."""
+        return self._tail(x - self.effect)
+
+    def _tail(self, distance: float) -> float:
+        if not self.parts:
+            return 1.0
+        if self.error == 0:
+            return self.tied if distance > 0 else 1.0
+        return float(t_below(-distance / self.error, self.df))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Two-sided interval; unbounded where the runs are too few for any."""
+        tail = (1 - level) / 2
+        if not self.parts or (self.error == 0 and self.tied > tail):
+            return -math.inf, math.inf
+        half = -float(t_quantile(tail, self.df)) * self.error
+        return self.effect - half, self.effect + half
+
+
+def t_below(t: float, df: float) -> float:
+    """Return the chance that Student's t is below a value; of infinite df that of the normal."""
+    return float(special.ndtr(t) if math.isinf(df) else special.stdtr(df, t))
+
+
+def t_quantile(p: float, df: float) -> float:
+    """Return the value below which Student's t lies with chance p."""
+    return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
+
+
+def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
+    """Degrees of freedom of a sum of variances, each with its own."""
+    whole = sum(variance for variance, _ in parts)
+    if not whole:
+        return min((df for _, df in parts), default=math.nan)
+    spread = sum((variance / whole) ** 2 / df for variance, df in parts)
+    return 1 / spread if spread else math.inf
+
+
+def variance_of(values: Values) -> Variance | None:
+    """Return the variance of the runs of an arm; None for fewer than two."""
+    if len(values) < 2:
+        return None
+    if np.ptp(values) <= TIED * max(1.0, abs(float(values.mean()))):
+        return Variance(0.0, float(len(values) - 1))
+    return Variance(float(values.var(ddof=1)), float(len(values) - 1))
+
+
+def contrast(
+    arms: Sequence[Values],
+    weights: Sequence[float],
+    variances: Sequence[Variance | None],
+    method: str,
+) -> MeanDifference:
+    """Return the weighted sum of the means of independent arms; without runs it is NaN.
+
+    Arms with the same borrowed variance share its degrees of freedom.
+    """
+    counts = tuple(len(arm) for arm in arms)
+    if not all(counts):
+        return MeanDifference(math.nan, (), method, counts)
+    effect = sum(w * float(arm.mean()) for w, arm in zip(weights, arms, strict=True))
+    if any(variance is None for variance in variances):
+        return MeanDifference(effect, (), method, counts)
+    shares: dict[tuple[Variance, int], list[tuple[float, int]]] = {}
+    for place, (variance, weight, runs) in enumerate(zip(variances, weights, counts, strict=True)):
+        assert variance is not None
+        key = (variance, -1 if variance.source else place)
+        shares.setdefault(key, []).append((weight**2, runs))
+    parts = tuple(_part(variance, arms) for (variance, _), arms in shares.items())
+    orders = math.lgamma(sum(counts) + 1) - sum(math.lgamma(runs + 1) for runs in counts)
+    return MeanDifference(effect, parts, method, counts, math.exp(-orders))
+
+
+def _part(variance: Variance, arms: list[tuple[float, int]]) -> Part:
+    weight = sum(squared for squared, _ in arms)
+    return Part(variance, weight, weight / sum(squared / runs for squared, runs in arms))
+
+
+def mean_of(values: Values, method: str, variance: Variance | None = None) -> MeanDifference:
+    """Return the mean of a sample, which may be the differences of pairs, for a test against 0."""
+    if not len(values):
+        return MeanDifference(math.nan, (), method, (0,))
+    variance = variance or variance_of(values)
+    parts = () if variance is None else (Part(variance, 1.0, float(len(values))),)
+    return MeanDifference(float(values.mean()), parts, method, (len(values),), 0.5 ** len(values))
+
+
+def slope(x: Values, y: Values, method: str) -> MeanDifference:
+    """Return the least-squares slope of y over x, whose noise is alike at every x.
+
+    Too few runs (fewer than three, or a single x) have no error.
+    """
+    n, spread = len(x), float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0
+    if n < 2 or not spread:
+        return MeanDifference(math.nan, (), method, (n,))
+    effect = float(((x - x.mean()) * (y - y.mean())).sum()) / spread
+    rest = y - y.mean() - effect * (x - x.mean())
+    if n < 3:
+        return MeanDifference(effect, (), method, (n,))
+    variance = Variance(float((rest**2).sum()) / (n - 2) * n / spread, float(n - 2))
+    return MeanDifference(
+        effect, (Part(variance, 1.0, float(n)),), method, (n,), 1 / math.factorial(n)
+    )
+
+
+def pooled(arms: Sequence[Values]) -> Variance | None:
+    """Return the variance that arms share; None where no arm has two runs."""
+    measured = [v for arm in arms if (v := variance_of(arm)) is not None]
+    df = sum(v.df for v in measured)
+    if not df:
+        return None
+    return Variance(sum(v.value * v.df for v in measured) / df, df, "pooled")
+
+
+def p_equal_variances(arms: Sequence[Values]) -> float | None:
+    """Return Brown and Forsythe's p-value that arms vary alike; None for fewer than two arms."""
+    distances = [np.abs(arm - np.median(arm)) for arm in arms if len(arm) > 1]
+    n, k = sum(map(len, distances)), len(distances)
+    if k < 2 or n <= k:
+        return None
+    whole = float(np.concatenate(distances).mean())
+    between = sum(len(d) * (float(d.mean()) - whole) ** 2 for d in distances) / (k - 1)
+    within = sum(float(((d - d.mean()) ** 2).sum()) for d in distances) / (n - k)
+    if not within:
+        return None
+    return float(special.fdtrc(k - 1, n - k, between / within))

@@ -1,0 +1,147 @@
+"""`ablate compare` and `ablate.compare`: a verdict from runs that exist already."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import ablate
+from ablate.errors import UserError
+
+ASKED = {"arm": "variant", "metric": "val_loss", "better": "lower", "baseline": "relu"}
+WORDS = ["--arm", "variant", "--metric", "val_loss", "--better", "lower", "--baseline", "relu"]
+
+
+def values(records, arm):
+    return np.array([row["val_loss"] for row in records if row["variant"] == arm])
+
+
+def test_the_command_prints_headline_and_evidence(ablate_command, runs_csv):
+    words = [*WORDS, "--treatment", "swiglu", "--margin", "0.005"]
+    status, out, err = ablate_command("compare", runs_csv, *words)
+    assert (status, err) == (0, "")
+    headline, evidence, *rest = out.splitlines()
+    assert headline.startswith("Supported") and "swiglu" in headline and "relu" in headline
+    assert len(headline.split()) <= 25 and len(evidence.split()) <= 40
+    assert any("not registered" in line for line in rest)
+
+
+def test_python_gives_the_same_as_the_command(ablate_command, runs_csv, records):
+    words = [*WORDS, "--treatment", "swiglu", "--margin", "0.005", "--json"]
+    told = json.loads(ablate_command("compare", runs_csv, *words)[1])
+    frame = ablate.compare(pd.DataFrame(records), treatment="swiglu", margin=0.005, **ASKED)
+    assert told["claims"] == json.loads(json.dumps(frame.to_dict()["claims"]))
+    assert frame.to_frame()["effect"].tolist() == [told["claims"][0]["effect"]]
+
+
+def test_the_numbers_are_those_of_scipy(runs_csv, records):
+    (claim,) = ablate.compare(runs_csv, treatment="gelu", **ASKED).to_dict()["claims"]
+    arms = values(records, "gelu"), values(records, "relu")
+    theirs = stats.ttest_ind(*arms, equal_var=False, alternative="less")
+    assert claim["p"]["supported"] == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert claim["difference"] == pytest.approx(arms[0].mean() - arms[1].mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["superiority", "equivalence", "non_inferiority"])
+@pytest.mark.parametrize("margin", [0.001, 0.004, 0.05])
+def test_every_kind_says_the_same_as_its_rule(runs_csv, kind, margin):
+    from ablate.verdict.kind import KINDS
+
+    verdict = ablate.compare(runs_csv, treatment="swiglu", margin=margin, kind=kind, **ASKED)
+    (claim,) = verdict.claims
+    rule = KINDS[kind].alone(claim.judged.measured.effect, margin, 0.05)
+    assert claim.judged.decision == rule
+    assert len(claim.headline.split()) <= 25 and len(claim.evidence.split()) <= 40
+
+
+def test_without_a_treatment_every_arm_is_compared_and_corrected(runs_csv):
+    verdict = ablate.compare(runs_csv, **ASKED)
+    told = verdict.to_dict()["claims"]
+    assert [claim["id"] for claim in told] == ["swiglu", "gelu"]
+    smallest = min(told, key=lambda claim: claim["p"]["supported"])
+    assert smallest["p_adjusted"]["supported"] == pytest.approx(4 * smallest["p"]["supported"])
+
+
+def test_without_a_margin_it_says_from_which_margin_on_the_answer_changes(runs_csv):
+    (claim,) = ablate.compare(runs_csv, treatment="swiglu", **ASKED).claims
+    low, high = claim.judged.measured.effect.interval(0.95)
+    starts = [turn["from"] for turn in claim.to_dict("lower")["sensitivity"]]
+    assert starts == pytest.approx([0.0, low, high])
+    assert "margin" in claim.evidence.lower()
+
+
+def test_a_report_a_figure_and_a_sealed_verdict_are_written(ablate_command, runs_csv, tmp_path):
+    folder = tmp_path / "out"
+    status, _, err = ablate_command("compare", runs_csv, *WORDS, f"to={folder}")
+    assert (status, err) == (0, "")
+    from ablate.record.files import check_seal
+
+    assert check_seal(json.loads((folder / "verdict.json").read_text()))
+    assert "swiglu" in (folder / "report.md").read_text()
+    assert "<svg" in (folder / "report.html").read_text()
+    assert [p.suffix for p in (folder / "figures").iterdir()] == [".svg"]
+
+
+@pytest.mark.parametrize("slip", [
+    ({"arm": "varient"}, "did you mean variant"),
+    ({"treatment": "swigloo"}, "did you mean swiglu"),
+    ({"baseline": "Relu"}, "did you mean relu"),
+    ({"metric": "loss"}, "did you mean val_loss"),
+    ({"better": "smaller"}, "lower or higher"),
+    ({"kind": "equal"}, "superiority"),
+    ({"margin": "much"}, "number"),
+    ({"kind": "equivalence"}, "margin"),
+    ({"pears": "seed"}, "pair"),
+    ({"where": {"seed": 99}}, "seed=99"),
+    ({"noise": {"sd": 0.1}}, "noise.source"),
+    ({"step": "seed"}, "run"),
+])  # fmt: skip
+def test_a_slip_is_one_sentence(runs_csv, slip):
+    changed, said = slip
+    with pytest.raises(UserError) as error:
+        ablate.compare(runs_csv, **{**ASKED, "treatment": "swiglu", **changed})
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+TABLES = {
+    "empty": ("", "empty"),
+    "a header alone": ("variant,val_loss\n", "no rows"),
+    "text among numbers": ("variant,val_loss\nrelu,1\nswiglu,one\n", "'one' in row 2"),
+    "cells too many": ("variant,val_loss\nrelu,1,2\n", "3 cells"),
+    "a column twice": ("variant,val_loss,val_loss\nrelu,1,2\n", "two columns"),
+    "pairs that occur twice": (
+        "variant,val_loss,seed\nrelu,1,0\nrelu,2,0\nswiglu,3,0\n", "occurs 2 times"
+    ),
+    "no utf-8": (b"variant,val_loss\nrelu,\xff\xfe\n", "cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_bad_tables_are_refused_with_status_2_and_nothing_is_written(
+    ablate_command, tmp_path, name
+):
+    content, said = TABLES[name]
+    path, folder = tmp_path / "runs.csv", tmp_path / "out"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    words = [*WORDS, "--treatment", "swiglu", f"to={folder}"]
+    words += ["--pair", "seed"] if "pairs" in name else []
+    status, out, err = ablate_command("compare", path, *words)
+    assert (status, out) == (2, "")
+    assert said in err and len(err.splitlines()) == 1
+    assert not folder.exists()
+
+
+def test_no_large_library_is_loaded(runs_csv):
+    code = (
+        "import sys, ablate\n"
+        f"print(ablate.compare({str(runs_csv)!r}, **{ASKED!r}))\n"
+        "heavy = ['torch', 'pytorch_lightning', 'hydra', 'omegaconf', 'wandb', 'pandas', "
+        "'scipy.stats', 'matplotlib', 'jinja2']\n"
+        "sys.exit(', '.join(name for name in heavy if name in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

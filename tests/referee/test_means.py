@@ -1,0 +1,109 @@
+"""The tests of foreign runs are the textbook's: scipy and statsmodels have the same numbers."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind
+
+from ablate.stats.means import contrast, mean_of, p_equal_variances, pooled, slope, variance_of
+
+SIZES = [(4, 9), (2, 30), (25, 25), (3, 2)]
+SAME = {"rel": 1e-9, "abs": 1e-15}
+
+
+def samples(sizes, seed=0):
+    random = np.random.default_rng(seed)
+    return [random.normal(k * 0.3, 1 + k, n) for k, n in enumerate(sizes)]
+
+
+def welch(arms):
+    return contrast(arms, [1.0, -1.0], [variance_of(arm) for arm in arms], "Welch")
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_two_arms_are_compared_as_welch_does(sizes):
+    arms = samples(sizes)
+    found, theirs = welch(arms), stats.ttest_ind(*arms, equal_var=False)
+    assert found.df == pytest.approx(theirs.df, **SAME)
+    two_sided = 2 * min(found.p_at_most(0.0), found.p_at_least(0.0))
+    assert two_sided == pytest.approx(theirs.pvalue, **SAME)
+    ends = theirs.confidence_interval(0.95)
+    assert found.interval(0.95) == pytest.approx((ends.low, ends.high), **SAME)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("margin", [0.1, 1.0, 4.0])
+def test_two_one_sided_tests_of_equivalence_are_those_of_statsmodels(sizes, margin):
+    arms = samples(sizes, 1)
+    p = ttost_ind(*arms, -margin, margin, usevar="unequal")[0]
+    found = welch(arms)
+    assert max(found.p_at_most(-margin), found.p_at_least(margin)) == pytest.approx(p, **SAME)
+
+
+@pytest.mark.parametrize("size", [2, 5, 40])
+def test_pairs_and_targets_are_tested_by_the_t_of_one_sample(size):
+    (values,) = samples([size])
+    found, theirs = mean_of(values, "t"), stats.ttest_1samp(values, 0.0, alternative="greater")
+    assert found.p_at_most(0.0) == pytest.approx(theirs.pvalue, **SAME)
+
+
+@pytest.mark.parametrize("size", [4, 11, 60])
+def test_slopes_are_least_squares(size):
+    (y,) = samples([size])
+    x = np.geomspace(1, 50, size)
+    found, theirs = slope(x, y, "slope"), stats.linregress(x, y, alternative="greater")
+    assert found.effect == pytest.approx(theirs.slope, **SAME)
+    assert found.p_at_most(0.0) == pytest.approx(theirs.pvalue, **SAME)
+
+
+@pytest.mark.parametrize("sizes", [(5, 5), (3, 8, 20), (2, 2, 2, 9)])
+def test_equality_of_variances_is_brown_and_forsythes(sizes):
+    arms = samples(sizes)
+    theirs = stats.levene(*arms, center="median").pvalue
+    assert p_equal_variances(arms) == pytest.approx(theirs, **SAME)
+
+
+@pytest.mark.parametrize("sizes", [(5, 5), (3, 8), (2, 30)])
+def test_two_arms_that_borrow_their_own_pooled_noise_give_students_t(sizes):
+    arms = samples(sizes)
+    found = contrast(arms, [1.0, -1.0], [pooled(arms)] * 2, "pooled")
+    theirs = stats.ttest_ind(*arms, alternative="greater")
+    assert (found.df, found.p_at_most(0.0)) == pytest.approx((theirs.df, theirs.pvalue), **SAME)
+
+
+@pytest.mark.parametrize("sizes", [(5, 5, 5, 5), (3, 8, 4, 9), (2, 30, 7, 2)])
+def test_an_interaction_is_a_contrast_with_satterthwaites_degrees_of_freedom(sizes):
+    arms = samples(sizes)
+    variances = [arm.var(ddof=1) / len(arm) for arm in arms]
+    df = sum(variances) ** 2 / sum(
+        v**2 / (len(a) - 1) for v, a in zip(variances, arms, strict=True)
+    )
+    effect = arms[0].mean() - arms[1].mean() - arms[2].mean() + arms[3].mean()
+    p = stats.t.sf(effect / math.sqrt(sum(variances)), df)
+    found = contrast(arms, [1.0, -1.0, -1.0, 1.0], [variance_of(arm) for arm in arms], "contrast")
+    assert found.p_at_most(0.0) == pytest.approx(p, **SAME)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_intervals_are_those_of_statsmodels(sizes):
+    first, second = samples(sizes, 3)
+    theirs = CompareMeans(DescrStatsW(first), DescrStatsW(second))
+    ends = theirs.tconfint_diff(0.1, usevar="unequal")
+    assert welch([first, second]).interval(0.9) == pytest.approx(ends, **SAME)
+
+
+@pytest.mark.parametrize(("sizes", "p"), [((3, 3), 1 / 20), ((2, 4), 1 / 15), ((5, 1), None)])
+def test_arms_without_any_variation_are_decided_by_their_number(sizes, p):
+    arms = [np.full(sizes[0], 2.0), np.full(sizes[1], 1.0)]
+    found = welch(arms)
+    assert found.p_at_most(0.0) == pytest.approx(1.0 if p is None else p)
+    assert found.p_at_least(0.0) == 1.0
+    assert math.isinf(found.interval(0.95)[0])
+
+
+def test_single_runs_decide_nothing():
+    found = welch([np.array([1.0]), np.array([2.0, 2.1])])
+    assert (found.p_at_most(0.0), found.p_at_least(0.0)) == (1.0, 1.0)
+    assert found.effect == pytest.approx(-1.05)
