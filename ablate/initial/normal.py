@@ -17,9 +17,11 @@ from torch import nn
 
 from ablate.config.limits import Range
 from ablate.data.tokenizer import Tokenizers
+from ablate.errors import UserError
 from ablate.initial.base import Initial
 from ablate.initial.seeded import adjust, fill
 from ablate.model.base import Model
+from ablate.model.parametrisation.standard import parametrisation_of
 from ablate.seeding import stream
 
 
@@ -41,7 +43,16 @@ class Normal(Initial):
 
 @torch.no_grad()
 def draw_normal(model: Model, std: float, seed: int) -> None:
-    """Fill matrices with normal numbers of one standard deviation, and vectors as ever."""
+    """Fill matrices with normal numbers of one standard deviation, and vectors as ever.
+
+    Raises:
+        UserError: the parametrisation wants deviations that fall with the width.
+    """
+    if parametrisation_of(model).rates_by_role:
+        raise UserError(
+            "initial=normal and initial=gpt2 have one standard deviation for all widths, and "
+            "model/parametrisation wants one for each: choose initial=seeded"
+        )
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(prefix=path, recurse=False):
             generator = torch.Generator(parameter.device).manual_seed(stream(seed, name))

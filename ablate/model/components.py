@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypedDict
 
+from torch import Tensor
+
 from ablate.config.arguments import Arguments
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import CrossAttention, SelfAttention
 from ablate.model.block.base import Block
 from ablate.model.dropout import Rates
 from ablate.model.embedding.base import Embedding
+from ablate.model.embedding.table import Table
 from ablate.model.feed_forward.base import FeedForward
 from ablate.model.head.base import Head
 from ablate.model.norm.base import Norm
 from ablate.model.padding.base import Padding
+from ablate.model.parametrisation.base import Parametrisation
 from ablate.model.position.base import Position
 from ablate.model.projections.base import Projections
 from ablate.model.residual.base import Depth, Residual
@@ -82,6 +86,7 @@ class Heads(TypedDict):
     padding: Padding
     projections: Callable[..., Projections]
     layer: int
+    query_factor: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +108,27 @@ class Components(Arguments):
     values: Callable[..., Values]
     block: Callable[..., Block]
     head: Callable[..., Head]
+    parametrisation: Callable[..., Parametrisation]
 
     def make_embedding(self, sizes: Sizes, vocabularies: Vocabularies) -> Embedding:
         """Return the embedding of both vocabularies."""
-        return self.embedding(d_model=sizes.d_model, **dataclasses.asdict(vocabularies))
+        embedding = self.embedding(d_model=sizes.d_model, **dataclasses.asdict(vocabularies))
+        parametrisation = self.make_parametrisation(sizes)
+        for table in embedding.modules():
+            if isinstance(table, Table):
+                table.scale = parametrisation.scale_of_rows(table.scale)
+        return embedding
+
+    def make_head(self, sizes: Sizes, embedding: Embedding) -> Head:
+        """Return the head, whose matrix the embedding owns."""
+        factor = self.make_parametrisation(sizes).logit_factor
+        weight = embedding.output_weight
+        # no lambda: the copy of a model must have a head of its own matrix
+        return self.head(weight=weight if factor == 1 else partial(multiplied, weight, factor))
+
+    def make_parametrisation(self, sizes: Sizes) -> Parametrisation:
+        """Return what the widths change."""
+        return self.parametrisation(d_model=sizes.d_model, d_head=sizes.width_of_head)
 
     def make_self_attention(self, sizes: Sizes, layer: int, **masks: bool) -> SelfAttention:
         """Return the self-attention of a layer, and what it masks."""
@@ -125,6 +147,7 @@ class Components(Arguments):
             padding=self.padding(),
             projections=self.projections,
             layer=layer,
+            query_factor=self.make_parametrisation(sizes).query_factor,
         )
 
     def make_feed_forward(self, sizes: Sizes) -> FeedForward:
@@ -167,3 +190,8 @@ class Components(Arguments):
             block=self.block(),
             dropout=sizes.dropout.embedding,
         )
+
+
+def multiplied(weight: Callable[[], Tensor], factor: float) -> Tensor:
+    """Return a matrix times a factor."""
+    return factor * weight()

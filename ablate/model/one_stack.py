@@ -64,9 +64,14 @@ class OneStack(Model):
         order = shared_layers(share_layers, n_layers)
         stack = components.make_stack(sizes, self.name, order, layer, **depths)
         self.add_module(self.name, stack)
-        self.head = components.head(weight=self.embedding.output_weight)
+        self.head = components.make_head(sizes, self.embedding)
+        self.parametrisation = components.make_parametrisation(sizes)
         if not sizes.bias:
             remove_biases(self)
+
+    def adjust_initial_values(self) -> None:
+        """Change the initial values as the parametrisation asks for."""
+        self.parametrisation.adjust(self)
 
     @property
     def stack(self) -> Stack:

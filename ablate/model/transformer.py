@@ -119,9 +119,14 @@ class Transformer(Model):
         self.encoder = of_encoder.make_stack(sizes, "encoder", order, encoder_layer, **numbers)
         order = shared_layers(depths.share_layers, depths.n_decoder_layers)
         self.decoder = of_decoder.make_stack(sizes, "decoder", order, decoder_layer, **numbers)
-        self.head = components.head(weight=self.embedding.output_weight)
+        self.head = components.make_head(sizes, self.embedding)
+        self.parametrisation = components.make_parametrisation(sizes)
         if not sizes.bias:
             remove_biases(self)
+
+    def adjust_initial_values(self) -> None:
+        """Change the initial values as the parametrisation asks for."""
+        self.parametrisation.adjust(self)
 
     def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
         """Return the states that predict what follows each target token."""

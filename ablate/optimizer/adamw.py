@@ -1,6 +1,7 @@
 """AdamW that decays the weights of some roles only.
 
 Equation: AdamW, with weight decay for parameters of the roles in `decayed`, and none for others.
+    The learning rate of a role is `lr` times the factor of model/parametrisation.
 Source: arXiv:1711.05101 (AdamW). That norms, biases and embeddings are left alone is custom; on
     embeddings see arXiv:2501.00656.
 What differs: nothing; torch's AdamW does the steps. `optimizer=adamw` decays everything.
@@ -46,7 +47,7 @@ class AdamW(ByRole, torch.optim.AdamW):
         fused: bool,
     ) -> None:
         check_roles(decayed)
-        groups = decay_groups(trained(module), decayed, weight_decay)
+        groups = decay_groups(trained(module), decayed, weight_decay, lr)
         first, second = betas
         super().__init__(groups, lr=lr, betas=(first, second), eps=eps, fused=fused)
 

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ablate.optimizer.roles import ROLES, Trained
+from ablate.errors import UserError
+from ablate.model.parametrisation.standard import parametrisation_of
+from ablate.optimizer.roles import Trained
 
 Factory = Callable[..., torch.optim.Optimizer]
 
@@ -22,21 +24,36 @@ def make_optimizer(factory: Factory, module: nn.Module) -> torch.optim.Optimizer
     """Return the optimiser of what a module trains.
 
     Raises:
-        UserError: there is nothing that it could train.
+        UserError: there is nothing that it could train, or it knows nothing of roles and the model
+            has learning rates by role.
     """
     by_role = getattr(getattr(factory, "func", factory), "by_role", False)
+    if not by_role:
+        check_one_rate(module, "this optimizer")
     return factory(module if by_role else (p for p in module.parameters() if p.requires_grad))
 
 
+def check_one_rate(module: nn.Module, optimizer: str) -> None:
+    """Raise UserError where the model has learning rates by role, and the optimiser one for all."""
+    if parametrisation_of(module).rates_by_role:
+        raise UserError(
+            f"{optimizer} has one learning rate for all parameters, and model/parametrisation "
+            "gives roles rates of their own: choose optimizer=adamw_by_role, or "
+            "model/parametrisation=standard"
+        )
+
+
 def decay_groups(
-    parameters: Sequence[Trained], decayed: Sequence[str], weight_decay: float
+    parameters: Sequence[Trained], decayed: Sequence[str], weight_decay: float, lr: float
 ) -> list[dict[str, Any]]:
-    """Return the parameters in groups of torch's optimisers, with and without weight decay."""
-    groups = [
-        ([p.parameter for p in parameters if p.role in roles], decay)
-        for roles, decay in ((set(decayed), weight_decay), (set(ROLES) - set(decayed), 0.0))
+    """Return groups of torch's optimisers, those with weight decay first, a group for each rate."""
+    groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
+    for p in sorted(parameters, key=lambda p: p.role not in decayed):
+        groups.setdefault((p.role in decayed, p.rate), []).append(p.parameter)
+    return [
+        {"params": params, "weight_decay": weight_decay if decays else 0.0, "lr": lr * rate}
+        for (decays, rate), params in groups.items()
     ]
-    return [{"params": params, "weight_decay": decay} for params, decay in groups if params]
 
 
 class Composite(ByRole):

@@ -28,7 +28,7 @@ from torch.optim import AdamW
 from ablate.config.limits import Count, Range
 from ablate.errors import UserError
 from ablate.optimizer.adamw import check_roles
-from ablate.optimizer.base import Composite, decay_groups
+from ablate.optimizer.base import Composite, check_one_rate, decay_groups
 from ablate.optimizer.roles import Trained, trained
 
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
@@ -49,7 +49,7 @@ class Muon(Composite):
         decayed: of matrices, embeddings, norms and biases, the roles that decay.
 
     Raises:
-        UserError: there is no hidden matrix, or another role.
+        UserError: there is no hidden matrix, another role, or a model with rates by role.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Muon(Composite):
         decayed: list[str],
     ) -> None:
         check_roles(decayed)
+        check_one_rate(module, "optimizer=muon")
         matrices = [p for p in trained(module) if p.role == "matrices"]
         others = [p for p in trained(module) if p.role != "matrices"]
         if not matrices:
@@ -77,7 +78,7 @@ class Muon(Composite):
             Orthogonal(matrices, lr=lr, momentum=momentum, steps=steps, weight_decay=decay)
         ]
         if others:
-            groups = decay_groups(others, decayed, weight_decay)
+            groups = decay_groups(others, decayed, weight_decay, lr)
             first, second = betas
             parts.append(AdamW(groups, lr=lr, betas=(first, second), eps=eps, fused=True))
         super().__init__(parts)

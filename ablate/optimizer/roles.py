@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ablate.model.embedding.base import Embedding
 from ablate.model.head.base import Head
 from ablate.model.head.linear import LinearHead
+from ablate.model.parametrisation.standard import parametrisation_of
 
 ROLES = ("matrices", "embeddings", "norms", "biases")
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
@@ -23,27 +24,32 @@ class Trained(NamedTuple):
     `role` is matrices (of hidden linear maps), embeddings (those of tokens and positions, other
     tables of vectors, and what makes logits), norms (gains and other scalars) or biases. A matrix
     of several maps, such as queries, keys and values, holds `parts` of them, one above the other.
+    `rate` multiplies its learning rate.
     """
 
     parameter: nn.Parameter
     role: str
     parts: int = 1
+    rate: float = 1.0
 
 
 def trained(module: nn.Module) -> list[Trained]:
     """Return the parameters of a module that want a gradient, in the order of `parameters()`."""
     tables = {id(parameter) for parameter in _of_tables(module)}
     maps = {id(parameter): parts for parameter, parts in _of_maps(module)}
+    parametrisation = parametrisation_of(module)
 
-    def role(name: str, parameter: nn.Parameter) -> Trained:
+    def describe(name: str, parameter: nn.Parameter) -> Trained:
+        role = "embeddings"
         if parameter.dim() < 2:
             biased = name.rpartition(".")[2].startswith("bias") or name.endswith("bias")
-            return Trained(parameter, "biases" if biased else "norms")
-        if id(parameter) in maps and id(parameter) not in tables:
-            return Trained(parameter, "matrices", maps[id(parameter)])
-        return Trained(parameter, "embeddings")
+            role = "biases" if biased else "norms"
+        elif id(parameter) in maps and id(parameter) not in tables:
+            role = "matrices"
+        parts = maps[id(parameter)] if role == "matrices" else 1
+        return Trained(parameter, role, parts, parametrisation.rate(role))
 
-    return [role(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    return [describe(name, p) for name, p in module.named_parameters() if p.requires_grad]
 
 
 def _of_tables(module: nn.Module) -> Iterator[Tensor]:

@@ -27,6 +27,7 @@ def transformer():
     from ablate.model.head.linear import LinearHead
     from ablate.model.norm.layer_norm import LayerNorm
     from ablate.model.padding.columns import Columns
+    from ablate.model.parametrisation.standard import Standard
     from ablate.model.position.none import NoPosition
     from ablate.model.projections import separate
     from ablate.model.residual.post_ln import PostLN
@@ -58,6 +59,7 @@ def transformer():
             values=SeparateValues,
             block=Serial,
             head=LinearHead,
+            parametrisation=Standard,
             **dict.fromkeys(("encoder", "decoder", "cross"), Own(None, None)),
             src_vocab=9,
             tgt_vocab=9,

@@ -39,9 +39,10 @@ class MultiHeadAttention(Sublayer):
         padding: says which queries and keys are masked.
         projections: makes the maps to heads and back.
         layer: number of the layer in its stack, counted from 0.
+        query_factor: multiplies the queries.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         d_model: int,
@@ -51,6 +52,7 @@ class MultiHeadAttention(Sublayer):
         padding: Padding,
         projections: Callable[..., Projections] = SEPARATE,
         layer: int = 0,
+        query_factor: float = 1.0,
     ) -> None:
         super().__init__()
         self.d_model, self.n_heads, self.d_head = d_model, n_heads, d_head
@@ -60,6 +62,7 @@ class MultiHeadAttention(Sublayer):
         self.kernel = kernel
         kernel.join(d_model=d_model, n_heads=n_heads, layer=layer)
         self.padding = padding
+        self.query_factor = query_factor
 
     def project(
         self, x: Float[Tensor, "B L D"], packed: Packed
@@ -69,6 +72,10 @@ class MultiHeadAttention(Sublayer):
         parts = linear(x, *packed).view(*x.shape[:2], n_maps, self.n_heads, self.d_head)
         # one copy here, in place of one for each product that needs a head's rows side by side
         return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
+
+    def scaled(self, queries: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
+        """Return the queries times their factor."""
+        return queries if self.query_factor == 1 else queries * self.query_factor
 
     def merge(
         self, heads: Float[Tensor, "B H L E"], x: Float[Tensor, "B L D"]
@@ -97,6 +104,7 @@ class SelfAttention(MultiHeadAttention):
         look_ahead: bool = False,
         projections: Callable[..., Projections] = SEPARATE,
         layer: int = 0,
+        query_factor: float = 1.0,
         values: Values | None = None,
     ) -> None:
         super().__init__(
@@ -107,6 +115,7 @@ class SelfAttention(MultiHeadAttention):
             padding=padding,
             projections=projections,
             layer=layer,
+            query_factor=query_factor,
         )
         self.causal, self.look_ahead = causal, look_ahead
         self.values = values or SeparateValues()
@@ -131,7 +140,7 @@ class SelfAttention(MultiHeadAttention):
             mask = mask.within(at.documents)
         if self.kernel.reads_positions:
             mask = mask.at(at.positions, at.positions)
-        return self.merge(self.kernel(q, k, v, mask, bias), x)
+        return self.merge(self.kernel(self.scaled(q), k, v, mask, bias), x)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
         """Return the kernel's cache, and the projections as they are now."""
@@ -146,7 +155,7 @@ class SelfAttention(MultiHeadAttention):
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
         v = self.values.mix(v, at.earlier if at.earlier is not None else [])
         bias = at.position.bias(self.n_heads, at.positions, slots.past_positions)
-        return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias), x)
+        return self.merge(self.kernel.step(self.scaled(q), k, v, slots, cache.past, bias), x)
 
     def packed(self) -> Packed:
         """Return the maps to queries, keys and values as one."""
@@ -209,7 +218,7 @@ class CrossAttention(MultiHeadAttention):
     ) -> Float[Tensor, "B Q D"]:
         """Return what each x reads from given keys and values."""
         queries = self.query(x).view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
-        return self.merge(self.kernel(queries, keys, values, mask, None), x)
+        return self.merge(self.kernel(self.scaled(queries), keys, values, mask, None), x)
 
 
 class CrossCache:
