@@ -3,15 +3,15 @@
 import dataclasses
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.types import RunMode
-from omegaconf import OmegaConf
 
+from ablate.config.leaves import leaves
 from ablate.config.schema import Config
 
 MANY = 20  # names that a sentence can hold
@@ -189,12 +189,17 @@ def _tree(search_path: tuple[str, ...]) -> list[str]:
         return []
     loader = GlobalHydra.instance().config_loader()
     config = loader.load_configuration("config", overrides=[], run_mode=RunMode.RUN)
-    tree: Any = OmegaConf.to_container(config, resolve=False)
     found = [*_groups_below("")]
     chosen = config.hydra.runtime.choices  # other groups need a plus
     named = [(group if group in chosen else f"+{group}", levels_of(group)) for group in found]
     levels = [f"{group}={level}" for group, each in named for level in each]
-    return [*dict.fromkeys([*found, *levels, *_leaves(tree)])]
+    keys_ = [key for key, value in leaves(config).items() if "." in key or value is not None]
+    return [*dict.fromkeys([*found, *levels, *filter(_of_user, keys_)])]
+
+
+def _of_user(key: str) -> bool:
+    """Whether a key is there for the user to set, and not for Hydra."""
+    return not any(part == "hydra" or part.startswith("_") for part in key.split("."))
 
 
 def _groups_below(parent: str) -> Iterator[str]:
@@ -202,14 +207,3 @@ def _groups_below(parent: str) -> Iterator[str]:
         path = f"{parent}/{name}" if parent else name
         yield path
         yield from _groups_below(path)
-
-
-def _leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    for name, value in tree.items():
-        if name == "hydra" or name.startswith("_"):
-            continue
-        key = f"{path}.{name}" if path else name
-        if isinstance(value, dict):
-            yield from _leaves(value, key)
-        elif value is not None or path:
-            yield key

@@ -79,7 +79,7 @@ class Corpus(ABC):
     def levels(self) -> dict[str, float]:
         """Return what is known of the text: chance/nll, bound/nll and the same of accuracy.
 
-        Nothing, unless a rule has made it (`ablate.data.rule`).
+        Nothing, unless a rule has made it.
         """
         return {}
 

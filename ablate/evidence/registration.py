@@ -12,9 +12,10 @@ does, and so do runs that were there before it. When each form was first begun i
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
+from ablate.config.leaves import leaves
 from ablate.evidence.types import Registration, Study
 from ablate.phrases import listed, name_of
 
@@ -170,7 +171,7 @@ def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
     if len(forms[0]["claims"]) != len(names):
         return [f"it had {len(forms[0]['claims'])} claims and has {len(names)}"]
     old, new = (
-        dict(_leaves({**one, "claims": dict(zip(names, one["claims"], strict=True))}, "study"))
+        leaves({"study": {**one, "claims": dict(zip(names, one["claims"], strict=True))}})
         for one in forms
     )
     return [
@@ -178,15 +179,6 @@ def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
         for key in dict.fromkeys([*old, *new])
         if key not in old or key not in new or old[key] != new[key]
     ]
-
-
-def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Values by dotted keys."""
-    if not isinstance(node, dict) or not node:
-        yield path, node
-        return
-    for key, value in node.items():
-        yield from _leaves(value, f"{path}.{key}")
 
 
 def _given(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

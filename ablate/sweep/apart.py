@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from ablate.config.hints import nearest
+from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.evidence.types import Study
 from ablate.record.arm import makes_arms
 from ablate.record.label import key, say, value_text
 from ablate.sweep.cell import SEEDS, Cell, without_seed
-from ablate.sweep.leaves import leaves
 from ablate.verdict.match import keys
 
 MOST = 3  # keys that a sentence names

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from ablate.config.leaves import leaves
 from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
@@ -23,7 +24,6 @@ from ablate.record.label import key, place, value_text
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import check_swept, free_keys
 from ablate.sweep.cell import Cell
-from ablate.sweep.leaves import leaves
 from ablate.sweep.metrics import check_metric, metric_names
 from ablate.task.base import Task
 from ablate.train.job import Job

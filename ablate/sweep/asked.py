@@ -10,12 +10,12 @@ import hydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.leaves import leaves
 from ablate.evidence.analysis_log import Sweep, questions
 from ablate.evidence.registration import Form, form, registration_hash
 from ablate.evidence.types import Regime, Study
 from ablate.record.label import place
 from ablate.sweep.cell import SEEDS
-from ablate.sweep.leaves import leaves
 from ablate.sweep.share import digest_of_code
 
 PLACES = ("root", "download_to", "url", "folder", "file")  # where a machine keeps data

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas
 
+from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.evidence.form import read_runs
 from ablate.evidence.gather import gather
@@ -16,7 +17,8 @@ from ablate.record.files import check_links
 from ablate.record.sealed import read_result
 from ablate.sweep.evidence import check_cells
 
-Row = dict[str, Any]
+Row = dict[str, object]
+TARGET = "._target_"  # below a component: its class
 
 
 def frame(folder: Path) -> pandas.DataFrame:
@@ -102,22 +104,13 @@ def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
 
 
 def _config(folder: Path) -> Row:
-    """What the identity of a run or a test is made of, by dotted key."""
+    """What the identity of a run or a test is made of, by dotted key; components by their class."""
     parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
     data = {"data": parts["data"]} if "data" in parts else {}
-    return dict(_flat({**parts["config"], **data}, ""))
-
-
-def _flat(node: dict[str, Any], above: str) -> Iterator[tuple[str, Any]]:
-    """Values by dotted key; a component has the name of its class."""
-    for name, value in node.items():
-        key = f"{above}{name}"
-        if isinstance(value, dict):
-            yield from _flat(value, f"{key}.")
-        elif name == "_target_":
-            yield above.removesuffix("."), value.rpartition(".")[2]
-        else:
-            yield key, value
+    return {
+        key.removesuffix(TARGET): str(value).rpartition(".")[2] if key.endswith(TARGET) else value
+        for key, value in leaves({**parts["config"], **data}).items()
+    }
 
 
 def _telling(configs: Iterable[Row]) -> list[str]:

@@ -21,6 +21,7 @@ import sacrebleu
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.construct import construct
+from ablate.config.leaves import leaves
 from ablate.config.trust import check_targets
 from ablate.data.pairs import Corpus, Pairs
 from ablate.errors import UserError
@@ -28,7 +29,6 @@ from ablate.record.files import write_text
 from ablate.record.sealed import read_result
 from ablate.report.draw.curves import draw_curves
 from ablate.report.draw.style import svg
-from ablate.sweep.leaves import leaves
 
 PUBLISHED = {  # arXiv:2105.14462, table 1, text alone: 4 + 4 layers of 128, test_2016_flickr
     "test/bleu_tokenised": 41.02

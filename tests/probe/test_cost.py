@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from ablate.claims.probe.cost.counting import counted
+from ablate.claims.probe.cost.of_work import made
+from ablate.claims.probe.cost.operations import Operations
+from ablate.claims.probe.cost.peak_memory import PeakMemory
+from ablate.claims.probe.cost.seconds import Seconds
+from ablate.claims.probe.cost.works import EQUAL, WORKS, Sizes, Work
 from ablate.errors import UserError
 from ablate.model.attention.linformer import Linformer
-from ablate.probe.counting import counted
-from ablate.probe.of_work import made
-from ablate.probe.operations import Operations
-from ablate.probe.peak_memory import PeakMemory
-from ablate.probe.seconds import Seconds
-from ablate.probe.works import EQUAL, WORKS, Sizes, Work
 
 N, D = 64, 32
 SIZES = dict(length=N, sentences=1, d_model=D, n_heads=2)
@@ -125,7 +125,7 @@ def test_memory_of_the_system():
 def test_seconds_are_the_median_of_single_calls(monkeypatch):
     ticks = iter([3.0 * tick for tick in range(20)])
     monkeypatch.setattr("ablate.probe.others.STAT", Path("no such file"))
-    monkeypatch.setattr("ablate.probe.seconds.time.perf_counter", lambda: next(ticks))
+    monkeypatch.setattr("ablate.claims.probe.cost.seconds.time.perf_counter", lambda: next(ticks))
     found = Seconds(work="rest", **SIZES, seed=0, repeats=3)(None)
     assert found == {"seconds": 3, "log2_seconds": math.log2(3)}
 

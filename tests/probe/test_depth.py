@@ -41,7 +41,7 @@ def test_layers_are_what_the_stack_computes(deep, monkeypatch):
         return stream if i > 3 else plain(self, i, stream, sublayer, real)
 
     monkeypatch.setattr(PostLN, "through", idle_at_the_end)
-    monkeypatch.setattr("ablate.probe.depth.gradients", lambda *given: {})
+    monkeypatch.setattr("ablate.claims.probe.layers.depth.gradients", lambda *given: {})
     found = deep()
     assert found["layer_cosine"] == pytest.approx(1)
     assert found["deletion"] == 0

@@ -4,9 +4,9 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
+from ablate.claims.probe.random_models import each_replaced
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.probe.sentences import each_replaced
 
 NOTHING = 1e-12
 SOMETHING = 1e-3

@@ -9,9 +9,9 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.report.figures import Figure
-from ablate.report.index import index
 from ablate.report.write import write_report
 from ablate.verdict.replication_file import copy_contest
+from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = sorted(path.parent for path in EXPERIMENTS.glob("*/study.json"))

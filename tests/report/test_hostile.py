@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from ablate.report.index import index
 from ablate.report.write import write_report
+from lab.index import index
 
 HARM = (
     '"><script>alert(1)</script><img src=x onerror=alert(1)>'

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ablate.report.index import index
 from ablate.report.tables import graded
+from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 

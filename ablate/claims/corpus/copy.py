@@ -10,8 +10,8 @@ What to expect: learned with any positions; without them, the order is lost. Cha
 from dataclasses import dataclass
 from typing import Annotated
 
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, named, require, unread
 from ablate.config.limits import Count, Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, named, require, unread
 
 
 @dataclass(kw_only=True)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ablate.claims.corpus.copy import Copy
+from ablate.claims.corpus.rule import require
 from ablate.config.limits import Count
-from ablate.data.rule import require
 
 
 @dataclass(kw_only=True)

@@ -13,8 +13,8 @@ What to expect: attention sees x at any distance; a recurrent state has to keep 
 from dataclasses import dataclass
 from typing import Annotated
 
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, named, unread
 from ablate.config.limits import Count, Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, named, unread
 
 
 @dataclass(kw_only=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import comb, log
 from typing import Annotated
 
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, answer, named
 from ablate.config.limits import Count as Size
 from ablate.config.limits import Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, answer, named
 
 
 @dataclass(kw_only=True)

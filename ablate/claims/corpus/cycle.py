@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Annotated
 
-from ablate.config.limits import Range
-from ablate.data.rule import (
+from ablate.claims.corpus.rule import (
     Choose,
     Level,
     Synthetic,
@@ -22,6 +21,7 @@ from ablate.data.rule import (
     named,
     require,
 )
+from ablate.config.limits import Range
 
 
 @dataclass(kw_only=True)

@@ -10,8 +10,8 @@ What to expect: one head that attends by position alone. Chance is who does not 
 from dataclasses import dataclass
 from typing import Annotated
 
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, named, require, unread
 from ablate.config.limits import Count, Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, named, require, unread
 
 
 @dataclass(kw_only=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Annotated
 
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, named, require, unread
 from ablate.config.limits import Count, Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, named, require, unread
 
 
 @dataclass(kw_only=True)

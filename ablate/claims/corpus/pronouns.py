@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from math import log
 from typing import Annotated
 
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, require
 from ablate.config.limits import Count, Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, require
 
 KINDS = ("living", "thing")
 SAID_OF = dict(zip(("tired", "wide"), KINDS, strict=True))  # what is said of which kind

@@ -10,8 +10,8 @@ What to expect: nothing to learn but the distribution: chance and bound are both
 from dataclasses import dataclass
 from typing import Annotated
 
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, named, unread
 from ablate.config.limits import Count, Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, named, unread
 
 
 @dataclass(kw_only=True)

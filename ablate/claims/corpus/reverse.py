@@ -8,40 +8,16 @@ What to expect: as `copy`; where to read depends on the length. Chance is who do
 """
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from ablate.config.limits import Count, Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, named, require, unread
+from ablate.claims.corpus.copy import Copy
+from ablate.claims.corpus.rule import Choose, Words
 
 
 @dataclass(kw_only=True)
-class Reverse(Synthetic):
-    """The target is the source from its end to its beginning.
-
-    Args:
-        shortest, longest: words of a source.
-        symbols: words that there are.
-
-    Raises:
-        UserError: `shortest` is above `longest`.
-    """
-
-    shortest: Count
-    longest: Count
-    symbols: Annotated[int, Range(2)]
-
-    def __post_init__(self) -> None:
-        require(
-            self.shortest <= self.longest,
-            f"data.shortest={self.shortest} is above data.longest={self.longest}.",
-        )
+class Reverse(Copy):
+    """The target is the source from its end to its beginning; the settings are those of `Copy`."""
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
         """Return random words and their reverse."""
-        length = self.shortest + choose(self.longest - self.shortest + 1)
-        words = named("s", [choose(self.symbols) for _ in range(length)])
+        words, _ = super().pair(choose)
         return words, words[::-1]
-
-    def chance(self) -> Level:
-        """Return the level of who does not read the source."""
-        return unread(self.shortest, self.longest, self.symbols)

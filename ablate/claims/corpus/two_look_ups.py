@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from math import log
 from typing import Annotated
 
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, named, require
 from ablate.config.limits import Count, Range
-from ablate.data.rule import Choose, Level, Synthetic, Words, named, require
 
 
 @dataclass(kw_only=True)

@@ -14,11 +14,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.claims.measure.gold import Gold, sentences
+from ablate.claims.measure.inside import watched
 from ablate.claims.measure.words import between_words, read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.measure.base import Measure
-from ablate.measure.inside import watched
 from ablate.model.transformer import Transformer
 
 MEASURES = ("aligned", "aligned_off_diagonal")

@@ -29,11 +29,11 @@ from ablate.claims.corpus.pronouns import (
     turned,
 )
 from ablate.claims.measure.gold import Gold
+from ablate.claims.measure.inside import watched
 from ablate.claims.measure.words import Read, read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.measure.base import Measure
-from ablate.measure.inside import watched
 from ablate.model.attention.base import Kernel
 from ablate.model.inspect import weights_of
 from ablate.model.transformer import Transformer

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.claims.measure.gold import sentences
+from ablate.claims.measure.inside import watched
 from ablate.claims.measure.pruning import nll
 from ablate.claims.measure.words import Read, read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.measure.base import Measure
-from ablate.measure.inside import watched
 from ablate.model.norm.layer_norm import LayerNorm
 from ablate.model.residual.base import Apply
 from ablate.model.stack import Stack

@@ -15,11 +15,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.claims.measure.gold import KINDS, Gold, sentences
+from ablate.claims.measure.inside import Attended, watched
 from ablate.claims.measure.words import Read, between_words, hits, read
 from ablate.config.limits import Range
 from ablate.data.module import TextData
 from ablate.measure.base import Measure
-from ablate.measure.inside import Attended, watched
 from ablate.model.transformer import Transformer
 
 

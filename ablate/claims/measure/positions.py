@@ -17,12 +17,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.claims.measure.gold import sentences
+from ablate.claims.measure.inside import watched
 from ablate.claims.measure.words import read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.measure.base import Measure
-from ablate.measure.inside import watched
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 

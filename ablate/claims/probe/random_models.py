@@ -1,15 +1,21 @@
 """What probes share that try random sentences under random weights."""
 
+import copy
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
-from torch import Tensor
+from jaxtyping import Int
+from torch import Tensor, nn
 
+from ablate.data.vocabulary import EOS
 from ablate.errors import UserError
 from ablate.probe.base import Probe
-from ablate.probe.sentences import Part, randomised
 from ablate.seeding import stream
+
+NOISE = 0.1  # standard deviation
+Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of one
 
 
 class RandomModels(Probe):
@@ -52,3 +58,23 @@ def seeded(generator: torch.Generator) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
         yield
+
+
+def each_replaced(ids: Int[Tensor, "1 L"]) -> Int[Tensor, "M L"]:
+    """Return the sentence, and once for every position the sentence with another token there."""
+    others = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
+    diagonal = torch.eye(ids.size(1), dtype=torch.bool)
+    return torch.cat([ids, torch.where(diagonal, others, ids)])
+
+
+def randomised(model: Part, generator: torch.Generator) -> Part:
+    """Return a float64 copy with noise on every parameter, biases and gains too, for evaluation.
+
+    At their initial values biases are 0 and gains 1, where some differences cannot show.
+    """
+    other = copy.deepcopy(model).double().eval()
+    with torch.no_grad():
+        for parameter in other.parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.add_(noise, alpha=NOISE)
+    return other

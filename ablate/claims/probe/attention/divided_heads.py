@@ -7,13 +7,13 @@ import torch
 from torch import nn
 
 from ablate.claims.probe.attention.attention_loops import by_head, read
+from ablate.claims.probe.random_models import randomised
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding.columns import Columns
 from ablate.model.sizes import head_width
-from ablate.probe.sentences import randomised
 
 SIZES = range(1, 11)  # widths and numbers of heads that are tried, each with each
 WORDS = 8

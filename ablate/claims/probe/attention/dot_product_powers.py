@@ -21,14 +21,13 @@ from torch.nn import functional as F
 from ablate.claims.probe.attention.attention_loops import projected
 from ablate.claims.probe.attention.hand_set_heads import convolutions, patterns, sharing, two_values
 from ablate.claims.probe.attention.identical_heads import identical_heads
-from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.claims.probe.random_models import RandomModels, extremes, randomised
 from ablate.errors import UserError
 from ablate.model.attention.cosine import Cosine
 from ablate.model.attention.multi_head import MultiHeadAttention, SelfAttention
 from ablate.model.inspect import weights_of
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import randomised
 
 PRODUCTS = 100_000  # of two normal numbers
 LEAST = (

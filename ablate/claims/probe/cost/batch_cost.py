@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from ablate.claims.probe.cost.counting import counted
 from ablate.claims.probe.masks.training_batches import ids
 from ablate.claims.probe.random_models import RandomModels
 from ablate.data.batching import Rank, Sizes, TrainingBatches
@@ -28,7 +29,6 @@ from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
-from ablate.probe.counting import counted
 
 COMPARED = 4  # sentences of a batch
 BATCHINGS = ("one_by_one", "random", "bucketed", "to_longest")

@@ -16,11 +16,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from ablate.claims.probe.cost.counting import dependent_steps
 from ablate.data.vocabulary import BOS, EOS
 from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
 from ablate.probe.base import Probe
-from ablate.probe.counting import dependent_steps
 from ablate.probe.sentences import random_sentences
 from ablate.probe.step_time import loss
 

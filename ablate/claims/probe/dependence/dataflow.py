@@ -26,10 +26,10 @@ from ablate.claims.probe.dependence.wires import (
     rewired,
     trace,
 )
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import RandomModels, each_replaced
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import each_replaced, random_sentences
+from ablate.probe.sentences import random_sentences
 
 CROSS = 1  # its number among the sub-layers of a decoder layer
 # of all draws the largest counts, but for these the smallest

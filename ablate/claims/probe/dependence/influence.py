@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import RandomModels, each_replaced
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import each_replaced, random_sentences
+from ablate.probe.sentences import random_sentences
 
 
 class Influence(RandomModels):

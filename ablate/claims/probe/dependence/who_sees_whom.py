@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from ablate.claims.probe.dependence.influence import influence
 from ablate.claims.probe.dependence.word_order import shuffled
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import RandomModels, each_replaced
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
@@ -36,7 +36,7 @@ from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.rnn import Recurrent
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import each_replaced, random_sentences
+from ablate.probe.sentences import random_sentences
 
 FAR = 256
 POSITIONS: dict[str, Callable[..., Position]] = {

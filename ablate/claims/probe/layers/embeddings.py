@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import RandomModels, each_replaced
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Tokenizers
@@ -28,7 +28,7 @@ from ablate.model.base import Seq2Seq
 from ablate.model.embedding.base import Embedding
 from ablate.model.embedding.table import Table
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import each_replaced, random_sentences
+from ablate.probe.sentences import random_sentences
 
 LEAST = ("lookup_control", "sum_control", "behind", "token_control")  # of all draws
 WORDS = 500  # known words that are tried, and as many made-up ones

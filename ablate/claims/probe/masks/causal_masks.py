@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from ablate.claims.probe.dependence.influence import influence
 from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import RandomModels, each_replaced
 from ablate.model.attention.base import Kernel
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import each_replaced, random_sentences
+from ablate.probe.sentences import random_sentences
 
 WAYS = ("before", "after", "renormalised", "past_only", "past_only_finite", "none", "inverted")
 # of all draws the largest counts, but for these the smallest

@@ -14,11 +14,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import RandomModels, each_replaced
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import each_replaced, random_sentences
+from ablate.probe.sentences import random_sentences
 
 SENTENCES = 4
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import torch
 
+from ablate.claims.probe.cost.of_work import OfWork, made
+from ablate.claims.probe.cost.works import Sizes
 from ablate.errors import UserError
-from ablate.probe.of_work import OfWork, made
-from ablate.probe.works import Sizes
 
 OWN = Path("/proc/self")
 PAGE = 4096  # bytes: the least that a work is said to take, so that it has a logarithm
-START = "from ablate.probe.peak_memory import main; main()"
+START = "from ablate.claims.probe.cost.peak_memory import main; main()"
 
 
 class PeakMemory(OfWork):

@@ -1,19 +1,19 @@
-"""The base class of probes that measure the cost of a workload (`ablate.probe.works`)."""
+"""The base class of probes that measure the cost of a workload (`works`)."""
 
 import torch
 
+from ablate.claims.probe.cost.works import WORKS, Sizes, Work
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.probe.base import Probe
-from ablate.probe.works import WORKS, Sizes, Work
 
 
 class OfWork(Probe):
     """A probe of a work of its own sizes; the model of the run is not asked.
 
-    Every probe of a work has these arguments: `work`, one of ablate.probe.works; its Sizes, which
-    are `length` in tokens, `sentences` of a batch, `d_model` and `n_heads`; and the `seed` of
-    inputs and weights.
+    Every probe of a work has these arguments: `work`, one of WORKS; its Sizes, which are `length`
+    in tokens, `sentences` of a batch, `d_model` and `n_heads`; and the `seed` of inputs and
+    weights.
 
     Raises:
         UserError: another work, a number below 1, or heads that do not divide d_model.

@@ -2,7 +2,7 @@
 
 Equation: the median over `repeats` of the wall time of one call, without gradient; log2_seconds is
     its logarithm, in which a ratio of times is a difference.
-Source: a measurement; the works: ablate.probe.works.
+Source: a measurement; the works: `works` beside this file.
 What differs: float32 on the CPU with the threads of the run; two calls before do not count.
 What to expect: noise of other processes: let the machine do nothing else (n_jobs=1), and compare
     arms within one sweep. `others` is the number of cores that were busy with something else.
@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
+from ablate.claims.probe.cost.of_work import OfWork, made
+from ablate.claims.probe.cost.works import Sizes
 from ablate.errors import UserError
-from ablate.probe.of_work import OfWork, made
 from ablate.probe.others import OtherLoad
-from ablate.probe.works import Sizes
 
 WARM_UP = 2
 

@@ -115,12 +115,13 @@ class Synthetic(Corpus):
         return {f"{n}/{key}": v for n, level in every.items() for key, v in level._asdict().items()}
 
     def fingerprint(self) -> str:
-        """Return a hash of the settings and of the source of this class and of this module."""
+        """Return a hash of the settings and of the source of this class and of its bases."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         read = {name: value for name, value in settings.items() if name not in self.only_tested}
         content = hashlib.sha256(repr((type(self).__qualname__, read)).encode())
-        for path in (__file__, inspect.getfile(type(self))):
-            content.update(Path(path).read_bytes())
+        for base in reversed(type(self).__mro__):
+            if issubclass(base, Synthetic):
+                content.update(Path(inspect.getfile(base)).read_bytes())
         return content.hexdigest()
 
     def test_fingerprint(self, split: str) -> str:

@@ -4,7 +4,7 @@ Equation: an exponent is log2 of what a length costs over what half of it costs,
     is that of products, less 2; share is a work's products over these and those of the rest of the
     layer; error is the largest difference from the
     other way to the same result, relative to the largest number of the result.
-Source: what is counted, and how: ablate.probe.counting; the works: ablate.probe.works.
+Source: what is counted, and how: `counting` beside this file; the works: `works`.
 What differs: counted on shapes alone, so that no length is too long. An error is that of real
     numbers: of `draws` inputs of random lengths up to `longest`, in float64, float32 and bfloat16.
 What to expect: exact numbers, the same on every machine; they say nothing of caches and of the
@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ablate.claims.probe.cost.counting import COUNTS, counted, without_values
+from ablate.claims.probe.cost.of_work import OfWork, made
+from ablate.claims.probe.cost.works import EQUAL, Sizes
 from ablate.errors import UserError
-from ablate.probe.counting import COUNTS, counted, without_values
-from ablate.probe.of_work import OfWork, made
-from ablate.probe.works import EQUAL, Sizes
 
 TYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
 GROWING = ("products", "peak_bytes")

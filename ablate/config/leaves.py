@@ -1,0 +1,23 @@
+"""The values of nested mappings, such as a config, by dotted keys."""
+
+from collections.abc import Iterator, Mapping
+
+from omegaconf import DictConfig, OmegaConf
+
+
+def leaves(tree: Mapping[str, object] | DictConfig) -> dict[str, object]:
+    """Return every value of a tree by its dotted key; an empty node has none.
+
+    Interpolations of a config stay as they are: what follows from another key is no value of its
+    own.
+    """
+    plain = OmegaConf.to_container(tree) if isinstance(tree, DictConfig) else tree
+    return dict(_leaves(plain, ""))
+
+
+def _leaves(node: object, path: str) -> Iterator[tuple[str, object]]:
+    if not isinstance(node, Mapping):
+        yield path, node
+        return
+    for key, value in node.items():
+        yield from _leaves(value, f"{path}.{key}" if path else str(key))
