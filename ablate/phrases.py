@@ -44,6 +44,6 @@ def code(plain: Any) -> str:
     return " ".join(str(plain).split()).replace("`", "'")
 
 
-def name_of(claim: Mapping[str, Any]) -> str:
+def name_of(claim: Mapping[str, object]) -> str:
     """What tells a claim of a study from the others."""
     return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])

@@ -126,7 +126,7 @@ def is_component(node: DictConfig, key: Any) -> bool:
     return OmegaConf.is_dict(node[key]) and "_target_" in node[key]
 
 
-def _annotations(node: DictConfig, path: str) -> dict[str, Any] | None:
+def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
     """Keys that a node may have, and what each may hold; None where anything goes (levels)."""
     kind = OmegaConf.get_type(node)
     if dataclasses.is_dataclass(kind):

@@ -7,7 +7,7 @@ of the docstring of the module that its class lives in, and the keys that the op
 import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
@@ -44,7 +44,7 @@ def _summary(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
     comments = [line for line in comments if not line.startswith("@package")]
-    node: dict[str, Any] = yaml.safe_load(text) or {}
+    node: dict[str, object] = yaml.safe_load(text) or {}
     if comments:
         return comments[0]
     own = {key: value for key, value in node.items() if key not in HIDDEN}

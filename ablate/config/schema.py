@@ -14,6 +14,7 @@ from omegaconf import II, MISSING, DictConfig, OmegaConf
 from ablate.config.limits import Count, NotEmpty, OneOf, Range, Seed
 
 Component = dict[str, Any]
+Levels = dict[str, Any]  # of factors; OmegaConf takes no `object` here
 
 
 @dataclass
@@ -71,10 +72,10 @@ class Claim:
     # exact | superiority | equivalence | non_inferiority | stability | trend
     kind: str = MISSING
     metric: str = MISSING  # a key of the run's metrics
-    where: dict[str, Any] = field(default_factory=dict)  # levels that all its runs have
-    treatment: dict[str, Any] = field(default_factory=dict)  # levels of the one arm ...
-    baseline: dict[str, Any] = field(default_factory=dict)  # ... and of the other
-    minus: dict[str, Any] = field(default_factory=dict)  # levels in place of those of `where`
+    where: Levels = field(default_factory=dict)  # levels that all its runs have
+    treatment: Levels = field(default_factory=dict)  # levels of the one arm ...
+    baseline: Levels = field(default_factory=dict)  # ... and of the other
+    minus: Levels = field(default_factory=dict)  # levels in place of those of `where`
     # of a trend: the factor whose levels are numbers
     over: str = ""
     scale: str = "log"  # of a trend: linear | log (of the level) | log_log (of the metric too)
@@ -87,7 +88,7 @@ class Claim:
     tolerance: float = 0.0  # of an exact claim: largest absolute value, or difference of the arms
     control: str = ""  # of an exact claim: a metric that must exceed 0.001 for a case to count
     # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
-    loses: dict[str, Any] = field(default_factory=dict)
+    loses: Levels = field(default_factory=dict)
     # whether this is about what an arm cannot do: not supported while one still learns
     cannot: bool = False
     # true effect for which seeds are planned; null: the margin, 0 where nothing is to be lost, a
@@ -126,7 +127,7 @@ class Match:
     """Arms made alike in size by another width, or in cost by another number of updates."""
 
     by: str = MISSING  # parameters | flops
-    to: dict[str, Any] = MISSING  # levels of the arm that the others are matched to
+    to: Levels = MISSING  # levels of the arm that the others are matched to
     key: str = "model.d_ff"  # of parameters: the width that is solved for
 
 
@@ -139,7 +140,7 @@ class Shown:
     # of every layer, metric gradient/first or gradient/last
     over: str = MISSING
     caption: str = MISSING  # the question that the figure answers, as a sentence
-    where: dict[str, Any] = field(default_factory=dict)  # of which runs
+    where: Levels = field(default_factory=dict)  # of which runs
 
 
 @dataclass
@@ -180,7 +181,7 @@ class Config:
     contest: bool = False  # fresh seeds for a verdict that is there, judged by themselves alone
     threads: Annotated[int, Range(1, 1024)] = 1  # of one run; part of its identity
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
-    without: list[dict[str, Any]] = field(default_factory=list)  # arms of a sweep that do not run
+    without: list[Levels] = field(default_factory=list)  # arms of a sweep that do not run
     # of a study that is made in parts: evidence for `ablate join`, and no verdict before that
     part: bool = False
     # folder of a piece, or a list of them: a part without the runs that these have

@@ -7,7 +7,7 @@ classes must then be of the seam that belongs there. All names are checked befor
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -17,10 +17,10 @@ from ablate.config.check import INSTANTIATE_KEYS
 from ablate.config.location import CONF
 from ablate.errors import UserError
 
-Words = dict[str, Any]  # what Hydra's instantiate reads itself: _target_, _partial_, ...
+Words = dict[str, object]  # what Hydra's instantiate reads itself: _target_, _partial_, ...
 
 
-def check_targets(config: dict[str, Any], trust: Sequence[str]) -> None:
+def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
     """Refuse plain config (dicts and lists) that would build or read anything not trusted.
 
     Args:
@@ -50,7 +50,7 @@ def _check_resolved(node: Any, key: str) -> None:
 
 def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
     """Whether a class of a trusted package belongs to the seam of the levels under this key."""
-    target = words["_target_"]
+    target = str(words["_target_"])
     levels = [level for level in _levels(key) if _among(level | {"_target_": target}, [words])]
     try:
         found = get_object(target)
@@ -59,7 +59,7 @@ def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
         raise UserError(f"{key}._target_ is {target!r}, which cannot be loaded: {reason}") from None
     if not isinstance(found, type) or not _lies_in(found.__module__, trust):
         raise _refusal(key, words, "which is not a class of a trusted package")
-    if not any(_seams(found) & _seams(get_object(level["_target_"])) for level in levels):
+    if not any(_seams(found) & _seams(get_object(str(level["_target_"]))) for level in levels):
         raise _refusal(key, words, "which is of another kind than what belongs there")
 
 
@@ -128,7 +128,7 @@ def _lies_in(name: Any, trust: Sequence[str]) -> bool:
 
 def _refusal(key: str, words: Words, why: str) -> UserError:
     said = " and ".join(f"{name}={value!r}" for name, value in words.items())
-    allowed = dict.fromkeys(level["_target_"] for level in _levels(key))
+    allowed = dict.fromkeys(str(level["_target_"]) for level in _levels(key))
     return UserError(
         f"{key} has {said}, {why}: the config tree has {', '.join(allowed) or 'no class'} there; "
         "name another class or package that you trust with trust=[...]"

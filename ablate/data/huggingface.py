@@ -38,7 +38,7 @@ class HubData:
 
     path: str
     name: str | None
-    data_files: dict[str, Any] | None
+    data_files: dict[str, object] | None
     revision: str | None
     train: str
     validation: str
@@ -136,11 +136,11 @@ class HubData:
         """Names of the fields that are read."""
 
     @property
-    def _where(self) -> dict[str, Any]:
+    def _where(self) -> dict[str, object]:
         where = {"path": self.path, "name": self.name, "data_files": self.data_files}
         return {**where, "revision": self.revision, "cache_dir": self.download_to}
 
-    def _read(self, rows: Any) -> Iterator[dict[str, Any]]:
+    def _read(self, rows: Any) -> Iterator[dict[str, object]]:
         try:
             yield from rows
         except Exception as error:

@@ -14,7 +14,7 @@ from ablate.engine.base import LOGS, Engine, Worker, needs
 class Submitit(Engine):
     """`parameters` are those of submitit's AutoExecutor: timeout_min, cpus_per_task, ..."""
 
-    def __init__(self, *, workers: int, parameters: dict[str, Any], cluster: str | None) -> None:
+    def __init__(self, *, workers: int, parameters: dict[str, object], cluster: str | None) -> None:
         needs("submitit", "submitit")
         self.workers = workers
         self.parameters = parameters

@@ -22,13 +22,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from filelock import FileLock
 
 from ablate.errors import UserError
 from ablate.evidence.registration import class_name, digest
-from ablate.evidence.types import Claim, Registration, Study
+from ablate.evidence.types import Claim, Levels, Registration, Study
 from ablate.record.files import SEAL, append_line, check_seal, seal, write_text, writing
 
 BOOK = "book.jsonl"
@@ -39,7 +39,7 @@ OF_STUDY = ("seeds", "tune")
 UNUSUAL = {"cannot": False}  # a part of the rules of few claims, and what the others have
 BESIDE = ("metric", "measure")  # what is measured of the same runs
 NOT_GIVEN = "not given"
-Rule = dict[str, Any]
+Rule = dict[str, object]
 Seed = tuple[int, int]  # replicate and seed
 
 
@@ -51,18 +51,20 @@ class Sweep:
     time: float
     folder: str
     study: str  # its hash
-    regime: dict[str, Any]  # without what changes a number by its rounding alone
-    settings: dict[str, Any]
+    regime: dict[str, object]  # without what changes a number by its rounding alone
+    settings: dict[str, object]
     replicate: int
     seeds: list[int]
     questions: dict[str, list[Rule]]
     contest: bool = False  # fresh seeds for a verdict that is there; judged by themselves
-    levels: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each `factor=level` sets
+    levels: dict[str, dict[str, object]] = field(
+        default_factory=dict
+    )  # what each `factor=level` sets
     free: list[str] = field(default_factory=list)  # keys that settings leave out: factors, tuned
     code: str = ""  # digest of the package's source; other code may have other keys
     claims: list[list[str]] = field(default_factory=list)  # id and reading of each
 
-    def sets(self, where: Mapping[str, Any]) -> dict[str, Any]:
+    def sets(self, where: Mapping[str, object]) -> dict[str, object]:
         """Return what these levels set, by dotted keys."""
         parts = [self.levels.get(f"{key}={level}", {key: level}) for key, level in where.items()]
         return {key: value for one in parts for key, value in one.items()}
@@ -240,7 +242,7 @@ def questions(study: Study) -> dict[str, list[Rule]]:
 
 def question(claim: Claim) -> str:
     """Which arms a claim compares, whichever it calls the treatment, and in which metric."""
-    asked: Mapping[str, Any] = claim
+    asked: Mapping[str, object] = claim
     arms = sorted(json.dumps(asked[arm], sort_keys=True) for arm in ("treatment", "baseline"))
     return digest([arms, claim["metric"], *(asked[side] for side in SIDES)])
 
@@ -269,7 +271,7 @@ def concerns(claim: Claim, level: str) -> bool:
 
     It has all levels of a factor that none of its arms names.
     """
-    asked: Mapping[str, Any] = claim
+    asked = cast(Mapping[str, Levels], claim)
     factor, _, name = level.partition("=")
     named, control = (
         {str(asked[arm][factor]) for arm in arms if factor in (asked.get(arm) or {})}
@@ -280,14 +282,14 @@ def concerns(claim: Claim, level: str) -> bool:
 
 def rule(claim: Claim, study: Study) -> Rule:
     """What decides a claim."""
-    own: Mapping[str, Any] = claim
-    common: Mapping[str, Any] = study
+    own: Mapping[str, object] = claim
+    common: Mapping[str, object] = study
     given = {key: own[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
     return given | {key: True for key in UNUSUAL if own.get(key)}
 
 
 def differences(
-    before: dict[str, Any], now: dict[str, Any], apart: Sequence[str] | None = None
+    before: dict[str, object], now: dict[str, object], apart: Sequence[str] | None = None
 ) -> list[str]:
     """What is not the same in two.
 
@@ -300,7 +302,7 @@ def differences(
             return True
         return apart is not None and not any(f"{key}.".startswith(f"{node}.") for node in apart)
 
-    def named(settings: dict[str, Any], key: str) -> Any:
+    def named(settings: dict[str, object], key: str) -> Any:
         return class_name(key, settings.get(key, NOT_GIVEN))
 
     return [

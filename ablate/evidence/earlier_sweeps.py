@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
@@ -35,7 +36,7 @@ from ablate.evidence.analysis_log import (
 )
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.types import Asked, Claim, Run, Study
+from ablate.evidence.types import Asked, Claim, Levels, Run, Study
 from ablate.phrases import listed, name_of
 from ablate.record.files import write_text
 from ablate.record.label import key
@@ -186,7 +187,8 @@ class Past:
 
     def _same(self, sweep: Sweep, earlier: Rule, now: Rule) -> bool:
         """Whether two contrasts were measured under the same settings, defaults filled in."""
-        before, after = sweep.sets(earlier["where"]), self.own.sets(now["where"])
+        before = sweep.sets(cast(Levels, earlier["where"]))
+        after = self.own.sets(cast(Levels, now["where"]))
         return all(
             {**sweep.settings, **before}.get(key) == {**self.own.settings, **after}.get(key)
             for key in before | after

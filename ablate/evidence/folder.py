@@ -57,7 +57,7 @@ class Evidence:
     runs: list[Run]
     screening: list[Run] = field(default_factory=list)
     statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
-    registered: Mapping[str, Any] = field(default_factory=dict)
+    registered: Mapping[str, object] = field(default_factory=dict)
     groups: dict[str, Groups] = field(default_factory=dict)
 
     @property
@@ -73,7 +73,7 @@ class Evidence:
 
     @classmethod
     def made_up(
-        cls, study: Mapping[str, Any], runs: Iterable[Mapping[str, Any]], **known: Any
+        cls, study: Mapping[str, object], runs: Iterable[Mapping[str, object]], **known: Any
     ) -> "Evidence":
         """Evidence that was planned or simulated: what the rules look at, and no regime."""
         parts: Any = {"name": "", "regime": {}, "registration": {}, **known}

@@ -185,7 +185,7 @@ def _check_end(where: str, end: Any) -> None:
     _check_curve(where, end["curve"])
 
 
-def _check_curve(where: str, curve: dict[str, Any]) -> None:
+def _check_curve(where: str, curve: Any) -> None:
     """Lists of numbers, all of one length."""
     lists = all(isinstance(values, list) for values in curve.values())
     if not lists or len({len(values) for values in curve.values()}) > 1:

@@ -88,7 +88,7 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
         "command": command(link["overrides"]),
         "versions": _versions(Path(link["folder"])) if "folder" in link else {},
     }
-    more: dict[str, Any] = {
+    more: dict[str, object] = {
         key: link[key] for key in ("tuned", "matched", "error", "study") if key in link
     }
     if "folder" in link:
@@ -177,9 +177,9 @@ def _rounded(value: Any, digits: int) -> Any:
     return value if counts else float(f"{value:.{digits}g}")
 
 
-def _logged(folder: Path, name: str) -> list[dict[str, Any]]:
+def _logged(folder: Path, name: str) -> list[Metrics]:
     """The lines of a record that have a metric, by their optimiser step."""
-    by_step: dict[int, dict[str, Any]] = {}
+    by_step: dict[int, Metrics] = {}
     path = folder / "metrics.jsonl"
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         line = json.loads(text)

@@ -20,19 +20,29 @@ from ablate.evidence.types import Registration, Study
 from ablate.phrases import listed, name_of
 
 # Of a study, of its parts and of a claim: what decides, and what it is where it is not given.
-OF_CLAIM: dict[str, Any] = {
+OF_CLAIM: dict[str, object] = {
     **{"kind": "", "metric": "", "better": "higher", "margin": 0.0, "alpha": 0.05},
     **{"treatment": {}, "baseline": {}, "where": {}, "minus": {}, "loses": {}},
     **{"over": "", "scale": "log", "tolerance": 0.0, "control": ""},
 }
-ARMS = ("treatment", "baseline", "where", "minus", "loses")
+ARMS = {"treatment", "baseline", "where", "minus", "loses", "to"}
 OF_TUNE = {"key": "", "values": [], "seeds": [], "metric": "val/nll", "better": "lower"}
 OF_MATCH = {"by": "", "to": {}, "key": "model.d_ff"}
 WITHHOLDS = "cannot"  # of a claim: it can come after the runs, as it only takes a verdict away
 TARGET = "_target_"
 OURS = "ablate."
-Sets = Mapping[str, Any]  # what a level sets, by dotted key
+Sets = Mapping[str, object]  # what a level sets, by dotted key
 NO_LEVELS: Mapping[str, str] = {}
+
+
+class Deciding(TypedDict):
+    """What decides the verdicts of a study."""
+
+    factors: list[str]
+    seeds: int | None
+    tune: dict[str, object] | None
+    match: dict[str, object] | None
+    claims: list[dict[str, object]]
 
 
 class Form(TypedDict):
@@ -42,32 +52,24 @@ class Form(TypedDict):
     its settings.
     """
 
-    study: dict[str, Any]
+    study: Deciding
     levels: Mapping[str, str]
     arms: list[str]
 
 
-def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) -> dict[str, Any]:
+def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) -> Deciding:
     """Return what decides the verdicts of a study, with all defaults.
 
     A level that `levels` has (by `factor=level`) is replaced by the digest of what it sets.
     """
 
-    def claim(given: Mapping[str, Any]) -> dict[str, Any]:
-        parts = _given(given, OF_CLAIM)
-        return parts | {arm: _resolved(parts[arm], levels) for arm in ARMS}
-
-    def matched(given: Mapping[str, Any]) -> dict[str, Any]:
-        parts = _given(given, OF_MATCH)
-        return parts | {"to": _resolved(parts["to"], levels)}
-
     tune, match = study.get("tune"), study.get("match")
     return {
         "factors": sorted(study.get("factors", [])),
         "seeds": study.get("seeds"),
-        "tune": tune and _given(tune, OF_TUNE),
-        "match": match and matched(match),
-        "claims": [claim(one) for one in study.get("claims", [])],
+        "tune": tune and _given(tune, OF_TUNE, levels),
+        "match": match and _given(match, OF_MATCH, levels),
+        "claims": [_given(claim, OF_CLAIM, levels) for claim in study.get("claims", [])],
     }
 
 
@@ -105,7 +107,7 @@ def _former_hash(study: Mapping[str, Any]) -> str:
     return digest({**study, "claims": claims})
 
 
-def portable(sets: Sets) -> dict[str, Any]:
+def portable(sets: Sets) -> dict[str, object]:
     """Return what a level sets, with classes of this package by their name alone."""
     return {key: class_name(key, value) for key, value in sets.items()}
 
@@ -181,9 +183,18 @@ def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
     ]
 
 
-def _given(node: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of some keys, numbers as floats, for 2 and 2.0 are one margin."""
-    return {key: _number(node.get(key, usual)) for key, usual in defaults.items()}
+def _given(
+    node: Mapping[str, object], defaults: Mapping[str, object], levels: Mapping[str, str]
+) -> dict[str, object]:
+    """The values of some keys, numbers as floats, for 2 and 2.0 are one margin.
+
+    An arm is given by what its levels set; a level that sets nothing stands for itself.
+    """
+    values = {key: _number(node.get(key, usual)) for key, usual in defaults.items()}
+    for name in values.keys() & ARMS:
+        arm = values[name].items()
+        values[name] = {key: levels.get(f"{key}={level}", level) for key, level in arm}
+    return values
 
 
 def _number(value: Any) -> Any:
@@ -192,11 +203,6 @@ def _number(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_number(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _resolved(arm: Mapping[str, Any], levels: Mapping[str, str]) -> dict[str, Any]:
-    """An arm by what its levels set; a level that sets nothing of its own stands for itself."""
-    return {factor: levels.get(f"{factor}={level}", level) for factor, level in arm.items()}
 
 
 def digest(value: Any) -> str:

@@ -29,7 +29,7 @@ KINDS = {"name": str, "study": dict | None, "regime": dict, "registration": dict
 Runs = list[Run]
 
 
-def write_about(folder: Path, about: About, registered: Mapping[str, Any], seal: Seal) -> None:
+def write_about(folder: Path, about: About, registered: Mapping[str, object], seal: Seal) -> None:
     """Write study.json with its seal, and the form of the study that was registered.
 
     `about` has the `PARTS`, `registered` is empty where no form is kept, and `seal` holds the
@@ -126,7 +126,7 @@ def _changed(what: str, about: About) -> UserError:
 
 
 def _of_about(about: About) -> str:
-    said: Mapping[str, Any] = about
+    said: Mapping[str, object] = about
     return digest(finite({part: said[part] for part in PARTS if part != "study"}))
 
 

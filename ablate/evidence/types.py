@@ -151,7 +151,7 @@ class About(TypedDict):
     regime: Regime
     registration: Registration
     seal: NotRequired[Seal]
-    registered: NotRequired[Mapping[str, Any]]
+    registered: NotRequired[Mapping[str, object]]
 
 
 class End(TypedDict):

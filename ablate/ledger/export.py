@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import Headline
@@ -49,7 +48,7 @@ def as_csv(entries: Iterable[Entry]) -> str:
     return text.getvalue()
 
 
-def _rows(entry: Entry) -> Iterator[dict[str, Any]]:
+def _rows(entry: Entry) -> Iterator[dict[str, object]]:
     claim = _claim(entry)
     for finding in entry.findings:
         yield claim | _verdict(finding)
@@ -57,7 +56,7 @@ def _rows(entry: Entry) -> Iterator[dict[str, Any]]:
         yield claim
 
 
-def _claim(entry: Entry) -> dict[str, str]:
+def _claim(entry: Entry) -> dict[str, object]:
     claim = entry.claim
     values = (
         *(claim.id, claim.statement, claim.document, claim.section, claim.also_in, claim.kind),
@@ -67,7 +66,7 @@ def _claim(entry: Entry) -> dict[str, str]:
     return dict(zip(CLAIM, values, strict=True))
 
 
-def _verdict(finding: Finding) -> dict[str, Any]:
+def _verdict(finding: Finding) -> dict[str, object]:
     low, high = finding.interval or (None, None)
     values = (
         *(finding.origin, finding.experiment, finding.reading, finding.verdict, finding.grade),

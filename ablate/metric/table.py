@@ -1,8 +1,6 @@
 """The one table of metrics: what they are called, where they are measured, what is good and bad."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 NOTHING = "-"
 STEPS_TO = "steps_to"  # the place of what is read off the curve of validation: steps_to/nll_1.0
@@ -146,7 +144,7 @@ def metric_of(key: str) -> Metric:
     return Metric(name, known.unit, known.digits, known.better)
 
 
-def metric_in_words(claim: Mapping[str, Any]) -> Metric:
-    """The metric of a claim, which may say in words what it is there."""
-    known = metric_of(claim["metric"])
-    return replace(known, name=claim["measures"]) if claim.get("measures") else known
+def metric_in_words(key: str, words: str | None = "") -> Metric:
+    """Return a metric, by the name that a claim gives it where it gives one."""
+    known = metric_of(key)
+    return replace(known, name=words) if words else known

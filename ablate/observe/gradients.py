@@ -9,7 +9,6 @@ What to expect: at the first step a ratio above 1 for deep Post-LN, about 1 for 
 """
 
 import math
-from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -48,11 +47,11 @@ class LayerGradients(Callback):
             found |= {f"gradient/{when}/{name}": value for name, value in every.items()}
         return {name: value for name, value in found.items() if math.isfinite(value)}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
         """Return the norms, so that a run that goes on later has those of its first step."""
         return {"first": self.first, "last": self.last}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: dict[str, dict[str, Tensor]]) -> None:
         """Take up the norms of an earlier process."""
         self.first, self.last = state_dict["first"], state_dict["last"]
 

@@ -76,7 +76,7 @@ class Sublayers(Callback):
             found[NAMES[2]] = sum(self.drifts) / len(self.drifts)
         return {name: value for name, value in found.items() if math.isfinite(value)}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """Return what was seen, so that a run that goes on later remembers it."""
         return {"moments": self.moments, "drifts": self.drifts, "added": self.added}
 

@@ -45,7 +45,7 @@ def check_one_rate(module: nn.Module, optimizer: str) -> None:
 
 def decay_groups(
     parameters: Sequence[Trained], decayed: Sequence[str], weight_decay: float, lr: float
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return groups of torch's optimisers, those with weight decay first, a group for each rate."""
     groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
     for p in sorted(parameters, key=lambda p: p.role not in decayed):
@@ -69,7 +69,7 @@ class Composite(ByRole):
         self.defaults = {key: v for part in optimizers for key, v in part.defaults.items()}
         self._share()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         """Take a state that was loaded, and give it to all."""
         super().__setstate__(state)
         self._share()

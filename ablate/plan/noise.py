@@ -20,7 +20,7 @@ from ablate.evidence.gather import STATISTICS, read_rows
 from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import BLEU, contributions
 from ablate.evidence.types import Run
-from ablate.plan.registry import Parts, Row
+from ablate.plan.registry import Row
 from ablate.stats.estimate import sentence_variance
 
 METRICS = ("val/nll", "test/nll", "test/bleu")
@@ -54,7 +54,7 @@ class Noise:
 class Known(TypedDict):
     """What the registry says of a regime."""
 
-    about: Parts
+    about: dict[str, object]
     runs: int
     seconds_per_update: float
     noise: dict[str, dict[str, int | float]]  # by metric

@@ -12,7 +12,7 @@ from typing import Any
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE
-from ablate.evidence.types import Claim, Levels
+from ablate.evidence.types import Claim, Levels, Study
 from ablate.plan.noise import Noise
 from ablate.stats.estimate import Estimate
 from ablate.stats.power import has_spread
@@ -43,7 +43,7 @@ class Sight:
 
 
 def sights(
-    study: Mapping[str, Any],
+    study: Study,
     arms: Sequence[Levels],
     seeds: int,
     earlier: Evidence,
@@ -74,7 +74,7 @@ def _one_way(claim: Claim, earlier: Evidence) -> str:
         return ""
 
 
-def _planned(study: Mapping[str, Any], arms: Sequence[Levels], seeds: int) -> Evidence:
+def _planned(study: Study, arms: Sequence[Levels], seeds: int) -> Evidence:
     """Evidence of which nothing is known but its arms and seeds."""
     empty = {"status": "finished", "metrics": {}, "identity": ""}
     runs = [{**empty, "levels": levels, "seed": seed} for levels in arms for seed in range(seeds)]

@@ -21,14 +21,13 @@ from ablate.evidence.registration import digest
 from ablate.record.part import RESULTS
 from ablate.record.sealed import read_sealed
 from ablate.record.training import processor
-from ablate.record.types import Environment, Metrics, Result
+from ablate.record.types import Environment, Metrics, Result, TrainingParts
 
 SEEDS = ("seed", "replicate")
 SIZES = ("d_model", "d_head", "d_ff", "n_layers", "n_decoder_layers")
 WHOLE = ("batch", "threads", "tokenizer", "probe")  # nodes of the config that belong to the size
 SAMPLES = "samples"  # folder of runs that were only timed, inside the results, by their variant
 FIRST = 0.2  # of the updates of a run, which also pay for memory and compiled shapes
-Parts = dict[str, Any]  # of an identity
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Kin:
     regime: str
 
     @classmethod
-    def of(cls, parts: Parts, tuned: str = "") -> "Kin":
+    def of(cls, parts: TrainingParts, tuned: str = "") -> "Kin":
         """From what the identity of a training is made of; `tuned` is a key to be left out."""
         config = {k: v for k, v in parts["config"].items() if k not in SEEDS}
         config = _without(config, tuned.split("."))
@@ -90,7 +89,7 @@ class Row:
     """
 
     kin: Kin
-    about: Parts  # what the regime is, for a person
+    about: dict[str, object]  # what the regime is, for a person
     seed: int
     status: str
     metrics: Metrics
@@ -153,7 +152,7 @@ def _row(folder: Path, tuned: str) -> Row | None:
     )
 
 
-def _alone(found: Result, parts: Parts) -> float:
+def _alone(found: Result, parts: TrainingParts) -> float:
     """What share of its time a run would have taken with a core for itself.
 
     1 where that is not known: of several threads, which wait for each other, of other devices, and
@@ -202,7 +201,7 @@ def _pace(path: Path) -> Pace:
     return Pace(per_update, per_validation, len(validations))
 
 
-def _tests(folder: Path, parts: Parts) -> Iterator[tuple[str, Evaluated]]:
+def _tests(folder: Path, parts: TrainingParts) -> Iterator[tuple[str, Evaluated]]:
     for path in folder.glob("tests/*/result.json"):
         try:
             found: Result = read_sealed(path)
@@ -213,7 +212,7 @@ def _tests(folder: Path, parts: Parts) -> Iterator[tuple[str, Evaluated]]:
         yield digest(asked), Evaluated(seconds, found["metrics"], found["identity"], path.parent)
 
 
-def _about(parts: Parts) -> dict[str, Any]:
+def _about(parts: TrainingParts) -> dict[str, object]:
     config = parts["config"]
     sizes = {key: config["model"][key] for key in SIZES if key in config["model"]}
     tokens = {"tokens_per_step": config["batch"]["tokens"], **config["budget"]}

@@ -1,7 +1,7 @@
 """Which arm a run belongs to: the levels of the factors that its sweep compares."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -47,7 +47,9 @@ def _levels(config: DictConfig, factors: Iterable[str], node: Any) -> Levels:
     return levels
 
 
-def _level(config: DictConfig, factor: str, chosen: Levels, given: Levels) -> Any:
+def _level(
+    config: DictConfig, factor: str, chosen: Mapping[str, object], given: Mapping[str, object]
+) -> object:
     value = OmegaConf.select(config, place(factor))
     if factor in given and OmegaConf.is_dict(value):
         return given[factor]

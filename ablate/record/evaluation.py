@@ -16,11 +16,13 @@ from omegaconf import DictConfig
 from ablate.record import identity
 from ablate.record.files import write_arrays, write_json, write_text
 from ablate.record.part import Part
+from ablate.record.types import EvaluationParts
 
 
 class EvaluationRecord(Part):
     """The folder of one evaluation, inside that of its training."""
 
+    parts: EvaluationParts
     kept = (*Part.kept, "*.hyp", "*.stats.npz", "samples.json")
 
     def __init__(self, config: DictConfig, training: Part, tests: Mapping[str, str]) -> None:

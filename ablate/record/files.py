@@ -167,7 +167,7 @@ def _place() -> str:
     return f"{platform.node()}-{namespace.stat().st_ino if namespace.exists() else 0}"
 
 
-def write_tensors(path: Path, state: dict[str, Any]) -> str:
+def write_tensors(path: Path, state: Mapping[str, object]) -> str:
     """Write what torch.save can write, atomically, and return the SHA-256 of it.
 
     The digest is in the file as well: it is the comment that a zip file may end with, so that
@@ -211,7 +211,7 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def seal(record: Mapping[str, Any]) -> dict[str, Any]:
+def seal(record: Mapping[str, object]) -> dict[str, object]:
     """Return plain data with a digest of what it says: that of the JSON that it becomes."""
     return {**record, SEAL: _digest(record)}
 
@@ -223,7 +223,7 @@ def check_seal(record: Any) -> bool:
     return bool(record[SEAL] == _digest({k: v for k, v in record.items() if k != SEAL}))
 
 
-def _digest(record: Mapping[str, Any]) -> str:
+def _digest(record: Mapping[str, object]) -> str:
     text = json.dumps(finite(record), sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -25,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.bleu import USUAL as USUAL_BLEU
 from ablate.config.bleu import tokenizer
+from ablate.record.types import EvaluationParts, TrainingParts
 
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
 OUTSIDE = (
@@ -42,7 +43,7 @@ OUTSIDE_OF = {
 OWN = "ablate.model.transformer.Own"
 IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
 # what leaves a run as it was without these keys
-USUAL: dict[str, Any] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
+USUAL: dict[str, object] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.resolve", "ablate.train.run")
@@ -65,7 +66,7 @@ UNEXECUTED = (
 )
 
 
-def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> dict[str, Any]:
+def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> TrainingParts:
     """Return what the identity of training is made of, as plain data that a person can compare.
 
     Args:
@@ -81,20 +82,23 @@ def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> dict[
     tree["model"] = _without_repeats(tree["model"])
     trained = {k: v for k, v in plain.items() if k not in IN_TESTING}
     bleu = tokenizer(tree["task"].pop("tokenize", USUAL_BLEU), plain["data"].get("target") or "")
-    return {
-        **({"initial": weights} if weights else {}),
-        **({"bleu": bleu} if bleu != USUAL_BLEU else {}),
+    made: TrainingParts = {
         "config": tree,
         "data": data_fingerprint,
         "device": device_kind(config),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
         "modules": source_hashes([*ENTRY_MODULES, *_target_modules(trained)]),
     }
+    if weights:
+        made["initial"] = weights
+    if bleu != USUAL_BLEU:
+        made["bleu"] = bleu
+    return made
 
 
 def evaluation_parts(
     config: DictConfig, training: str, tests: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+) -> EvaluationParts:
     """What the identity of an evaluation is made of.
 
     `training` is the identity of the weights, `tests` are the fingerprints of what tests read.
@@ -106,15 +110,13 @@ def evaluation_parts(
     hashes = source_hashes([*_target_modules(tree)])
     evaluate = {"ablate.train.evaluate": _read("ablate.train.evaluate").hash}
     text = {split: of for split, of in (tests or {}).items() if split in config.test_splits}
-    return {
-        **({"data": text} if text else {}),
-        "training": training,
-        "config": tree,
-        "modules": hashes | evaluate,
-    }
+    made: EvaluationParts = {"training": training, "config": tree, "modules": hashes | evaluate}
+    if text:
+        made["data"] = text
+    return made
 
 
-def _without_repeats(model: dict[str, Any]) -> dict[str, Any]:
+def _without_repeats(model: dict[str, object]) -> dict[str, object]:
     """A model in which no stack names the component that it has anyway."""
     own = {k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OWN}
     return model | {
@@ -123,7 +125,7 @@ def _without_repeats(model: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def digest(identity_parts: dict[str, Any]) -> str:
+def digest(identity_parts: TrainingParts | EvaluationParts) -> str:
     """16 hexadecimal digits; equal exactly when the parts are."""
     text = json.dumps(identity_parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -14,7 +14,7 @@ from ablate.errors import UserError
 from ablate.record.files import clear_unfinished, seal, write_json, write_text, writing
 from ablate.record.identity import digest
 from ablate.record.sealed import RESULT, digests, read_result
-from ablate.record.types import Result
+from ablate.record.types import EvaluationParts, Result, TrainingParts
 
 RESULTS = ("finished", "diverged", "collapsed")  # failed is not a result: it is tried again
 
@@ -28,8 +28,8 @@ class Part:
 
     kept: tuple[str, ...] = ("config.yaml", "identity.json")
 
-    def __init__(self, parent: Path, parts: dict[str, Any]) -> None:
-        self.parts = parts
+    def __init__(self, parent: Path, parts: TrainingParts | EvaluationParts) -> None:
+        self.parts: TrainingParts | EvaluationParts = parts
         self.identity = digest(parts)
         self.folder = parent / self.identity
         self.seconds: dict[str, float] = {}
@@ -67,7 +67,7 @@ class Part:
                 if path.name not in keep:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def describe(self, config: dict[str, Any]) -> None:
+    def describe(self, config: dict[str, object]) -> None:
         """Write what this part was asked for, and what its identity is made of."""
         write_text(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
         write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})

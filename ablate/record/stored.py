@@ -13,7 +13,7 @@ from yaml import YAMLError
 from ablate.errors import UserError
 from ablate.record.part import RESULTS
 from ablate.record.sealed import read_result
-from ablate.record.types import Composition, Environment, Result, Whole
+from ablate.record.types import Composition, Environment, Result, TrainingParts, Whole
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class StoredRun:
 
     folder: Path
     config: DictConfig
-    parts: dict[str, Any]
+    parts: TrainingParts
     composition: Composition
     result: Whole
 

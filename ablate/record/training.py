@@ -43,7 +43,7 @@ from ablate.record.links import LOGGER_FAILURES
 from ablate.record.lock import acquire
 from ablate.record.part import Part
 from ablate.record.stored import join_results
-from ablate.record.types import Environment, Fingerprints, Result, Whole
+from ablate.record.types import Environment, Fingerprints, Result, TrainingParts, Whole
 
 
 class Record(Part):
@@ -55,6 +55,7 @@ class Record(Part):
     it.
     """
 
+    parts: TrainingParts
     kept = (*Part.kept, "environment.json", "metrics.jsonl", "tokenizer/*.json")
 
     def __init__(self, config: DictConfig, text: Fingerprints, weights: str) -> None:

@@ -6,7 +6,7 @@ They are plain dictionaries with a declared form, as they lie in files.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-Levels = dict[str, Any]  # of factors, by config key
+Levels = dict[str, object]  # of factors, by config key
 Metrics = dict[str, int | float | None]  # by name; null: not finite
 
 
@@ -27,6 +27,27 @@ class Fingerprints(NamedTuple):
 
     training: str
     tests: Mapping[str, str]
+
+
+class TrainingParts(TypedDict):
+    """What the identity of a training is made of."""
+
+    config: dict[str, Any]
+    data: str  # hash of the text that training reads
+    device: str
+    libraries: dict[str, str]
+    modules: dict[str, str]  # hashes of sources
+    initial: NotRequired[str]
+    bleu: NotRequired[str]
+
+
+class EvaluationParts(TypedDict):
+    """What the identity of an evaluation is made of."""
+
+    config: dict[str, Any]
+    training: str
+    modules: dict[str, str]
+    data: NotRequired[dict[str, str]]  # hashes of what tests read, by split
 
 
 class Environment(TypedDict):

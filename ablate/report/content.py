@@ -22,7 +22,7 @@ BUILT_IN = "toy"
 
 def content(
     evidence: Evidence, verdict: Verdict, figures: list[Figure], contest: Sequence[Replication] = ()
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Everything that the template of a report asks for."""
     again = [asked_again(claim, contest) for claim in verdict["claims"]]
     kinds = dict.fromkeys(claim["kind"] for claim in verdict["claims"])
@@ -106,7 +106,7 @@ def _tested(sentences: Any) -> str:
 
 def asked(claim: Told) -> list[str]:
     """How a claim is tested, and where it comes from, as sentences."""
-    metric = metric_in_words(claim)
+    metric = metric_in_words(claim["metric"], claim.get("measures"))
     said = [f"{claim['kind'].capitalize().replace('_', '-')}, by {metric.axis}; {_better(claim)}."]
     if claim.get("margin"):
         reason = f", because {claim['margin_reason']}" if claim.get("margin_reason") else ""

@@ -136,10 +136,10 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     for number, claim in enumerate(told, start=1):
         metric, factor = claim["metric"], claim["over"]
         points = [
-            (float(run["levels"][factor]), y)
+            (float(level), y)
             for run in evidence.runs
             if claim["where"].items() <= run["levels"].items()
-            and isinstance(run["levels"][factor], int | float)
+            and isinstance(level := run["levels"][factor], int | float)
             and (y := measured(run, metric)) is not None
         ]
         if not points:

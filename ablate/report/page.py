@@ -30,7 +30,7 @@ TEMPLATES = Environment(
 TEMPLATES.filters |= {"text": text, "code": code}
 
 
-def markdown(content: dict[str, Any]) -> str:
+def markdown(content: dict[str, object]) -> str:
     """The report, from what `content` gives."""
     written = TEMPLATES.get_template("report.md.j2").render(content)
     return re.sub(r"\n{3,}", "\n\n", written).strip() + "\n"

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from ablate.evidence.types import Told
 from ablate.ledger.entries import Entry
@@ -109,7 +108,7 @@ def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:
             yield pair, [site.by_id[other] for other in pair.against(claim)]
 
 
-def whole(entry: Entry, site: Site) -> dict[str, Any]:
+def whole(entry: Entry, site: Site) -> dict[str, object]:
     """What the page of a claim shows."""
     found = views(entry, site)
     return {

@@ -1,7 +1,6 @@
 """The ledger by document: its sections in their order, and the claims of each."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from ablate.ledger.claims import Claim, Document
 from ablate.ledger.entries import Entry, count, titles
@@ -67,7 +66,7 @@ def shown(site: Site) -> list[Document]:
     return [document for document in site.documents if within(site.entries, document)]
 
 
-def whole(document: Document, site: Site) -> dict[str, Any]:
+def whole(document: Document, site: Site) -> dict[str, object]:
     """What the page of a document shows, and its line in the list of all."""
     counts = count(within(site.entries, document))
     found = sections(document, site.entries)

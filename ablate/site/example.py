@@ -1,7 +1,6 @@
 """The page for those who know nothing of all this: one verdict explained, and how to ask."""
 
 from importlib.resources import files
-from typing import Any
 
 from ablate.config.smoke import SMOKE
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
@@ -22,7 +21,7 @@ MEANINGS = {
 }
 
 
-def whole(site: Site) -> dict[str, Any]:
+def whole(site: Site) -> dict[str, object]:
     """What the page shows."""
     view = _example(site)
     found = drawn([view]) if view else []

@@ -139,7 +139,7 @@ def _axis_of(one: Row) -> tuple[str, ...]:
 
 def _subject(told: Told) -> list[str]:
     """What an exact claim measured; where two arms were compared, which."""
-    return [metric_in_words(told).named, *contrast(told)]
+    return [metric_in_words(told["metric"], told.get("measures")).named, *contrast(told)]
 
 
 def _axis(rows: list[Row]) -> Axis:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from itertools import groupby
-from typing import Any
 
 from ablate.ledger.claims import KINDS
 from ablate.ledger.entries import FILTERS, Entry, count, titles
@@ -17,7 +16,7 @@ Filters = dict[str, Callable[[Entry], list[str]]]
 SHOWN = ("document", "factor", "verdict", "group", "kind")
 
 
-def whole(site: Site) -> dict[str, Any]:
+def whole(site: Site) -> dict[str, object]:
     """What the page shows."""
     entries = site.entries
     filters = {key: FILTERS[key] for key in SHOWN}

@@ -40,7 +40,7 @@ def _curves(run: Run) -> list[Curve]:
     return [curve for curve in (run["curve"], run.get("training")) if curve]
 
 
-def _run(run: Run, metrics: list[str]) -> dict[str, Any]:
+def _run(run: Run, metrics: list[str]) -> dict[str, object]:
     return {
         "arm": run["arm"],
         "seed": run["seed"],
@@ -59,7 +59,7 @@ def _short(value: int | float | None) -> int | float | None:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def _claim(told: Told, evidence: Evidence) -> dict[str, Any]:
+def _claim(told: Told, evidence: Evidence) -> dict[str, object]:
     """The difference of every seed, and the runs that it is the difference of."""
     metric = metric_of(told["metric"])
     sides = [told["treatment"], told["baseline"]] if told["treatment"] else [{}]

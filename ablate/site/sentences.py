@@ -56,7 +56,7 @@ def _claim(
                 yield str(seed), {"arms": arms, "rows": rows, "attention": looks}
 
 
-def _differing(runs: list[Run], split: str, known: Tests) -> list[dict[str, Any]]:
+def _differing(runs: list[Run], split: str, known: Tests) -> list[dict[str, object]]:
     """Those that add most to the difference in BLEU, whichever of the two is the better."""
     folders = [known[run["identity"]] for run in runs if run["identity"] in known]
     read = [_read(folder, split) for folder in folders]

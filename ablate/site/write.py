@@ -54,7 +54,7 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
     """Every file of text, by its name in the folder."""
     templates = _templates()
 
-    def page(template: str, root: str = "", **known: Any) -> str:
+    def page(template: str, root: str = "", /, **known: object) -> str:
         here = template.removesuffix(".html")
         return templates.get_template(template).render(site=site, root=root, here=here, **known)
 

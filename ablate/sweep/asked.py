@@ -73,7 +73,9 @@ def _each(word: str) -> list[str]:
     return [str(value) for value in override.sweep_string_iterator()]
 
 
-def _levels(config: DictConfig, study: Study, swept: dict[str, str]) -> dict[str, dict[str, Any]]:
+def _levels(
+    config: DictConfig, study: Study, swept: dict[str, str]
+) -> dict[str, dict[str, object]]:
     """What every level of a config group sets, by dotted keys: it can change under its name."""
     choices = config.hydra.runtime.choices
     chosen = {key: swept.get(key) or choices[key] for key in study["factors"] if key in choices}
@@ -85,9 +87,9 @@ def _arms(
     config: DictConfig,
     study: Study,
     swept: Mapping[str, str],
-    settings: Mapping[str, Any],
-    levels: Mapping[str, Mapping[str, Any]],
-) -> Iterator[dict[str, Any]]:
+    settings: Mapping[str, object],
+    levels: Mapping[str, Mapping[str, object]],
+) -> Iterator[dict[str, object]]:
     """Yield the settings of every arm, its factors among them, but for arms that do not run."""
     choices = config.hydra.runtime.choices
     values = {
@@ -106,7 +108,7 @@ def _arms(
         yield {**settings, **{key: value for one in sets for key, value in one.items()}}
 
 
-def _inside(config: DictConfig, group: str, name: str) -> dict[str, Any]:
+def _inside(config: DictConfig, group: str, name: str) -> dict[str, object]:
     """What a level sets where all else is as the command line says, but for what it sweeps."""
     words = {word: word.lstrip("+") for word in config.hydra.overrides.task}
     kept = [
@@ -118,7 +120,7 @@ def _inside(config: DictConfig, group: str, name: str) -> dict[str, Any]:
     return {key: value for key, value in _portable(found) if _below(key, place(group))}
 
 
-def _settings(config: DictConfig, study: Study) -> dict[str, Any]:
+def _settings(config: DictConfig, study: Study) -> dict[str, object]:
     """All that can change a number and is neither factor nor seed, by dotted keys."""
     from ablate.record.identity import OUTSIDE, OUTSIDE_OF  # torch
 
@@ -136,7 +138,7 @@ def _varied(study: Study) -> list[str]:
     return [place(key) for key in (*study["factors"], *([tune["key"]] if tune else []))]
 
 
-def _portable(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _portable(found: dict[str, object]) -> Iterator[tuple[str, Any]]:
     """All but where a machine keeps its data."""
     return ((key, value) for key, value in found.items() if key.rpartition(".")[2] not in PLACES)
 

@@ -62,7 +62,7 @@ def checked(config: DictConfig) -> Study | None:
 
 def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
     registration: Any = {}
-    registered: Mapping[str, Any] = {}
+    registered: Mapping[str, object] = {}
     if study is not None:
         sweep, registered = asked(config, study, about)
         registration = register(Path(config.paths.results), sweep)

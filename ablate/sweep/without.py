@@ -1,14 +1,13 @@
 """Leaves out the combinations of levels that `without` names."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from ablate.errors import UserError
 from ablate.record.label import value_text
 from ablate.sweep.cell import Cell
 
 
-def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, Any]]) -> list[Cell]:
+def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) -> list[Cell]:
     """All cells but those that have every level of one of `without`.
 
     Raises:
@@ -27,5 +26,5 @@ def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, Any]]) -> li
     return kept
 
 
-def _texts(levels: Mapping[str, Any]) -> list[str]:
+def _texts(levels: Mapping[str, object]) -> list[str]:
     return [f"{factor}={value_text(level)}" for factor, level in levels.items()]

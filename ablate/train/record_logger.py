@@ -40,6 +40,6 @@ class RecordLogger(Logger):
         self.record.log(values, self.steps_done())
 
     def log_hyperparams(
-        self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any
+        self, params: dict[str, object] | Namespace, *args: Any, **kwargs: Any
     ) -> None:
         """Nothing: the record holds the config already."""

@@ -174,7 +174,7 @@ class StateKeeper(Checkpoint):
         pl_module.measured = state["measured"]
 
 
-def _before(batch_idx: int, loop: dict[str, Any]) -> None:
+def _before(batch_idx: int, loop: Any) -> None:
     """Let Lightning's counters say that a batch, already fetched, is still to come."""
     progress = loop["epoch_loop.batch_progress"]
     progress["is_last_batch"] = False
@@ -207,13 +207,13 @@ class WholeFiles(TorchCheckpointIO):
     """Writes checkpoints atomically, in their own folder; nothing in them is executed."""
 
     def save_checkpoint(
-        self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
+        self, checkpoint: dict[str, object], path: Any, storage_options: Any | None = None
     ) -> None:
         """Write a checkpoint."""
         write_tensors(Path(path), checkpoint)
 
     def load_checkpoint(
         self, path: Any, map_location: Any = "cpu", weights_only: bool | None = None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Read a checkpoint."""
         return read_tensors(Path(path), map_location)[0]

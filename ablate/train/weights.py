@@ -47,11 +47,11 @@ class WeightKeeper(Callback):
             if self._writes:
                 write_tensors(self.folder / "best.pt", pl_module.state_dict())
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, float | None]:
         """What a resumed run must know."""
         return {"best": self.best}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: dict[str, float | None]) -> None:
         """Go on from `state_dict`."""
         self.best = state_dict["best"]
 

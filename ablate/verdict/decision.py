@@ -83,7 +83,7 @@ def today(grade: str) -> str:
     return FORMER.get(grade, grade)
 
 
-def is_exact(claim: Mapping[str, Any]) -> bool:
+def is_exact(claim: Mapping[str, object]) -> bool:
     """Return whether a verdict leaves nothing to chance: exact, and about no trained model."""
     return claim["kind"] == "exact" and not claim["p"]
 

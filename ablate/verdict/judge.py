@@ -53,7 +53,7 @@ def judged(
 
 def _in_order(claim: Claim) -> Iterator[tuple[str, Any]]:
     """The keys of a claim's question with their values, None for those that it does not have."""
-    given: Mapping[str, Any] = claim
+    given: Mapping[str, object] = claim
     return ((key, given.get(key)) for key in ASKED)
 
 

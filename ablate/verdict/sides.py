@@ -63,7 +63,7 @@ def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
     """Weight and levels of each arm, without and with the levels that are subtracted."""
     sign = 1.0 if claim["better"] == "higher" else -1.0
     if claim["kind"] == "trend":
-        arms = [
+        arms: list[tuple[float, Levels]] = [
             (w, {claim["over"]: v})
             for v, w in slope(claim, (run["levels"] for run in evidence.runs)).items()
         ]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ablate.config.hints import likely
 from ablate.errors import UserError
@@ -65,7 +65,7 @@ OF_CLAIM = (
 
 def check_study(study: Study) -> None:
     """Raise UserError for a claim that no rule could decide, naming what is allowed."""
-    given: Mapping[str, Any] = study
+    given: Mapping[str, object] = study
     for rule in OF_STUDY:
         if not rule.holds(given[rule.key]):
             value = given[rule.key]
@@ -82,7 +82,7 @@ def check_study(study: Study) -> None:
 
 
 def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
-    given: Mapping[str, Any] = claim
+    given: Mapping[str, object] = claim
     for rule in OF_CLAIM:
         if not rule.holds(given[rule.key]):
             value = given[rule.key]
@@ -90,7 +90,7 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
     if claim["margin"] > 0 and not claim["margin_reason"]:
         raise UserError(f"{name}: margin={claim['margin']} has no margin_reason")
     for part in ("where", "treatment", "baseline", "minus", "loses"):
-        _check_levels(f"{name}: {part}", given.get(part, {}), factors)
+        _check_levels(f"{name}: {part}", cast(Levels, given.get(part, {})), factors)
     _check_together(name, claim)
     if claim["minus"] and claim["kind"] in ("exact", "stability"):
         raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}")
@@ -153,7 +153,7 @@ def _check_levels(name: str, levels: Levels, factors: list[str]) -> None:
 
 
 def _check_together(name: str, claim: Claim) -> None:
-    given: Mapping[str, Any] = claim
+    given = cast(Mapping[str, Levels], claim)
     pairs = [(part, other, given[other]) for part, other in TOGETHER]
     if claim["over"]:
         pairs += [(part, "over", {claim["over"]: "every level"}) for part in ("where", "minus")]

@@ -183,12 +183,12 @@ def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.
             yield figure.name, Image.open(file)
 
 
-def summary(verdict: Verdict) -> dict[str, Any]:
+def summary(verdict: Verdict) -> dict[str, object]:
     """The verdict, the effect and its interval for every claim, and the number of runs."""
     counted = ("runs", "failed_runs", "reused_runs", "exploratory")
     found = {key: value for key, value in verdict.items() if key in counted}
     for claim in verdict["claims"]:
-        values: dict[str, Any] = {
+        values: dict[str, object] = {
             "verdict": claim["verdict"],
             "effect": claim["effect"],
             "margin": claim["margin"],

@@ -15,7 +15,7 @@ from ablate.record.arm import arm, choices, is_swept, levels, told
 from ablate.record.files import write_json
 from ablate.record.label import cut
 from ablate.record.training import Record
-from ablate.record.types import Failure, Whole
+from ablate.record.types import Failure, TrainingParts, Whole
 from ablate.wandb.connection import as_tags
 from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE, RESULT, STEP
 from ablate.wandb.note import NOTE
@@ -61,7 +61,7 @@ class LoggedRun:
     folder: Path
     training: str
     identity: str
-    parts: Mapping[str, Any]
+    parts: TrainingParts
 
     @classmethod
     def of(cls, record: Record) -> "LoggedRun":
@@ -69,7 +69,7 @@ class LoggedRun:
         last = record.evaluation if record.config.probe is None else record
         return cls(record.config, record.folder, record.identity, last.identity, record.parts)
 
-    def arguments(self, names: Names) -> dict[str, Any]:
+    def arguments(self, names: Names) -> dict[str, object]:
         """Return project, group, names, tags and config, as `wandb.init` takes them."""
         return {
             "project": names.project,
@@ -141,7 +141,7 @@ def define_metrics(run: Run) -> None:
             run.define_metric(f"{prefix}/{name}", step_metric=STEP, summary=summary)
 
 
-def columns(run: LoggedRun) -> dict[str, Any]:
+def columns(run: LoggedRun) -> dict[str, object]:
     """The config in W&B: the resolved tree, the levels as flat columns, and the identities."""
     tree: Any = OmegaConf.to_container(run.config, resolve=True)
     environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
@@ -164,9 +164,9 @@ def columns(run: LoggedRun) -> dict[str, Any]:
     }
 
 
-def summary(found: Whole | Failure) -> dict[str, Any]:
+def summary(found: Whole | Failure) -> dict[str, object]:
     """The result for the summary; what has no curve, as test/bleu, has its plain name too."""
-    given: Mapping[str, Any] = found
+    given: Mapping[str, object] = found
     own = {key: given[key] for key in PLAIN if key in given}
     known = found["metrics"]
     plain = {name: value for name, value in known.items() if name.partition("/")[0] not in CURVES}

@@ -6,12 +6,12 @@ in the project that is. Where there is none (the run failed, was logged elsewher
 since, or is not uploaded), the result that the artifact has stands.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import wandb
 
@@ -26,6 +26,7 @@ from ablate.verdict.load import load_evidence
 from ablate.wandb.connection import check_environment, has_key, reachable
 from ablate.wandb.names import ANALYSIS, EVIDENCE, RESULT, STEP
 
+Value = TypeVar("Value")
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
@@ -167,6 +168,6 @@ def _number(value: Any) -> Any:
     return None if value in NOT_FINITE else finite(value)
 
 
-def _in_order(values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+def _in_order(values: dict[str, Value], known: Iterable[str]) -> dict[str, Value]:
     """In the order of the record, which W&B does not keep: a report shows things in it."""
     return {key: values[key] for key in dict.fromkeys([*known, *values]) if key in values}

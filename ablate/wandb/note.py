@@ -5,7 +5,6 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ablate.record.links import read_links
 
@@ -43,7 +42,7 @@ def is_synced(offline: Path) -> bool:
     return any(offline.glob(SYNCED))
 
 
-def read_note(folder: Path) -> dict[str, Any]:
+def read_note(folder: Path) -> dict[str, object]:
     """Return where W&B has a run; empty where no run was logged to its end."""
     with suppress(OSError, ValueError):
         note = json.loads((folder / NOTE).read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from ablate.record.files import check_links
 from ablate.record.links import read_links
 from ablate.record.sealed import RESULT
 from ablate.record.stored import StoredRun, stored_runs
-from ablate.record.types import Composition, Link, Whole
+from ablate.record.types import Composition, Link, Outcome, Whole
 from ablate.wandb.describe import LoggedRun, Names
 from ablate.wandb.names import LOGGER
 
@@ -31,7 +31,7 @@ class FinishedRun:
     logged: LoggedRun
     result: Whole
     composition: Composition
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
 
     @property
     def names(self) -> Names:
@@ -84,12 +84,12 @@ def runs_of_sweep(sweep: Path) -> Iterator[FinishedRun]:
                 yield _of_sweep(run, link, about)
 
 
-def settings_of_sweep(sweep: Path) -> dict[str, Any]:
+def settings_of_sweep(sweep: Path) -> dict[str, object]:
     """Return the settings of logger=wandb as the command of a sweep has them."""
     return _defaults() | _given(read_links(sweep)[0]["overrides"])
 
 
-def _stored(sweep: Path, end: Mapping[str, Any]) -> StoredRun | None:
+def _stored(sweep: Path, end: Outcome) -> StoredRun | None:
     """Return the run that a cell has become; None where its record is gone or is another one."""
     results = sweep.resolve().parents[2]  # it is RESULTS/sweeps/NAME/TIME
     folder = results / "runs" / end["training"]
@@ -103,7 +103,7 @@ def _of_sweep(run: StoredRun, link: Link, about: Any) -> FinishedRun:
     if about is not None:
         config = cast(DictConfig, OmegaConf.merge(config, {"name": about["name"]}))
         config.study = None if about["study"] is None else about["study"]
-    groups = {key: value for key, value in link["levels"].items() if "/" in key}
+    groups = {key: cast(str | None, x) for key, x in link["levels"].items() if "/" in key}
     made: Composition = {
         "swept": True,
         "choices": {**run.composition["choices"], **groups},
@@ -119,20 +119,20 @@ def _alone(run: StoredRun) -> FinishedRun:
 
 
 def _finished(
-    run: StoredRun, config: DictConfig, made: Composition, settings: dict[str, Any]
+    run: StoredRun, config: DictConfig, made: Composition, settings: Mapping[str, object]
 ) -> FinishedRun:
     training, identity = run.result["training"], run.result["identity"]
     logged = LoggedRun(config, run.folder, training, identity, run.parts)
     return FinishedRun(logged, run.result, made, settings)
 
 
-def _defaults() -> dict[str, Any]:
+def _defaults() -> dict[str, object]:
     """Return the settings of logger=wandb, those of the environment among them."""
     node = OmegaConf.load(CONF / "logger/wandb.yaml")
-    return cast(dict[str, Any], OmegaConf.to_container(node, resolve=True))
+    return cast(dict[str, object], OmegaConf.to_container(node, resolve=True))
 
 
-def _given(overrides: list[str]) -> dict[str, Any]:
+def _given(overrides: list[str]) -> dict[str, object]:
     """Return the settings of logger=wandb that a command line has given."""
     words = [word for word in overrides if word.lstrip("+").startswith(PREFIX)]
     try:

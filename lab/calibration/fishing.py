@@ -66,7 +66,8 @@ class Bench:
         study: Any = {"factors": ["arm"], "seeds": one.planned, "tune": None}
         study |= {"claims": [{**CLAIM, "margin": one.margin}]}
         number = len(self.book.sweeps)
-        settings, asked = {"optimizer.lr": one.rate}, questions(study)
+        settings: dict[str, object] = {"optimizer.lr": one.rate}
+        asked = questions(study)
         own = Sweep(
             *(one.name, float(number), str(number), study_hash(study), {}, settings),
             *(one.replicate, sorted(one.seeds), asked, one.contest),

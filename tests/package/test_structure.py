@@ -1,11 +1,16 @@
 """How the files of the project depend on each other."""
 
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
+from pathlib import Path
 
 import grimp
 import pytest
+
+ABLATE = Path(__file__).parents[2] / "ablate"
+ANY = re.compile(r"\b(?:dict|Mapping)\[str, Any\]")
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +43,10 @@ def test_the_instrument_imports_nothing_from_the_catalogue(imports):
 def test_to_import_ablate_is_cheap(heavy):
     code = f"import sys, ablate; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_instrument_has_few_dictionaries_of_anything():
+    paths = [path for path in ABLATE.rglob("*.py") if ABLATE / "claims" not in path.parents]
+    found = {path.name: len(ANY.findall(path.read_text(encoding="utf-8"))) for path in paths}
+    assert len(paths) > 100
+    assert sum(found.values()) <= 40, {name: count for name, count in found.items() if count}

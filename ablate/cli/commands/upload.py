@@ -9,7 +9,7 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from ablate.cli.parser import FOLDER, TEXT, Parser, several
 from ablate.errors import UserError
@@ -81,7 +81,7 @@ def _existing(source: str) -> Path:
         raise UserError(f"{source} is no folder: name {FOLDERS}") from None
 
 
-def _runs(folders: list[Path], given: dict[str, Any]) -> list["FinishedRun"]:
+def _runs(folders: list[Path], given: dict[str, object]) -> list["FinishedRun"]:
     """Return the runs of all folders, each once."""
     from ablate.wandb.sources import find_runs
 
@@ -106,7 +106,7 @@ def _send(runs: list["FinishedRun"], mode: str) -> None:
         )
 
 
-def _send_analyses(folders: list[Path], given: dict[str, Any], mode: str) -> None:
+def _send_analyses(folders: list[Path], given: dict[str, object], mode: str) -> None:
     """Send the verdicts of the sweeps that are named; those of results stay with their sweeps."""
     from omegaconf import OmegaConf
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -124,7 +125,7 @@ def rows(heights: Sequence[float]) -> tuple[Figure, list[SubFigure]]:
 
 def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str]) -> None:
     """One legend below all panels, of every name that some panel has; none where none has one."""
-    found: dict[str, Any] = {}
+    found: dict[str, Artist] = {}
     for panel in axes:
         handles, labels = panel.get_legend_handles_labels()
         found = dict(zip(labels, handles, strict=True)) | found

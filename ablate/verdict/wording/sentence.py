@@ -163,7 +163,7 @@ def sentence(
 
 
 def _unit(claim: Claim) -> Metric:
-    known = metric_in_words(claim)
+    known = metric_in_words(claim["metric"], claim.get("measures"))
     if claim["kind"] == "trend" and claim["scale"] == "log_log":
         return Metric("(exponent)", "", 3)
     name = known.name if known.unit in ("", "points", "share", "count") else known.axis
@@ -174,15 +174,16 @@ def _what(claim: Claim) -> str:
     """What is compared, under which levels; the better direction stands first."""
     where = f"With {say(claim['where'])}, " if claim["where"] else ""
     arms = names(claim) if claim["kind"] != "trend" else []
+    metric = metric_in_words(claim["metric"], claim.get("measures")).name
     if claim["kind"] == "trend":
         what = f"slope {PER[claim['scale']]} {claim['over']}"
         what += "" if claim["better"] == "higher" else ", sign turned as lower is better"
     elif not arms:
-        what = metric_in_words(claim).name
+        what = metric
     else:
         turned = claim["better"] == "lower" and claim["kind"] != "exact"
         what = " - ".join(reversed(arms) if turned else arms)
-        what += f" in {metric_in_words(claim).name}" if claim["kind"] == "exact" else ""
+        what += f" in {metric}" if claim["kind"] == "exact" else ""
     if claim["minus"]:
         what = f"({what}) minus the same with {say(claim['minus'])}"
     return where + what
