@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ablate.cli.folders import config_folders
@@ -35,7 +36,8 @@ def job(config: DictConfig) -> None:
             _say_what_is_not_run(config)
         run(resolve(config))
     except (UserError, OmegaConfBaseException) as error:  # Hydra would add a line of its own
-        sentence = UserError(explain(error)) if isinstance(error, OmegaConfBaseException) else error
+        words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+        sentence = error if isinstance(error, UserError) else UserError(explain(error, words))
         print(f"ablate: {sentence}", file=sys.stderr)
         sys.exit(2)
     except OSError:  # Hydra would add a line of its own
@@ -54,14 +56,14 @@ def train() -> None:
     check_modes(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
     sys.argv[1:] = flags_last(words)
-    config_dir = get_args_parser().parse_known_args(sys.argv[1:])[0].config_dir
-    with explained(config_folders(config_dir, sys.argv[1:])):
+    given = get_args_parser().parse_known_args(sys.argv[1:])[0]
+    with explained(given.overrides, config_folders(given.config_dir, sys.argv[1:])):
         job()
 
 
 @contextmanager
-def explained(folders: Sequence[str] = ()) -> Iterator[None]:
-    """Turn what Hydra says of a config into sentences; `folders` have configs of the user.
+def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterator[None]:
+    """Turn what Hydra says of overrides into sentences; `folders` have configs of the user.
 
     Raises:
         UserError: the config cannot be composed.
@@ -70,11 +72,11 @@ def explained(folders: Sequence[str] = ()) -> Iterator[None]:
     try:
         yield
     except (hydra.errors.HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain(error, folders)) from None
+        raise UserError(explain(error, words, folders)) from None
     except UserError:
         raise
     except Exception as error:
-        if (sentence := explain_bare(error)) is None:
+        if (sentence := explain_bare(error, words, folders)) is None:
             raise
         raise UserError(sentence) from None
 

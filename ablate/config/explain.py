@@ -3,16 +3,13 @@
 import dataclasses
 import os
 import re
-import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import hydra
-from hydra._internal import config_loader_impl
 from hydra._internal.hydra import Hydra
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
@@ -35,19 +32,18 @@ ENTRIES = {
     "Published": ("study.published", Published),
     "Shown": ("study.figures", Shown),
 }
+COMPOSITION = "hydra/_internal/config_loader_impl.py"
 NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages
 
 
-def explain(error: Exception, folders: Sequence[str] = ()) -> str:
-    """Turn an exception of Hydra's composition into one sentence for the user.
+def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] = ()) -> str:
+    """Turn an exception of Hydra's composition of `words` into one sentence for the user.
 
     `folders` are those of --config-dir, where levels of the user's own are.
     """
-    if GlobalHydra.instance().is_initialized():
-        return _explain(error)
     # a command's own Hydra is gone by now, and only Hydra knows which groups there are
-    with searching(folders):
-        return _explain(error)
+    with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
+        return _explain(error, words)
 
 
 @contextmanager
@@ -62,7 +58,7 @@ def searching(folders: Sequence[str], main: str = str(CONF)) -> Iterator[None]:
         yield
 
 
-def _explain(error: Exception) -> str:
+def _explain(error: Exception, words: Sequence[str]) -> str:
     if isinstance(error, hydra.errors.MissingConfigException):
         return _explain_level(error)
     if isinstance(error, hydra.errors.OverrideParseException):
@@ -70,7 +66,7 @@ def _explain(error: Exception) -> str:
             f"{error.override} cannot be read as key=value: put text with other than plain letters "
             "and digits in two pairs of quotes, as in \"name='...'\""
         )
-    text = str(error)
+    text = str(error) or f"{_blamed(words, ())}: {type(error).__name__}"
     group = re.search(r"Could not (?:override|append) '([^']+)'", text)
     cause: Any = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
     named = re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", f"{cause}\n{text}")
@@ -81,7 +77,7 @@ def _explain(error: Exception) -> str:
         return _explain_key(full[1] if full else named[1], cause)
     if group:
         return _explain_group(group[1], cause)
-    return _explain_value(text or _unsaid(error), cause)
+    return _explain_value(text, cause, words)
 
 
 def _explain_group(name: str, cause: Any) -> str:
@@ -90,13 +86,7 @@ def _explain_group(name: str, cause: Any) -> str:
     return _explain_key(name, cause)
 
 
-def _unsaid(error: Exception) -> str:
-    """What an exception without a message was raised about."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return f"{(*_blamed(frames), 'the config')[0]}: {type(error).__name__}"
-
-
-def _explain_value(text: str, cause: Any) -> str:
+def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
     given = text.splitlines()[0].removeprefix("Error merging override ")
     key = given.partition("=")[0].lstrip("+")
     if file := re.match(r"In '([^']+)': \w+ raised while composing .*\n(.*)\n", text):
@@ -109,7 +99,7 @@ def _explain_value(text: str, cause: Any) -> str:
         return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
     if isinstance(cause, InterpolationResolutionError):
         # without a key where Hydra has read all of them: then what was given is named
-        looked_up = [word for word in sys.argv[1:] if "${" in word]
+        looked_up = [word for word in words if "${" in word]
         return f"{cause.full_key or ', '.join(looked_up) or 'the config'}: {given}"
     lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
@@ -143,37 +133,41 @@ def _form(said: str) -> str:
     return next((f"it must be {form}" for part, form in FORMS.items() if part in said), said)
 
 
-def explain_bare(error: Any) -> str | None:
+def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) -> str | None:
     """Explain an exception that Hydra's composition lets through; None for one from elsewhere.
 
-    Such exceptions do not say what was overridden, which stands only in Hydra's variables.
+    Such an exception does not name an override of `words`: what composes without it does.
     """
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    if not any(frame.f_code.co_filename == config_loader_impl.__file__ for frame in frames):
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    if not any(name.endswith(COMPOSITION) for name in files):
         return None
-    known = frames[-1].f_locals
-    if "Unexpected type for root: NoneType" in str(error):  # a key below a node that is null
-        node = str(known["key"]).rpartition(".")[0]
-        return f"{known['key']}={known['value']}: {node} is null in this config, so it has no keys"
     empty = re.search(r"'NoneType' object has no .*\n +full_key: (\S+)", str(error))
     if empty:  # typed nodes can be made in a file alone
         return f"{empty[1]} is null in this config, so a file has to set it: that of the experiment"
-    paths = [frame.f_locals["full_path"] for frame in frames if "full_path" in frame.f_locals]
-    given = (*_blamed(frames), *paths, "the config")[0]
+    given = _blamed(words, folders)
+    node = given.partition("=")[0].rpartition(".")[0]
+    if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null
+        return f"{given}: {node} is null in this config, so it has no keys"
     mark = getattr(error, "problem_mark", None)  # of a YAML error
-    said = f"{error.problem} in line {mark.line + 1}" if mark else str(error).splitlines()[0]
-    return f"{given}: {said}"
+    if mark:
+        return f"{mark.name}: {error.problem} in line {mark.line + 1}"
+    return f"{given}: {(str(error) or type(error).__name__).splitlines()[0]}"
 
 
-def _blamed(frames: Sequence[FrameType]) -> list[str]:
-    """The override that Hydra was at; else those that choose options, but not by their names."""
-    current = [frame.f_locals["override"] for frame in frames if "override" in frame.f_locals]
-    lists = (frame.f_locals.get("parsed_overrides") or () for frame in frames)
-    every = [override for overrides in lists for override in overrides]
-    choices = [one for one in every if isinstance(one.value(), list)]
-    unnamed = [one for one in choices if not all(isinstance(item, str) for item in one.value())]
-    unnamed += [one for one in every if "${" in str(one.value())]
-    return [override.input_line for override in (*current, *unnamed)]
+def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
+    """The first override without which the config can be composed; "the config" where none is."""
+    with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
+        rests = ([other for other in words if other is not word] for word in words)
+        found = (word for word, rest in zip(words, rests, strict=True) if _composes(rest))
+        return next(found, "the config")
+
+
+def _composes(words: list[str]) -> bool:
+    try:
+        hydra.compose("config", words)
+    except Exception:  # it raises whatever its parsers raise
+        return False
+    return True
 
 
 def _explain_level(error: hydra.errors.MissingConfigException) -> str:

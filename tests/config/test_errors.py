@@ -20,9 +20,9 @@ def complaint(*overrides, folder=None):
         except UserError as error:
             return str(error)
         except (HydraException, OmegaConfBaseException) as error:
-            return explain(error)
+            return explain(error, overrides)
         except (AssertionError, TypeError, ValueError) as error:
-            return explain_bare(error)
+            return explain_bare(error, overrides)
     return ""
 
 

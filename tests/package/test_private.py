@@ -10,7 +10,6 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = [path for folder in ("ablate", "hydra_plugins") for path in (ROOT / folder).rglob("*.py")]
 # who needs it, and for what
 PRIVATE = {
-    "hydra._internal.config_loader_impl:ConfigLoaderImpl": "config.explain: is it Hydra's own?",
     "hydra._internal.callbacks:Callbacks": "plan.plan: the context of a sweep that is only planned",
     "hydra._internal.hydra:Hydra.compose_config": "plan.plan: the config of such a sweep",
     "hydra._internal.hydra:Hydra.create_main_hydra2": "config.explain: the user's folders as well",

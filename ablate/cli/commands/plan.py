@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     words = with_own_seeds(expand_home(arguments.overrides))
     place = (arguments.config_path, arguments.config_name, own)
-    with explained(config_folders(own, words)), composed(words, *place) as sweep:
+    with explained(words, config_folders(own, words)), composed(words, *place) as sweep:
         from ablate.plan.plan import claims, make, priced  # torch, which errors need not wait for
 
         plan = make(sweep)
