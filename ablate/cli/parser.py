@@ -133,6 +133,18 @@ class Parser(argparse.ArgumentParser):
         self.keys[name] = _Key(help, kind, default, required)
         self.epilog = "\n".join(["keys:", *starmap(_line, self.keys.items())])
 
+    def add_keys_of_run(self) -> None:
+        """Declare a finished run, and what it may use of the machine."""
+        about = "folder of a finished run: results/runs/..."
+        self.add_key("checkpoint", about, PATH, required=True)
+        self.add_key("threads", "CPU threads", whole(1), 1)
+        self.add_key("device", "cpu, cuda, cuda:1, ...", default="cpu")
+        about = (
+            "packages of your own whose components the run's config may name, or full names of "
+            "classes; their code will run"
+        )
+        self.add_key("trust", about, several(TEXT), [])
+
     def read(self, words: list[str]) -> argparse.Namespace:
         """Return the value of every argument; --help and --version print theirs and exit.
 

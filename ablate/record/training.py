@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -140,12 +139,7 @@ class Record(Part):
     def __enter__(self) -> "Record":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and self.current.folder.is_dir():
             with suppress(UserError):  # a full disk does not take this either
                 self.fail(error)

@@ -43,17 +43,29 @@ class Search(ABC):
     `max_extra` tokens for a source of n tokens, EOS counted on neither side. It depends on its own
     source only, not on the other sentences of the batch or their order (except where rounding
     decides between hypotheses that are equally good). The caller sets `model.eval()`.
+
+    Raises:
+        UserError: `max_ratio` or `max_extra` is negative or no number.
     """
 
-    max_ratio: int | float
-    max_extra: int
     # of the newest call: decoder passes, each of which waits for the one before, that a sentence
     # takes; None where nobody counts them
     steps: Int[Tensor, " B"] | None = None
 
+    def __init__(self, max_ratio: int | float, max_extra: int) -> None:
+        require(float, 0, max_ratio=max_ratio)
+        require(int, 0, max_extra=max_extra)
+        self.max_ratio = max_ratio
+        self.max_extra = max_extra
+
     @abstractmethod
     def __call__(self, model: Model, src: Int[Tensor, "B S"]) -> list[list[int]]:
         """Return a translation of each source, in the order of the batch; B may be 0."""
+
+    def limits(self, src: Int[Tensor, "B S"]) -> Int[Tensor, " B"]:
+        """Return the longest allowed translation of each sentence, whatever its batch mates."""
+        real: Bool[Tensor, "B S"] = (src != PAD) & (src != EOS)
+        return (self.max_ratio * real.sum(1) + self.max_extra).long()
 
 
 MOST = {  # beyond them no translation gets better, and numbers or memory overflow
@@ -77,14 +89,6 @@ def require(kind: type[int | float], smallest: int, **settings: int | float) -> 
                 f"search.{key} is {value!r}: it must be {wanted}, at least {smallest} and at most "
                 f"{MOST[key]:,}"
             )
-
-
-def length_limits(
-    src: Int[Tensor, "B S"], max_ratio: int | float, max_extra: int
-) -> Int[Tensor, " B"]:
-    """Return the longest allowed translation of each sentence, whatever its batch mates."""
-    real: Bool[Tensor, "B S"] = (src != PAD) & (src != EOS)
-    return (max_ratio * real.sum(1) + max_extra).long()
 
 
 def until_eos(ids: Int[Tensor, "B T"], limits: Int[Tensor, " B"]) -> list[list[int]]:

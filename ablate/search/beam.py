@@ -25,7 +25,6 @@ from ablate.data.vocabulary import BOS, EOS
 from ablate.search.base import (
     Model,
     Search,
-    length_limits,
     require,
     until_eos,
     worth_dropping,
@@ -53,20 +52,18 @@ class Beam(Search):
     def __init__(
         self, size: int, length_penalty: int | float, max_ratio: int | float, max_extra: int
     ):
+        super().__init__(max_ratio, max_extra)
         require(int, 1, size=size)
-        require(int, 0, max_extra=max_extra)
-        require(float, 0, length_penalty=length_penalty, max_ratio=max_ratio)
+        require(float, 0, length_penalty=length_penalty)
         self.size = size
         self.length_penalty = length_penalty
-        self.max_ratio = max_ratio
-        self.max_extra = max_extra
 
     @torch.inference_mode()
     def __call__(self, model: Model, src: Int[Tensor, "B S"]) -> list[list[int]]:
         """Return a translation of each source, in the order of the batch; B may be 0."""
         if not len(src):
             return []
-        limits = length_limits(src, self.max_ratio, self.max_extra)
+        limits = self.limits(src)
         beams = _Beams(limits, self.size, self.length_penalty)
         self._run(model, src, beams)
         return until_eos(beams.found, limits)
@@ -79,7 +76,7 @@ class Beam(Search):
         """
         if not len(src):
             return []
-        limits = length_limits(src, self.max_ratio, self.max_extra)
+        limits = self.limits(src)
         beams = _Lists(limits, self.size, self.length_penalty, n)
         self._run(model, src, beams)
         return beams.lists

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from hydra.types import HydraContext
@@ -77,12 +77,7 @@ class Pool:
         self._earlier: Any = signal.signal(signal.SIGTERM, _stop)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGTERM, self._earlier)
         for process, _ in self._running.values():
             process.terminate()

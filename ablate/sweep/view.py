@@ -2,7 +2,6 @@
 
 import time
 from datetime import datetime, timedelta
-from types import TracebackType
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
@@ -36,12 +35,7 @@ class View:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def expect(self, more: int) -> None:

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
@@ -56,12 +55,7 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
         self.look()

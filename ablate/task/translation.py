@@ -33,7 +33,7 @@ from ablate.metric.table import METRICS, Metric
 from ablate.metric.token_mean import TokenMean
 from ablate.metric.words import WordScore, order, shared, shared_stems
 from ablate.model.base import Model, Seq2Seq
-from ablate.search.base import Search, length_limits
+from ablate.search.base import Search
 from ablate.task.base import Evaluation, Task, Text, shifted, tensors
 
 
@@ -140,7 +140,7 @@ class Translations(Evaluation):
         real = batch.targets != PAD
         self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
         found = search(model, batch.inputs.src)
-        limits = length_limits(batch.inputs.src, search.max_ratio, search.max_extra)
+        limits = search.limits(batch.inputs.src)
         if search.steps is not None:
             self.passes.update(search.steps.float().mean(), len(limits))
         self.end(torch.tensor([len(ids) for ids in found], device=limits.device), limits)

@@ -8,7 +8,7 @@ time it ends the process at once. The exit status is the shell's for the signal:
 import signal
 import sys
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -27,12 +27,7 @@ class Interruption:
         self.catch()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._earlier.items():
             _handle(number, handler)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import pytorch_lightning as pl
@@ -63,12 +62,7 @@ class Tracking:
             logger.begin(self.record)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         found = None if error else self.record.found()
         for logger in self._run_loggers:
             logger.end(found or failure(error, self.record))

@@ -10,13 +10,13 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
+from ablate.claims.initial.glove import Glove, company
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial.base import weights_fingerprint
-from ablate.initial.glove import Glove, company
 from ablate.initial.seeded import initialise
 from ablate.model.build import build
 from ablate.record.files import read_tensors, seal, write_json, write_tensors

@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from ablate.claims.loss.difference import Difference
+from ablate.claims.loss.padding_counted import PaddingCounted
+from ablate.claims.loss.sparsemax import Sparsemax
 from ablate.errors import UserError
-from ablate.loss.difference import Difference
 from ablate.loss.kl import KullbackLeibler
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
-from ablate.loss.padding_counted import PaddingCounted
-from ablate.loss.sparsemax import Sparsemax
 from ablate.model.head import linear as head
 from ablate.model.head.linear import LinearHead
 

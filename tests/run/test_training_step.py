@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from ablate.claims.loss.padding_counted import PaddingCounted
 from ablate.data.batch import Batch
 from ablate.initial.seeded import initialise
 from ablate.loss.cross_entropy import CrossEntropy
-from ablate.loss.padding_counted import PaddingCounted
 from ablate.model.base import Seq2Seq
 from ablate.model.build import build
 from ablate.task.translation import Translation

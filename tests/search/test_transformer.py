@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from ablate.claims.search.jacobi import Jacobi
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
@@ -10,7 +11,6 @@ from ablate.model.build import build
 from ablate.search.base import length_limits
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
-from ablate.search.jacobi import Jacobi
 
 VOCABULARY = 300
 

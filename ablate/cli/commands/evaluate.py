@@ -12,7 +12,7 @@ The last lines are the metrics, a name and a value each.
 import argparse
 import logging
 
-from ablate.cli.parser import PATH, TEXT, Parser, several, whole
+from ablate.cli.parser import TEXT, Parser
 from ablate.errors import UserError
 
 FIRST = "loading the model"
@@ -22,17 +22,8 @@ GROUPS = ("data", "paths")  # what an override may set
 def add_arguments(parser: Parser) -> None:
     """Declare the run, the split, and what it may use of the machine; the corpus is an override."""
     parser.takes_overrides = True
-    parser.add_key("checkpoint", "folder of a finished run: results/runs/...", PATH, required=True)
+    parser.add_keys_of_run()
     parser.add_key("split", "the split of the corpus that is scored", TEXT, "test")
-    parser.add_key("threads", "CPU threads", whole(1), 1)
-    parser.add_key("device", "cpu, cuda, cuda:1, ...", default="cpu")
-    parser.add_key(
-        "trust",
-        "packages of your own whose components the run's config may name, or full names of "
-        "classes; their code will run",
-        several(TEXT),
-        [],
-    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ import argparse
 import logging
 import sys
 
-from ablate.cli.parser import PATH, TEXT, Kind, Parser, several, whole
+from ablate.cli.parser import Kind, Parser, whole
 from ablate.cli.streams import closed
 from ablate.errors import UserError
 
@@ -30,21 +30,12 @@ TEMPERATURE = Kind("NUMBER", "a number, at least 0", _at_least_0)
 
 def add_arguments(parser: Parser) -> None:
     """Declare the run, how it writes, and what it may use of the machine."""
-    parser.add_key("checkpoint", "folder of a finished run: results/runs/...", PATH, required=True)
+    parser.add_keys_of_run()
     parser.add_key("tokens", "length of the continuation", whole(1), 500)
     parser.add_key("count", "continuations, each behind a line of dashes if several", whole(1), 1)
     parser.add_key("temperature", "what divides the logits; 0: the likeliest", TEMPERATURE, 0.8)
     parser.add_key("top", "likeliest tokens to draw from; all by default", whole(1))
     parser.add_key("seed", "of what is drawn", whole(0), 1)
-    parser.add_key("threads", "CPU threads", whole(1), 1)
-    parser.add_key("device", "cpu, cuda, cuda:1, ...", default="cpu")
-    parser.add_key(
-        "trust",
-        "packages of your own whose components the run's config may name, or full names of "
-        "classes; their code will run",
-        several(TEXT),
-        [],
-    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ import logging
 import sys
 from typing import Any
 
-from ablate.cli.parser import PATH, TEXT, Kind, Parser, several, whole
+from ablate.cli.parser import Kind, Parser, whole
 from ablate.cli.streams import closed
 from ablate.errors import UserError
 
@@ -34,18 +34,9 @@ SETTING = Kind("VALUE", "a value as in an override", _plain)
 
 def add_arguments(parser: Parser) -> None:
     """Declare the run, how it searches, and what it may use of the machine."""
-    parser.add_key("checkpoint", "folder of a finished run: results/runs/...", PATH, required=True)
+    parser.add_keys_of_run()
     parser.add_key("batch", "sentences translated at a time", whole(1), 64)
-    parser.add_key("threads", "CPU threads", whole(1), 1)
-    parser.add_key("device", "cpu, cuda, cuda:1, ...", default="cpu")
     parser.add_key("search.", "any setting of the run's own search, as search.size=5", SETTING)
-    parser.add_key(
-        "trust",
-        "packages of your own whose components the run's config may name, or full names of "
-        "classes; their code will run",
-        several(TEXT),
-        [],
-    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.search.jacobi import Jacobi
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.probe.sentences import random_sentences
 from ablate.search.greedy import Greedy
-from ablate.search.jacobi import Jacobi
 
 LIMITS = {"max_ratio": 1.5, "max_extra": 10}
 

@@ -15,14 +15,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.claims.loss.difference import Difference
+from ablate.claims.loss.sparsemax import sparsemax
 from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
-from ablate.loss.difference import Difference
 from ablate.loss.label_smoothing import LabelSmoothing
-from ablate.loss.sparsemax import sparsemax
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 

@@ -21,8 +21,6 @@ from ablate.model.base import Seq2Seq
 from ablate.search.base import (
     Model,
     Search,
-    length_limits,
-    require,
     until_eos,
     worth_dropping,
 )
@@ -30,24 +28,14 @@ from ablate.search.largest import largest
 
 
 class Jacobi(Search):
-    """Greedy search by passes over whole sequences.
-
-    Raises:
-        UserError: `max_ratio` or `max_extra` is negative or no number.
-    """
-
-    def __init__(self, max_ratio: int | float, max_extra: int):
-        require(float, 0, max_ratio=max_ratio)
-        require(int, 0, max_extra=max_extra)
-        self.max_ratio = max_ratio
-        self.max_extra = max_extra
+    """Greedy search by passes over whole sequences."""
 
     @torch.inference_mode()
     def __call__(self, model: Model, src: Int[Tensor, "B S"]) -> list[list[int]]:
         """Return a translation of each source, in the order of the batch; B may be 0."""
         if not len(src):
             return []
-        limits = length_limits(src, self.max_ratio, self.max_extra)
+        limits = self.limits(src)
         found = src.new_full((len(src), int(limits.max())), EOS)
         self.steps = torch.zeros_like(limits)
         sentence = torch.arange(len(src), device=src.device)
