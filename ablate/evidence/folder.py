@@ -94,20 +94,20 @@ class Evidence:
         write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))
 
     @classmethod
-    def load(cls, folder: Path) -> "Evidence":
-        """Read what `save` wrote.
+    def load(cls, folder: Path, statistics: bool = True) -> "Evidence":
+        """Read what `save` wrote, without the statistics of sentences where these are not wanted.
 
         Raises:
             UserError: a file is missing, damaged, malformed, or not as it was sealed;
                 the sentence names the file and the run.
         """
         about = read_about(folder)
-        found = cls.read(folder)
+        found = cls.read(folder, statistics)
         verify(folder, about, found.runs, found.screening)
         return found
 
     @classmethod
-    def read(cls, folder: Path) -> "Evidence":
+    def read(cls, folder: Path, statistics: bool = True) -> "Evidence":
         """Read the same without asking for its seal.
 
         Raises:
@@ -116,6 +116,7 @@ class Evidence:
         about = read_parts(folder)
         check_about(folder / ABOUT, about)
         screening, factors = folder / SCREENING, about["study"]["factors"]
+        scores = _read_statistics(folder / STATISTICS) if statistics else {}
         return cls(
             name=about["name"],
             study=about["study"],
@@ -124,8 +125,8 @@ class Evidence:
             registered=about["registered"],
             runs=read_runs(folder / RUNS, factors),
             screening=read_runs(screening, factors) if screening.exists() else [],
-            statistics=(statistics := _read_statistics(folder / STATISTICS)),
-            groups=_read_groups(folder / STATISTICS, statistics),
+            statistics=scores,
+            groups=_read_groups(folder / STATISTICS, scores) if statistics else {},
         )
 
 

@@ -8,8 +8,8 @@ from typing import cast
 from ablate.data.text import read_text
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.form import check_about, check_form, read_runs
-from ablate.evidence.seal import ABOUT, RUNS, SCREENING, read_about, verify
+from ablate.evidence.form import check_form
+from ablate.evidence.seal import ABOUT
 from ablate.evidence.types import Entry, Question, Told, Verdict
 from ablate.ledger.places import COMMITTED
 from ablate.report.content import regime
@@ -154,18 +154,12 @@ def _evidence(folder: Path, verdict: Verdict) -> Evidence:
     Raises:
         UserError: a file is missing, damaged or malformed, or not as it was sealed.
     """
-    about = read_about(folder)
-    check_about(folder / ABOUT, about)
+    evidence = Evidence.load(folder, statistics=False)
     _check_entries(folder, verdict)
-    asked = set(_keys(about["study"]["claims"]))
+    asked = set(_keys(evidence.study["claims"]))
     if not asked >= set(_keys(verdict["claims"])):
         raise UserError(f"{folder / 'verdict.json'} answers what its study does not ask")
-    factors, tuning = about["study"]["factors"], folder / SCREENING
-    runs = read_runs(folder / RUNS, factors)
-    chose = read_runs(tuning, factors) if tuning.exists() else []
-    verify(folder, about, runs, chose)
-    known = about["name"], about["study"], about["regime"], about["registration"]
-    return Evidence(*known, runs, screening=chose)
+    return evidence
 
 
 def _keys(found: Iterable[Question]) -> Iterator[tuple[str, str]]:

@@ -9,10 +9,9 @@ import pandas
 
 from ablate.config.leaves import leaves
 from ablate.errors import UserError
-from ablate.evidence.form import read_runs
+from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.seal import RUNS, SCREENING, read_about, verify
-from ablate.evidence.types import Run
+from ablate.evidence.seal import RUNS, SCREENING
 from ablate.record.files import check_links
 from ablate.record.sealed import read_result
 from ablate.sweep.evidence import check_cells
@@ -47,12 +46,16 @@ def _rows(folder: Path) -> Iterator[Row]:
 
 def _of_sweep(folder: Path) -> Iterator[Row]:
     """Every run at every budget, with the levels of the factors of its study."""
-    name, runs = _read(folder)
-    for run in runs:
+    if not (folder / RUNS).exists():
+        check_cells(folder)
+        evidence = gather(folder)
+    else:
+        evidence = Evidence.load(folder, statistics=False)
+    for run in evidence.runs:
         ends: list[Any] = [run["short"]] if "short" in run else []
         for end in (*ends, run):
             yield {
-                "experiment": name,
+                "experiment": evidence.name,
                 **run["levels"],
                 "arm": run["arm"],
                 "seed": run["seed"],
@@ -61,19 +64,6 @@ def _of_sweep(folder: Path) -> Iterator[Row]:
                 "seconds": end["seconds"],
                 "identity": end["identity"],
             }
-
-
-def _read(folder: Path) -> tuple[str, list[Run]]:
-    """Name and runs, without the statistics of sentences."""
-    if not (folder / RUNS).exists():
-        check_cells(folder)
-        evidence = gather(folder)
-        return evidence.name, evidence.runs
-    about = read_about(folder)
-    factors, tuning = about["study"]["factors"], folder / SCREENING
-    runs = read_runs(folder / RUNS, factors)
-    verify(folder, about, runs, read_runs(tuning, factors) if tuning.exists() else [])
-    return about["name"], runs
 
 
 def _of_results(folder: Path) -> Iterator[Row]:

@@ -77,7 +77,7 @@ class Pool:
         self._earlier: Any = signal.signal(signal.SIGTERM, _stop)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         signal.signal(signal.SIGTERM, self._earlier)
         for process, _ in self._running.values():
             process.terminate()

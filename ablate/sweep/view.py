@@ -35,7 +35,7 @@ class View:
         self._progress.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._progress.stop()
 
     def expect(self, more: int) -> None:

@@ -55,7 +55,7 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._ended.set()
         self._thread.join()
         self.look()

@@ -27,7 +27,7 @@ class Interruption:
         self.catch()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_raised: object) -> None:
         for number, handler in self._earlier.items():
             _handle(number, handler)
 
