@@ -17,7 +17,7 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 
 from ablate.config.hints import groups, keys, likely, unknown, unknown_level
 from ablate.config.location import CONF
-from ablate.config.schema import Claim, Published, Shown
+from ablate.config.study import ClaimNode, PublishedNode, ShownNode
 
 KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
 # what OmegaConf says of a value of another form
@@ -28,9 +28,9 @@ FORMS = {
 }
 # entries of lists, of whose keys OmegaConf does not say where they are
 ENTRIES = {
-    "Claim": ("study.claims", Claim),
-    "Published": ("study.published", Published),
-    "Shown": ("study.figures", Shown),
+    "ClaimNode": ("study.claims", ClaimNode),
+    "PublishedNode": ("study.published", PublishedNode),
+    "ShownNode": ("study.figures", ShownNode),
 }
 COMPOSITION = "hydra/_internal/config_loader_impl.py"
 NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages

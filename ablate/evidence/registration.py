@@ -16,18 +16,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ablate.config.leaves import leaves
+from ablate.config.study import USUAL, Claim, Match, Tune
 from ablate.evidence.types import Registration, Study
 from ablate.phrases import listed, name_of
 
-# Of a study, of its parts and of a claim: what decides, and what it is where it is not given.
-OF_CLAIM: dict[str, object] = {
-    **{"kind": "", "metric": "", "better": "higher", "margin": 0.0, "alpha": 0.05},
-    **{"treatment": {}, "baseline": {}, "where": {}, "minus": {}, "loses": {}},
-    **{"over": "", "scale": "log", "tolerance": 0.0, "control": ""},
-}
+# Of a claim, of what is tuned and of what is matched: what decides, and what it is by default.
+DECIDES = (
+    *("kind", "metric", "better", "margin", "alpha", "treatment", "baseline", "where", "minus"),
+    *("loses", "over", "scale", "tolerance", "control"),
+)
+OF_CLAIM = {key: USUAL[Claim].get(key, "") for key in DECIDES}
+OF_TUNE = {"key": "", "values": [], "seeds": [], **USUAL[Tune]}
+OF_MATCH = {"by": "", "to": {}, **USUAL[Match]}
 ARMS = {"treatment", "baseline", "where", "minus", "loses", "to"}
-OF_TUNE = {"key": "", "values": [], "seeds": [], "metric": "val/nll", "better": "lower"}
-OF_MATCH = {"by": "", "to": {}, "key": "model.d_ff"}
 WITHHOLDS = "cannot"  # of a claim: it can come after the runs, as it only takes a verdict away
 TARGET = "_target_"
 OURS = "ablate."

@@ -5,100 +5,20 @@ checked against the same declarations (ablate.evidence.form).
 """
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
-from ablate.record.types import Levels as Levels
+from ablate.config.study import Claim as Claim
+from ablate.config.study import Levels as Levels
+from ablate.config.study import Match as Match
+from ablate.config.study import Published as Published
+from ablate.config.study import Question as Question
+from ablate.config.study import Shown as Shown
+from ablate.config.study import Study as Study
+from ablate.config.study import Tune as Tune
 from ablate.record.types import Metrics
 from ablate.record.types import Tuned as Tuned
 
 Curve = dict[str, list[int | float | None]]  # by metric; updates below `step`; null: not finite
-
-
-class Question(TypedDict):
-    """What a claim asks, as the study and its verdict have it (ablate.config.schema.Claim)."""
-
-    id: str
-    statement: str
-    source: str
-    kind: str
-    metric: str
-    better: str
-    margin: float
-    margin_reason: str
-    alpha: float
-    where: Levels
-    treatment: Levels
-    baseline: Levels
-    minus: Levels
-    over: str
-    scale: str
-    reading: NotRequired[str]
-    loses: NotRequired[Levels]
-    cannot: NotRequired[bool]
-    plan_for: NotRequired[float | None]
-
-
-class Claim(Question):
-    """A claim of a study; evidence of before lacks the keys that came later."""
-
-    tolerance: float
-    control: str
-    measures: NotRequired[str]
-    control_measures: NotRequired[str]
-
-
-class Published(TypedDict):
-    """A number of the literature."""
-
-    arm: str
-    metric: str
-    value: float
-    regime: str
-    source: str
-
-
-class Tune(TypedDict):
-    """A nuisance that every replicate of an arm chooses."""
-
-    key: str
-    values: list[Any]
-    seeds: list[int]
-    metric: str
-    better: str
-
-
-class Match(TypedDict):
-    """Arms made alike."""
-
-    by: str
-    to: Levels
-    key: str
-
-
-class Shown(TypedDict):
-    """A figure that is made for a study."""
-
-    metric: str
-    over: str
-    caption: str
-    where: Levels
-
-
-class Study(TypedDict):
-    """A study as it is registered (ablate.config.schema.Study)."""
-
-    factors: list[str]
-    claims: list[Claim]
-    nuisance: list[str]
-    fixed: list[str]
-    published: list[Published]
-    expect: str
-    literature: str
-    seeds: int
-    tune: NotRequired[Tune | None]
-    match: NotRequired[Match | None]
-    looks: NotRequired[int | None]
-    figures: NotRequired[list[Shown]]
 
 
 class Regime(TypedDict):

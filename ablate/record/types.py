@@ -6,7 +6,8 @@ They are plain dictionaries with a declared form, as they lie in files.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-Levels = dict[str, object]  # of factors, by config key
+from ablate.config.study import Levels as Levels
+
 Metrics = dict[str, int | float | None]  # by name; null: not finite
 
 

@@ -18,7 +18,7 @@ BY_COST = {"by": "flops", "to": {"model.d_ff": 64}, "key": "model.d_ff"}
 @pytest.fixture
 def cells(small, compose):
     """Cells with these factors, each by its overrides."""
-    from ablate.config.schema import Study
+    from ablate.config.study import StudyNode
 
     def made(factors, *arms, match=None):
         found = []
@@ -26,7 +26,7 @@ def cells(small, compose):
             config = compose(*small, *overrides, hydra_node=True)
             OmegaConf.set_readonly(config, False)
             config.study = OmegaConf.merge(
-                OmegaConf.structured(Study), {"factors": factors, "claims": [], "match": match}
+                OmegaConf.structured(StudyNode), {"factors": factors, "claims": [], "match": match}
             )
             found.append(Cell(number, " ".join(overrides), tuple(overrides), config))
         return found

@@ -21,7 +21,7 @@ STUDY = {"factors": ["model/residual", "model/padding"], "claims": [CLAIM]}
 @pytest.fixture
 def checked(small, compose):
     """Check a sweep over some arms, each given by its overrides."""
-    from ablate.config.schema import Study
+    from ablate.config.study import StudyNode
     from ablate.sweep.arms import Built, check_arms
     from ablate.sweep.cell import plain_study
     from ablate.train.prepare import build_model, prepare_data
@@ -32,7 +32,7 @@ def checked(small, compose):
         for number, overrides in enumerate(arms):
             config = compose(*small, *overrides, hydra_node=True)
             OmegaConf.set_readonly(config, False)
-            config.study = OmegaConf.merge(OmegaConf.structured(Study), STUDY | more)
+            config.study = OmegaConf.merge(OmegaConf.structured(StudyNode), STUDY | more)
             cells.append(Cell(number, " ".join(overrides), tuple(overrides), config))
         jobs = {cell.number: resolve(cell.task_config()) for cell in cells}
         data = {number: prepare_data(job) for number, job in jobs.items()}

@@ -1,0 +1,167 @@
+"""What a study is: declared once, for the config, for evidence and for verdicts.
+
+A TypedDict says what each part holds, as files have it, and USUAL what a key is where it is not
+given. Hydra checks a config against the dataclasses that are made of both.
+"""
+
+from copy import copy
+from dataclasses import field, make_dataclass
+from typing import Any, NotRequired, TypedDict, get_type_hints
+
+from omegaconf import II, MISSING
+
+Levels = dict[str, object]  # of factors, by config key
+TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # what OmegaConf takes for these
+
+
+class Question(TypedDict):
+    """What a claim asks: one sentence of a document in its testable form, written before the runs.
+
+    `where`, `treatment` and `baseline` give levels of the study's factors. Factors that a contrast
+    leaves open are averaged over, seed by seed: that is a main effect. With `minus`, the same
+    contrast at other levels is subtracted: that is an interaction. Older evidence lacks the keys
+    that came later.
+    """
+
+    id: str  # of the ledger, where it has the claim
+    statement: str  # in our words
+    source: str  # document and section, paper
+    kind: str  # exact | superiority | equivalence | non_inferiority | stability | trend
+    metric: str  # a key of the run's metrics
+    where: Levels  # that all its runs have
+    treatment: Levels  # of the one arm ...
+    baseline: Levels  # ... and of the other
+    minus: Levels  # in place of those of `where`
+    over: str  # of a trend: the factor whose levels are numbers
+    scale: str  # of a trend: linear | log (of the level) | log_log (of the metric too)
+    better: str  # higher | lower
+    # smallest difference worth naming, in units of the metric; of an exact claim: what every case
+    # must differ from 0 by, at least
+    margin: float
+    margin_reason: str
+    alpha: float
+    # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
+    loses: NotRequired[Levels]
+    # whether this is about what an arm cannot do: not supported while one still learns
+    cannot: NotRequired[bool]
+    # true effect for which seeds are planned; null: the margin, 0 where nothing is to be lost, a
+    # fifth of the runs where it counts them
+    plan_for: NotRequired[float | None]
+    # which reading of the sentence this is, where the ledger's claim has several
+    reading: NotRequired[str]
+
+
+class Claim(Question):
+    """A claim of a study: what it asks, and how it is measured."""
+
+    tolerance: float  # of an exact claim: largest absolute value, or difference of the arms
+    control: str  # of an exact claim: a metric that must exceed 0.001 for a case to count
+    # what the metric is for this claim, in words: "the largest change of ..."
+    measures: NotRequired[str]
+    control_measures: NotRequired[str]  # what the control is, in words
+
+
+class Published(TypedDict):
+    """A number of the literature that a report puts beside ours."""
+
+    arm: str
+    metric: str
+    value: float
+    regime: str  # data, size, budget
+    source: str  # paper and table
+
+
+class Tune(TypedDict):
+    """A nuisance that every replicate of an arm chooses, on validation and with its own seed."""
+
+    key: str
+    values: list[Any]
+    # one per replicate, not those of the verdict; too few are counted on from the largest
+    seeds: list[int]
+    metric: str
+    better: str  # higher | lower
+
+
+class Match(TypedDict):
+    """Arms made alike in size by another width, or in cost by another number of updates."""
+
+    by: str  # parameters | flops
+    to: Levels  # of the arm that the others are matched to
+    key: str  # of parameters: the width that is solved for
+
+
+class Shown(TypedDict):
+    """A figure that is made for a study: a metric against the levels of a factor."""
+
+    metric: str
+    # the factor; its levels stand side by side, a line for each of the others. layer: the gradient
+    # of every layer, metric gradient/first or gradient/last
+    over: str
+    caption: str  # the question that the figure answers, as a sentence
+    where: Levels  # of which runs
+
+
+class Study(TypedDict):
+    """What an experiment compares and what would count as an answer."""
+
+    factors: list[str]  # config groups or keys that differ between arms
+    seeds: int  # planned replicates
+    # stages after which a sweep looks at its verdicts; null: 3 with 10 seeds or more, else 1
+    looks: NotRequired[int | None]
+    claims: list[Claim]  # the first is the primary one
+    nuisance: list[str]  # keys that may differ between arms as well
+    tune: NotRequired[Tune | None]
+    match: NotRequired[Match | None]
+    expect: str  # different | identical: whether two arms may train alike
+    fixed: list[str]  # = the caveats of the verdict
+    literature: str  # what others found, and in which regime
+    published: list[Published]
+    figures: NotRequired[list[Shown]]  # before those that every study has
+
+
+USUAL: dict[Any, dict[str, Any]] = {
+    Claim: {
+        **{"where": {}, "treatment": {}, "baseline": {}, "minus": {}, "loses": {}},
+        **{"over": "", "scale": "log", "better": "higher", "margin": 0.0, "margin_reason": ""},
+        **{"alpha": 0.05, "tolerance": 0.0, "control": "", "cannot": False, "plan_for": None},
+        **{"reading": "", "measures": "", "control_measures": ""},
+    },
+    Tune: {"metric": "val/nll", "better": "lower"},
+    Match: {"key": "model.d_ff"},
+    Shown: {"where": {}},
+    Study: {
+        **{"seeds": II("budget.seeds"), "looks": None, "nuisance": [], "tune": None, "match": None},
+        **{"expect": "different", "fixed": [], "literature": "", "published": [], "figures": []},
+    },
+}
+
+
+def _node(form: Any, **parts: Any) -> Any:
+    """Return the dataclass of a form, for Hydra; `parts` are the types of the nodes in it."""
+    usual = USUAL.get(form, {})
+    fields = [
+        (name, parts.get(name, TYPES.get(hint, hint)), _default(usual.get(name, MISSING)))
+        for name, hint in get_type_hints(form).items()
+    ]
+    node = make_dataclass(f"{form.__name__}Node", fields)
+    node.__module__ = __name__  # where pickle looks for it
+    return node
+
+
+def _default(value: Any) -> Any:
+    return field(default_factory=lambda: copy(value)) if value in ([], {}) else field(default=value)
+
+
+ClaimNode = _node(Claim)
+PublishedNode = _node(Published)
+ShownNode = _node(Shown)
+TuneNode = _node(Tune)
+MatchNode = _node(Match)
+StudyNode = _node(
+    Study,
+    claims=list[ClaimNode],  # type: ignore[valid-type]
+    published=list[PublishedNode],  # type: ignore[valid-type]
+    figures=list[ShownNode],  # type: ignore[valid-type]
+    tune=TuneNode | None,
+    match=MatchNode | None,
+)
