@@ -63,7 +63,7 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
     return compare(runs, metric=metric, better=better, **design)
 
 
-def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, Any]") -> "Verdict":
+def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, object]") -> "Verdict":
     """Return the verdicts of a study on runs that were trained elsewhere.
 
     Args:

@@ -74,7 +74,7 @@ def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) ->
     }
 
 
-def study_hash(study: Mapping[str, Any]) -> str:
+def study_hash(study: Mapping[str, object]) -> str:
     """Return 16 hexadecimal digits over what decides a study, its levels by their names."""
     return digest(deciding(study))
 
@@ -120,7 +120,7 @@ def class_name(key: str, value: Any) -> Any:
 
 
 def departures(
-    study: Study, registration: Registration, registered: Mapping[str, Any], runs: list[Any]
+    study: Study, registration: Registration, registered: Mapping[str, object], runs: list[Any]
 ) -> list[str]:
     """Sentences on how a study is not the registered one; each makes its verdicts exploratory.
 
@@ -151,9 +151,9 @@ def departures(
     return [f"{sentence}; that makes its verdicts exploratory." for sentence in found]
 
 
-def _checked(registered: Mapping[str, Any], known: str | None) -> Mapping[str, Any]:
+def _checked(registered: Mapping[str, object], known: str | None) -> Mapping[str, Any]:
     """Return the study of a registered form; {} where that is not the one with this hash."""
-    study: Mapping[str, Any] = registered.get("study", registered)
+    study: Any = registered.get("study", registered)
     try:
         same = registration_hash(registered) == known and bool(deciding(study))
     except (KeyError, TypeError, AttributeError):  # a form of another shape

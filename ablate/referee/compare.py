@@ -17,7 +17,7 @@ def compare(runs: Any, **asked: Any) -> Verdict:
     return _verdict(runs, question(asked), None)
 
 
-def judge(runs: Any, study: str | PathLike[str] | Mapping[str, Any]) -> Verdict:
+def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Verdict:
     """Return the verdicts of a study on the runs of a source."""
     if isinstance(study, Mapping):
         return _verdict(runs, question(study), None)

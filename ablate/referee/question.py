@@ -76,8 +76,8 @@ class Design:
     by: str = ""
     reach: float | None = None
     started: str = ""
-    where: Mapping[str, Any] = field(default_factory=dict)
-    failed: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, object] = field(default_factory=dict)
+    failed: Mapping[str, object] = field(default_factory=dict)
     missing: str | float = RATE
     noise: Noise = Noise()
     alpha: float = 0.05
@@ -116,14 +116,14 @@ class Claim:
     margin_reason: str = ""
     statement: str = ""
     source: str = ""
-    where: Mapping[str, Any] = field(default_factory=dict)
-    minus: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, object] = field(default_factory=dict)
+    minus: Mapping[str, object] = field(default_factory=dict)
     over: str = ""
     scale: str = "linear"
     plan_for: float | None = None
     alpha: float = 0.05
 
-    def rule(self) -> dict[str, Any]:
+    def rule(self) -> dict[str, object]:
         """Return what a kind of claim asks of a claim."""
         keys = ("kind", "margin", "alpha", "over", "scale", "plan_for")
         return {key: getattr(self, key) for key in keys}
@@ -142,7 +142,7 @@ class Question:
 
     design: Design
     claims: tuple[Claim, ...]
-    given: Mapping[str, Any]
+    given: Mapping[str, object]
 
     @property
     def columns(self) -> list[str]:
@@ -173,7 +173,7 @@ def read_question(path: Path) -> Question:
         raise UserError(f"{path}: {error}") from None
 
 
-def question(given: Mapping[str, Any]) -> Question:
+def question(given: Mapping[str, object]) -> Question:
     """Return the question that plain data states; a single claim may stand beside the design.
 
     Raises:
@@ -194,7 +194,7 @@ def question(given: Mapping[str, Any]) -> Question:
     return Question(design, tuple(made), dict(given))
 
 
-def _check_keys(place: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
+def _check_keys(place: str, given: Mapping[str, object], allowed: Sequence[str]) -> None:
     for key in given:
         if key not in allowed:
             raise UserError(f"unknown key {place}{key}: {meant(str(key), allowed)}")
@@ -305,7 +305,7 @@ def _word(*words: str) -> Callable[[str, Any], str]:
     return check
 
 
-def _mapping(key: str, value: Any) -> dict[str, Any]:
+def _mapping(key: str, value: Any) -> dict[str, object]:
     if not isinstance(value, Mapping):
         raise UserError(f"{key}={value}: it must give values by column")
     return {str(name): one for name, one in value.items()}

@@ -57,7 +57,7 @@ class Runs:
             raise UserError(f"{key}={arm}: no run has it in {names}; {meant(label, labels)}")
         return places == labels.index(label)
 
-    def where(self, levels: Mapping[str, Any], key: str) -> Rows:
+    def where(self, levels: Mapping[str, object], key: str) -> Rows:
         """Return the rows that have these values.
 
         Raises:
@@ -81,7 +81,7 @@ class Runs:
         return joined, labels
 
 
-def matching(table: Table, levels: Mapping[str, Any], key: str) -> Rows:
+def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
     """Return the rows of a table that have these values, of which a column may have several.
 
     Raises:

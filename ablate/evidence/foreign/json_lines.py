@@ -30,7 +30,7 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
 def from_records(
     source: str,
     names: list[str],
-    records: Iterable[Mapping[str, Any]],
+    records: Iterable[Mapping[str, object]],
     wanted: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Table:
@@ -41,7 +41,7 @@ def from_records(
     return builder.table(notes)
 
 
-def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, object]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -54,9 +54,9 @@ def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         yield flat(row)
 
 
-def flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def flat(row: Mapping[str, object], before: str = "") -> dict[str, object]:
     """Return nested objects as one, with dots between the keys."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
             found |= flat(value, f"{before}{key}.")
