@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import Table, TableBuilder
