@@ -63,6 +63,7 @@ class Sweep:
     free: list[str] = field(default_factory=list)  # keys that settings leave out: factors, tuned
     code: str = ""  # digest of the package's source; other code may have other keys
     claims: list[list[str]] = field(default_factory=list)  # id and reading of each
+    components: dict[str, str] = field(default_factory=dict)  # options that all arms have
 
     def sets(self, where: Mapping[str, object]) -> dict[str, object]:
         """Return what these levels set, by dotted keys."""
@@ -168,6 +169,7 @@ class Book:
             "earlier": earlier,
             "looks": 0,
             "sweep": own.folder,
+            "components": own.components,
         }
 
     def about(self, own: Sweep) -> list[str]:

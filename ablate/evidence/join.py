@@ -269,6 +269,7 @@ def _registration(
         "earlier": [*dict.fromkeys(form for one in all_of for form in one["earlier"])],
         "looks": max((len(one["looks"]) for one in asked.values()), default=0),
         "sweep": all_of[0].get("sweep", ""),
+        "components": all_of[0].get("components", {}),
         "command": _whole_command(all_of[0].get("command", "")),
         "asked": asked,
     }

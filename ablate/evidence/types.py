@@ -56,6 +56,7 @@ class Registration(TypedDict):
     looks: int
     asked: NotRequired[dict[str, Asked]]
     sweep: NotRequired[str]
+    components: NotRequired[dict[str, str]]  # options of config groups that all arms have
     command: NotRequired[str]
     part: NotRequired[bool]  # of a study that is made in parts: there is no verdict yet
 
@@ -238,6 +239,7 @@ class Verdict(TypedDict):
 
     experiment: str
     regime: Regime
+    components: dict[str, str]  # options of config groups that all arms have
     study_hash: str
     registered: float
     looks: int

@@ -16,7 +16,7 @@ settings. docs/headlines.md explains each rule by an example.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -24,6 +24,7 @@ from itertools import product
 from ablate.config.location import CONF
 from ablate.ledger.gone import Gone
 from ablate.ledger.verdicts import VERDICTS, Finding
+from ablate.phrases import listed
 
 SUPPORTED, REFUTED, INCONCLUSIVE = VERDICTS
 MIXED, UNDECIDED = "mixed", "undecided"
@@ -62,12 +63,7 @@ class Headline:
 
     def where(self, verdict: str) -> list[str]:
         """Return the settings with a verdict, each by what tells it from the others."""
-        apart = _differing(self.deciding)
-        places = [
-            ", ".join(str(PARTS[name](one)) for name in apart) or one.experiment
-            for one in self.deciding
-            if one.verdict == verdict
-        ]
+        places = [_place(one, self.deciding) for one in self.deciding if one.verdict == verdict]
         return [*dict.fromkeys(places)]
 
 
@@ -110,10 +106,20 @@ def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
     return [*findings]
 
 
-def _by_setting(findings: Iterable[Finding]) -> list[list[Finding]]:
+def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Group findings that are alike in all but the number of steps.
+
+    Of the components that a study holds fixed, those count in which the studies differ.
+    """
+    keys = _apart(findings)
+    common = set.intersection(*({*one.alike} for one in findings))
     settings: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
-        settings.setdefault(one.setting, []).append(one)
+        fixed = tuple((key, one.alike[key]) for key in keys if key in one.alike)
+        given = tuple(pair for pair in one.conditions if pair[0] not in {*keys, *common})
+        asked = (one.kind, one.reading, one.metric, one.arms)
+        setting = (*asked, one.data, one.size, one.device, fixed, given)
+        settings.setdefault(setting, []).append(one)
     return list(settings.values())
 
 
@@ -149,28 +155,59 @@ def is_artificial(data: str) -> bool:
     return {*re.split(r", | and ", data)} <= _artificial_languages()
 
 
+CONDITIONS = "the conditions"
 # What settings may differ in, in the order in which a headline names it.
 PARTS: dict[str, Callable[[Finding], object]] = {
     "the reading": lambda one: one.reading,
     "the corpus": lambda one: one.data,
     "the size of the model": lambda one: one.size,
-    "the conditions": lambda one: one.conditions,
+    "the device": lambda one: one.device,
+    CONDITIONS: lambda one: one.conditions,
     "what is compared": lambda one: one.arms,
     "the metric": lambda one: one.metric,
-    "the number of steps": lambda one: one.steps,
+    "the number of steps": lambda one: one.steps and f"{one.updates:,} steps",
 }
 
 
 def _differing(findings: Sequence[Finding]) -> list[str]:
-    """Return the parts in which some findings differ.
+    """Return the parts in which some findings differ, conditions by the names of their keys.
 
-    Two readings are two questions, which differ in much else; steps tell findings apart only
-    where nothing else does.
+    Two readings are two questions, which differ in much else.
     """
-    names = [name for name, part in PARTS.items() if len({part(one) for one in findings}) > 1]
-    if names[:1] == ["the reading"]:
-        return names[:1]
-    return names[:-1] or names if names[-1:] == ["the number of steps"] else names
+    keys = [_name(key) for key in _apart(findings)]
+    names: list[str] = []
+    for name, part in PARTS.items():
+        if name == CONDITIONS and keys:
+            names += keys
+        elif len({part(one) for one in findings}) > 1:
+            names.append(name)
+    return names[:1] if names[:1] == ["the reading"] else names
+
+
+def _apart(findings: Sequence[Finding]) -> list[str]:
+    """Return the keys of the options and levels that findings have, and that are not alike."""
+    levels: dict[str, set[str]] = {}
+    for key, level in (pair for one in findings for pair in one.alike.items()):
+        levels.setdefault(key, set()).add(level)
+    return [key for key in levels if len(levels[key]) > 1]
+
+
+def _place(finding: Finding, others: Sequence[Finding]) -> str:
+    """Return the setting of a finding by what tells it from the others."""
+    levels = finding.alike
+    parts = {name: str(part(finding)) for name, part in PARTS.items()}
+    parts |= {_name(key): f"{_last(key)} {levels[key]}" for key in levels}
+    parts[CONDITIONS] = ", ".join(f"{_last(key)} {level}" for key, level in finding.conditions)
+    words = [parts[name] for name in _differing(others) if parts.get(name)]
+    return ", ".join(words) or finding.experiment
+
+
+def _name(key: str) -> str:
+    return f"the {_last(key)}"
+
+
+def _last(key: str) -> str:
+    return key.rpartition("/")[2]
 
 
 def _strongest_contrast(findings: Sequence[Finding]) -> str:
@@ -178,7 +215,7 @@ def _strongest_contrast(findings: Sequence[Finding]) -> str:
     supported = [one for one in findings if one.verdict == SUPPORTED]
     refuted = [one for one in findings if one.verdict == REFUTED]
     pair = max(product(supported, refuted), key=lambda pair: distance(*pair))
-    return " and ".join(_differing(pair)) or "the experiment"
+    return listed(_differing(pair)) or "the experiment"
 
 
 def distance(one: Finding, other: Finding) -> float:

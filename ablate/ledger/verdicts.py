@@ -1,5 +1,6 @@
 """Verdicts, wherever experiments left them, and which of them count."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ablate.verdict.replication import Replication
 from ablate.verdict.replication_file import asked_again, read_contest
 
 VERDICTS = ("supported", "refuted", "inconclusive")
+Pairs = tuple[tuple[str, str], ...]
 # Beside its verdict.json an experiment has one of these; the first is the best to read.
 REPORTS = ("report.html", "report.md", "verdict.json")
 
@@ -51,7 +53,9 @@ class Finding:
     origin: str = COMMITTED  # one of ablate.ledger.places.ORIGINS
     trained: bool = False  # whether models were trained and tested for it
     size: str = ""  # of the models
-    conditions: str = ""  # levels that both arms have
+    conditions: Pairs = ()  # levels that the claim gives to both arms, by their keys
+    components: Pairs = ()  # options of config groups that all arms of the study have
+    device: str = ""
     arms: str = ""  # what is compared
     asked: Reading | None = None  # where a document states the reading, or why it is a remark
 
@@ -65,10 +69,9 @@ class Finding:
         return (self.claim, self.reading, self.experiment, *place)
 
     @property
-    def setting(self) -> tuple[str, ...]:
-        """Everything but the number of steps that an effect may depend on."""
-        asked = (self.kind, self.metric, self.arms, self.conditions)
-        return (self.reading, self.data, self.size, *asked)
+    def alike(self) -> dict[str, str]:
+        """Options and levels that both arms have."""
+        return dict(self.components) | dict(self.conditions)
 
     @property
     def remark(self) -> bool:
@@ -193,9 +196,22 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         budget=_budget(claim),
         trained=bool(regime.get("test_sentences")),
         size=_size(regime),
-        conditions=_levels(claim.get("where") or {}),
+        conditions=_conditions(claim),
+        components=_pairs(whole.get("components") or {}),
         arms=_arms(claim),
+        device=str(regime.get("device") or ""),
     )
+
+
+def _conditions(claim: Entry) -> Pairs:
+    """Return the levels that both arms of a claim have, by their keys."""
+    treatment, baseline = claim.get("treatment") or {}, claim.get("baseline") or {}
+    shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
+    return _pairs({**(claim.get("where") or {}), **shared})
+
+
+def _pairs(levels: Mapping[str, object]) -> Pairs:
+    return tuple(sorted((key, str(level)) for key, level in levels.items()))
 
 
 def _arms(claim: Entry) -> str:

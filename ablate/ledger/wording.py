@@ -1,7 +1,6 @@
 """Headlines in words, for the terminal and for pages."""
 
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, UNDECIDED, Headline
-from ablate.phrases import listed
 from ablate.report.marks import MARKS
 
 
@@ -22,14 +21,14 @@ def detail(headline: Headline) -> str:
 def bounds(headline: Headline) -> list[str]:
     """Return the sentences that bound a headline: where it is decided, and on what it rests."""
     sentences = [*dict.fromkeys(map(str, headline.gone))]
-    if headline.word == UNDECIDED:
+    if headline.word in (MIXED, UNDECIDED):
         for verdict in ("supported", "refuted"):
             if places := headline.where(verdict):
-                sentences.append(f"It is {verdict} here: {listed(places)}.")
+                sentences.append(f"It is {verdict} here: {'; '.join(places)}.")
     if headline.universal:
         sentences.append(
             "One counterexample refutes a sentence without exceptions. It holds here: "
-            f"{listed(headline.where('supported'))}."
+            f"{'; '.join(headline.where('supported'))}."
         )
     if headline.artificial:
         sentences.append("Only artificial languages were asked, not real text.")

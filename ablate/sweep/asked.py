@@ -3,7 +3,7 @@
 import itertools
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import hydra
@@ -18,6 +18,9 @@ from ablate.record.label import place
 from ablate.sweep.cell import SEEDS
 from ablate.sweep.share import digest_of_code
 
+# config groups whose options make a model learn or translate in another way
+COMPONENTS = ("adapt", "initial", "loss", "optimizer", "schedule", "search", "task", "tokenizer")
+INSIDE = "model/"  # the components of a model
 PLACES = ("root", "download_to", "url", "folder", "file")  # where a machine keeps data
 MACHINE = ("threads",)  # of a regime: what changes a number by its rounding alone
 
@@ -44,8 +47,21 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form
         free=_varied(study),
         code=digest_of_code(),
         claims=[[claim["id"], claim.get("reading") or ""] for claim in study["claims"]],
+        components=components(config.hydra.runtime.choices, study["factors"]),
     )
     return sweep, registered
+
+
+def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dict[str, str]:
+    """Return the option of every config group that is a component of all arms of a study.
+
+    The corpus and the size of the model are parts of the regime; a validation searches alike.
+    """
+    return {
+        group: option
+        for group, option in choices.items()
+        if option and group not in factors and (group in COMPONENTS or group.startswith(INSIDE))
+    }
 
 
 def _swept(config: DictConfig) -> dict[str, str]:

@@ -56,6 +56,7 @@ def conclude(evidence: Evidence) -> Verdict:
     return {
         "experiment": evidence.name,
         "regime": _regime(evidence),
+        "components": registration.get("components", {}),
         "study_hash": registration["hash"],
         "registered": registration["time"],
         "looks": registration["looks"],

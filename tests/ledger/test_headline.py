@@ -44,6 +44,8 @@ def finding(verdict="supported", **changes):
     return replace(FINDING, verdict=verdict, **changes)
 
 
+PRE, POST = ((("model/residual", order),) for order in ("pre_ln", "post_ln"))
+ADAM = (("model/residual", "pre_ln"), ("optimizer", "adam"))
 SUPPORTED = finding()
 LONG = {"steps": "3000"}
 
@@ -61,7 +63,10 @@ LONG = {"steps": "3000"}
         ([finding("refuted"), finding("refuted", size="six layers")], "refuted"),
         ([finding(), finding("refuted", size="six layers")], "mixed"),
         ([finding(), finding("inconclusive", size="six layers")], "undecided"),
-        ([finding("refuted"), finding("inconclusive", conditions="no warm-up")], "undecided"),
+        (
+            [finding("refuted"), finding("inconclusive", conditions=(("schedule", "no_warmup"),))],
+            "undecided",
+        ),
         ([finding(), finding("refuted", arms="b - a"), finding("inconclusive", size="x")], "mixed"),
         # real text decides where it was asked beside an artificial language
         ([finding(), finding("refuted", data="multi30k")], "refuted"),
@@ -76,6 +81,12 @@ LONG = {"steps": "3000"}
         ([finding("refuted", reading="ours", asked=OURS)], "refuted"),
         ([finding(), finding("refuted", size="x", exploratory=True)], "supported"),
         ([finding("refuted", exploratory=True)], "refuted"),
+        # components that studies hold fixed in different ways make two settings
+        ([finding("refuted", components=POST), finding(components=PRE, **LONG)], "mixed"),
+        ([finding(components=POST), finding("inconclusive", components=ADAM, **LONG)], "undecided"),
+        ([finding("refuted", device="cuda"), finding(device="cpu", **LONG)], "mixed"),
+        ([finding("refuted", conditions=PRE), finding(components=PRE, **LONG)], "supported"),
+        ([finding("refuted", components=ADAM), finding(components=PRE, **LONG)], "supported"),
         ([finding(), finding("refuted", size="x", asked=STATED)], "mixed"),
         ([], "not tested"),
     ],
@@ -96,12 +107,20 @@ def test_one_counterexample_refutes_a_sentence_without_exceptions(word):
     assert headline(f"It {word} helps.", undecided).word == "undecided"
 
 
+def test_a_mixed_result_says_which_components_part_its_verdicts():
+    findings = [finding("refuted", components=POST), finding(components=ADAM, **LONG)]
+    found = headline(PLAIN, findings)
+    assert found.on == "the residual and the number of steps"
+    assert found.where("supported") == ["residual pre_ln, 3,000 steps"]
+    assert found.where("refuted") == ["residual post_ln, 600 steps"]
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         ({"data": "multi30k", "trained": False}, "the corpus"),
         ({"size": "six layers"}, "the size of the model"),
-        ({"conditions": "schedule no_warmup"}, "the conditions"),
+        ({"conditions": (("schedule", "no_warmup"),)}, "the conditions"),
         ({"reading": "another", "metric": "val/nll"}, "the reading"),
         ({"metric": "val/nll"}, "the metric"),
         ({"arms": "rms_norm - layer_norm"}, "what is compared"),
@@ -116,7 +135,9 @@ def test_a_mixed_result_names_what_it_depends_on(change, named):
 def test_the_strongest_contrast_is_named_of_several():
     ends = {"effect": 5.0, "interval": (4.0, 6.0)}
     near = finding("refuted", size="six layers", effect=-1.0, interval=(-9.0, 7.0))
-    far = finding("refuted", conditions="dropout", effect=-5.0, interval=(-6.0, -4.0))
+    far = finding(
+        "refuted", conditions=(("model.dropout.rate", "0.3"),), effect=-5.0, interval=(-6.0, -4.0)
+    )
     assert headline(PLAIN, [finding(**ends), near, far]).on == "the conditions"
 
 

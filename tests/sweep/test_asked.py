@@ -4,7 +4,7 @@ import hydra
 import pytest
 
 from ablate.config.location import CONF
-from ablate.sweep.asked import asked
+from ablate.sweep.asked import asked, components
 from ablate.sweep.cell import plain_study
 
 
@@ -54,3 +54,27 @@ def test_a_level_is_kept_with_what_it_sets(begun):
     }
     assert alone.keys() == {"model/residual=pre_ln", "schedule=constant", "schedule=noam"}
     assert {"model/residual=pre_ln", "model/residual=post_ln"} <= begun("n_jobs=1").levels.keys()
+
+
+def test_the_components_of_all_arms_and_the_claims_are_kept(begun):
+    sweep = begun()
+    assert sweep.components["model/norm"] == "layer_norm"
+    assert sweep.components["optimizer"] == "adam"
+    assert not {"model/residual", "schedule", "model", "data", "logger"} & sweep.components.keys()
+    assert ["preln_vs_postln_quality", ""] in sweep.claims
+
+
+@pytest.mark.parametrize(
+    ("group", "option", "factors", "kept"),
+    [
+        ("model/residual", "pre_ln", [], True),
+        ("search", "beam", [], True),
+        ("model/residual", "pre_ln", ["model/residual"], False),
+        ("model/norm@model.encoder.norm", None, [], False),
+        ("search@validation_search", "greedy", [], False),
+        ("model", "micro", [], False),
+        ("logger", "none", [], False),
+    ],
+)
+def test_what_is_a_component(group, option, factors, kept):
+    assert (group in components({group: option}, factors)) == kept
