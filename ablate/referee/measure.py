@@ -232,7 +232,8 @@ def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
     places = np.flatnonzero(runs.of_arm(arm, key) & rows)
     values = runs.values[places]
     finite = np.isfinite(values)
-    return Arm(label(arm), weight, places, values[finite], int((~finite).sum()))
+    # sums of floating-point numbers depend on their order, and a verdict must not
+    return Arm(label(arm), weight, places, np.sort(values[finite]), int((~finite).sum()))
 
 
 def label(arm: Any) -> str:
@@ -297,7 +298,7 @@ def _paired(runs: Runs, arms: tuple[Arm, ...]) -> tuple[Numbers, int]:
         present |= counted > 0
     sums = np.array([arm.weight for arm in arms]) @ values
     complete = np.isfinite(sums)
-    return sums[complete], int((present & ~complete).sum())
+    return np.sort(sums[complete]), int((present & ~complete).sum())
 
 
 def _trend(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
@@ -311,6 +312,7 @@ def _trend(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
     without = int((here & ~np.isfinite(runs.values)).sum())
     arm = Arm(label(claim.treatment), 1.0, np.flatnonzero(here), runs.values[counted], without)
     places = np.flatnonzero(counted)
+    places = places[np.lexsort((runs.values[places], x[places]))]
     x, y = _scaled(claim, x[places], runs.values[places])
     if not runs.design.pair:
         effect, incomplete = slope(x, sign * y, SLOPE), 0
@@ -337,5 +339,5 @@ def _slopes(x: Numbers, y: Numbers, pairs: np.ndarray) -> tuple[MeanDifference, 
     levels = len(np.unique(x))
     members = [np.flatnonzero(pairs == pair) for pair in np.unique(pairs[pairs >= 0])]
     whole = [rows for rows in members if len(np.unique(x[rows])) == len(rows) == levels]
-    slopes = np.array([slope(x[rows], y[rows], SLOPES).effect for rows in whole])
+    slopes = np.sort([slope(x[rows], y[rows], SLOPES).effect for rows in whole])
     return mean_of(slopes, SLOPES), len(members) - len(whole)

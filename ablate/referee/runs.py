@@ -33,12 +33,11 @@ class Runs:
 
     @property
     def arms(self) -> list[str]:
-        """Labels of all arms, in the order of the table."""
+        """Labels of all arms, sorted."""
         if not self.design.arm:
             return [ALL_RUNS]
         places, labels = self._labels()
-        used, first = np.unique(places[places >= 0], return_index=True)
-        return [labels[used[k]] for k in np.argsort(first)]
+        return sorted(labels[place] for place in np.unique(places[places >= 0]))
 
     def of_arm(self, arm: Any, key: str) -> Rows:
         """Return the rows of an arm that is named by a label or by values of columns.

@@ -61,7 +61,7 @@ def test_every_kind_says_the_same_as_its_rule(runs_csv, kind, margin):
 def test_without_a_treatment_every_arm_is_compared_and_corrected(runs_csv):
     verdict = ablate.compare(runs_csv, **ASKED)
     told = verdict.to_dict()["claims"]
-    assert [claim["id"] for claim in told] == ["swiglu", "gelu"]
+    assert [claim["id"] for claim in told] == ["gelu", "swiglu"]
     smallest = min(told, key=lambda claim: claim["p"]["supported"])
     assert smallest["p_adjusted"]["supported"] == pytest.approx(4 * smallest["p"]["supported"])
 

@@ -16,7 +16,6 @@ BY_ENDING = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
 SCHEMES = {
-    "wandb": "wandb_api",
     "wandb-offline": "wandb_offline",
     "tensorboard": "tensorboard",
     "lightning": "lightning",
@@ -34,7 +33,7 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
 
     Args:
         source: a data frame; the path of a file; a folder of TensorBoard, Lightning or W&B; or
-            scheme://place with one of the schemes above.
+            scheme://place with one of the schemes above. ablate.referee.compare adds wandb://.
         wanted: columns that are kept however many different texts they hold.
 
     Raises:

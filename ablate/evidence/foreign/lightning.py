@@ -1,0 +1,66 @@
+"""Runs of Lightning's CSVLogger: every folder with a metrics.csv is a run.
+
+Columns: `run`, the folder below the source; `folder_1`, ... its parts; the hyperparameters of the
+hparams.yaml beside it; and those of metrics.csv. Rows are those of metrics.csv, with empty cells
+where a metric was not logged; without `run` and `step` in the study, the last value of each counts.
+"""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.json_lines import flat, from_records
+from ablate.evidence.foreign.table import Table
+
+METRICS, SETTINGS = "metrics.csv", "hparams.yaml"
+RUN = "run"
+
+
+def read(place: Any, wanted: Iterable[str] = ()) -> Table:
+    """Return the runs below a folder: a row per run, or per step where `step` is asked for.
+
+    Raises:
+        UserError: the folder is not there, or holds no metrics.csv with rows.
+    """
+    root = Path(place).expanduser()
+    if not root.is_dir():
+        raise UserError(f"{root}: there is no such folder with runs of Lightning")
+    by_step = "step" in {*wanted}
+    rows: list[dict[str, Any]] = []
+    for path in sorted(root.glob(f"**/{METRICS}")):
+        about, found = _about(root, path.parent), _rows(path)
+        last = {key: value for row in found for key, value in row.items() if value != ""}
+        rows += [{**about, **row} for row in (found if by_step else [last])]
+    if not rows:
+        raise UserError(f"{root} holds no {METRICS} with rows")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return from_records(str(root), names, rows, [*wanted, RUN])
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [row for row in csv.DictReader(file) if None not in row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+
+
+def _about(root: Path, folder: Path) -> dict[str, Any]:
+    inner = folder.relative_to(root)
+    about: dict[str, Any] = {RUN: inner.as_posix()}
+    about |= {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
+    settings = folder / SETTINGS
+    return about | (_settings(settings) if settings.exists() else {})
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """Return the hyperparameters of a run; objects of Python in the file are not built."""
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    return flat(found) if isinstance(found, dict) else {}

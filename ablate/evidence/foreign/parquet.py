@@ -1,0 +1,33 @@
+"""Runs of a Parquet file; takes pyarrow, which the extra `parquet` installs."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.table import Table, TableBuilder
+
+
+def read(path: Path, wanted: Iterable[str] = ()) -> Table:
+    """Return the rows of a file.
+
+    Raises:
+        UserError: pyarrow is not installed, or the file cannot be read.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise UserError(
+            f"{path}: Parquet takes pyarrow; pip install 'ablate[parquet]' installs it"
+        ) from None
+    try:
+        file = parquet.ParquetFile(path)
+        names = [str(name) for name in file.schema_arrow.names]
+        builder = TableBuilder(str(path), names, wanted)
+        for batch in file.iter_batches(batch_size=20_000):
+            columns = [batch.column(place).to_pylist() for place in range(len(names))]
+            for row in zip(*columns, strict=True):
+                builder.add(row)
+    except (OSError, pa.ArrowException) as error:
+        raise UserError(f"{path} cannot be read as Parquet: {error}") from None
+    return builder.table()

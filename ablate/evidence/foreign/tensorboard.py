@@ -1,0 +1,118 @@
+"""Runs of TensorBoard: every folder with event files is a run, every tag a column.
+
+All scalars are read, not a sample. Columns beside the tags: `run`, the folder below the source;
+`folder_1`, `folder_2`, ... its parts, which often say arm and seed; `_step`; `_wall_time` and
+`_started`, in seconds. A row has the last value of each tag of a run; where `_step` is asked for,
+all tags of one step.
+"""
+
+import math
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.json_lines import from_records
+from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.wire import DamagedError, double, fields, first, masked, signed, text
+
+PATTERN = "**/*tfevents*"
+FLOAT, DOUBLE = 1, 2  # types of a tensor
+OF_TYPE = {FLOAT: "<f", DOUBLE: "<d"}
+STEP, RUN, STARTED, TIME = "_step", "run", "_started", "_wall_time"
+Scalar = tuple[str, int, float, float]  # tag, step, value, seconds
+
+
+def read(place: Any, wanted: Iterable[str] = ()) -> Table:
+    """Return the scalars of all runs below a folder.
+
+    Raises:
+        UserError: the folder is not there, or holds no event file with scalars.
+    """
+    root, wanted = Path(place).expanduser(), [*wanted]
+    if not root.is_dir():
+        raise UserError(f"{root}: there is no such folder with event files")
+    files: dict[Path, list[Path]] = {}
+    for path in sorted(root.glob(PATTERN)):
+        files.setdefault(path.parent, []).append(path)
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for folder, parts in files.items():
+        found = _run(root, folder, parts, notes)
+        last = {key: value for row in found for key, value in row.items()}
+        rows += found if STEP in wanted else [last] if last else []
+    if not rows:
+        raise UserError(f"{root} holds no event file with scalars")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return from_records(str(root), names, rows, [*wanted, RUN], notes)
+
+
+def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[dict[str, Any]]:
+    """Rows of one run; of two values of a tag at a step the later one counts."""
+    name = folder.relative_to(root).as_posix()
+    parts = {f"folder_{k}": part for k, part in enumerate(folder.relative_to(root).parts, 1)}
+    by_step: dict[int, dict[str, Any]] = {}
+    started = math.inf
+    for path in files:
+        for tag, step, value, seconds in _scalars(path, notes):
+            row = by_step.setdefault(step, {RUN: name, **parts, STEP: step})
+            row |= {tag: value, TIME: seconds}
+            started = min(started, seconds)
+    return [{**by_step[step], STARTED: started} for step in sorted(by_step)]
+
+
+def _scalars(path: Path, notes: list[str]) -> Iterator[Scalar]:
+    """Yield the scalars of a file up to its last whole record."""
+    try:
+        for message in _records(path.read_bytes()):
+            seconds, step = double(first(message, 1)), signed(first(message, 2))
+            for number, summary in fields(message):
+                if number != 5 or not isinstance(summary, bytes):
+                    continue
+                for key, value in fields(summary):
+                    if key == 1 and isinstance(value, bytes):
+                        scalar = _scalar(value)
+                        if scalar is not None:
+                            yield text(value, 1), step, scalar, seconds
+    except DamagedError as error:
+        notes.append(f"{path.name} in {path.parent} is read up to its last whole record: {error}.")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _scalar(value: bytes) -> float | None:
+    simple = first(value, 2)
+    if isinstance(simple, bytes) and len(simple) == 4:
+        return float(struct.unpack("<f", simple)[0])
+    tensor = first(value, 8)
+    return _of_tensor(tensor) if isinstance(tensor, bytes) else None
+
+
+def _of_tensor(tensor: bytes) -> float | None:
+    """Return a tensor of one number; None for any other."""
+    form = OF_TYPE.get(signed(first(tensor, 1)), "")
+    content = first(tensor, 4) or first(tensor, 5 if form == "<f" else 6)
+    if not form or not isinstance(content, bytes) or len(content) != struct.calcsize(form):
+        return None
+    return float(struct.unpack(form, content)[0])
+
+
+def _records(content: bytes) -> Iterator[bytes]:
+    """Yield the messages of an event file, whose checksums must be right."""
+    place = 0
+    while place < len(content):
+        if place + 12 > len(content):
+            raise DamagedError("it ends in the middle of a record")
+        head = content[place : place + 8]
+        (size,) = struct.unpack("<Q", head)
+        end = place + 12 + size
+        if struct.unpack("<I", content[place + 8 : place + 12])[0] != masked(head):
+            raise DamagedError("the checksum of a length is wrong")
+        if end + 4 > len(content):
+            raise DamagedError("it ends in the middle of a record")
+        message = content[place + 12 : end]
+        if struct.unpack("<I", content[end : end + 4])[0] != masked(message):
+            raise DamagedError("the checksum of a record is wrong")
+        yield message
+        place = end + 4

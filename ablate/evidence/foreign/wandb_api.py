@@ -1,0 +1,72 @@
+"""Runs of a W&B project, by the public API: a row per run, or per step where `_step` is asked for.
+
+Columns are those of offline runs (ablate.evidence.foreign.wandb_offline).
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.json_lines import from_records
+from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.wandb_offline import STEP, merged
+
+
+def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
+    """Return the runs of a project, or of a group of it.
+
+    Args:
+        api: `wandb.Api()`.
+        place: ENTITY/PROJECT, or ENTITY/PROJECT/GROUP.
+        wanted: columns that are needed; `_step` among them asks for the whole history.
+
+    Raises:
+        UserError: the place is malformed, W&B does not have it, or it has no runs.
+    """
+    entity, project, group = place_of(place)
+    wanted = [*wanted]
+    filters = {"group": group} if group else {}
+    try:
+        runs = [*api.runs(f"{entity}/{project}", filters=filters)]
+        rows = [row for run in runs for row in _rows(run, by_step=STEP in wanted)]
+    except Exception as error:  # W&B's client has many kinds of errors
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"W&B, asked for {place}, said: {said}") from None
+    if not rows:
+        raise UserError(f"wandb://{place} has no runs with results")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return from_records(f"wandb://{place}", names, rows, [*wanted, "run"])
+
+
+def place_of(place: str) -> tuple[str, str, str]:
+    """Return entity, project and group, which may be empty.
+
+    Raises:
+        UserError: the place is malformed.
+    """
+    parts = place.strip("/").split("/", 2)
+    if len(parts) < 2 or not all(parts):
+        raise UserError(f"wandb://{place}: it must be wandb://ENTITY/PROJECT or .../PROJECT/GROUP")
+    return parts[0], parts[1], parts[2] if len(parts) > 2 else ""
+
+
+def _rows(run: Any, *, by_step: bool) -> Iterator[dict[str, Any]]:
+    about = {"run": run.id, "name": run.name, "group": run.group, "job_type": run.job_type}
+    about |= {"state": run.state, "_started": _seconds(run.created_at)}
+    results = run.scan_history() if by_step else [dict(run.summary_metrics)]
+    for row in results:
+        yield merged(about, dict(run.config), _plain(row))
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Return results with the numbers that W&B writes as words, as numbers."""
+    words = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+    return {k: words.get(v, v) if isinstance(v, str) else v for k, v in row.items()}
+
+
+def _seconds(moment: str | None) -> float | None:
+    if not moment:
+        return None
+    found = datetime.fromisoformat(moment.replace("Z", "+00:00"))
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

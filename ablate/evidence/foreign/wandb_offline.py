@@ -1,0 +1,158 @@
+"""Offline runs of W&B: folders offline-run-* (and run-*) with a file run-ID.wandb.
+
+Columns: `run` (its id), `name`, `group`, `job_type`, `state`, `_started` in seconds; the config by
+its keys; the summary by its keys. Where `_step` is asked for, each row is a step of the history.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.json_lines import flat, from_records
+from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.wire import (
+    DamagedError,
+    fields,
+    first,
+    signed,
+    text,
+)
+
+PATTERN = "**/run-*.wandb"
+HEADER, BLOCK, FRAME = 7, 32768, 7  # bytes of the file's head, of a block, of a record's head
+FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+HISTORY, SUMMARY, CONFIG, RUN, EXIT = 2, 3, 5, 17, 18  # fields of a record
+VALUE = 16  # the JSON of an item
+STEP = "_step"
+
+
+def read(place: Any, wanted: Iterable[str] = ()) -> Table:
+    """Return the offline runs below a folder.
+
+    Raises:
+        UserError: the folder is not there, or holds no run.
+    """
+    root = Path(place).expanduser()
+    if not root.exists():
+        raise UserError(f"{root}: there is no such folder with offline runs of W&B")
+    notes: list[str] = []
+    paths = [root] if root.is_file() else sorted(root.glob(PATTERN))
+    rows = [row for path in paths for row in _run(path, STEP in {*wanted}, notes)]
+    if not rows:
+        raise UserError(f"{root} holds no offline run of W&B with results")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return from_records(str(root), names, rows, [*wanted, "run"], notes)
+
+
+@dataclass
+class _Run:
+    """What the records of a run have said so far."""
+
+    about: dict[str, Any]
+    config: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(self, kind: int, part: bytes) -> None:
+        """Take one record."""
+        if kind == RUN:
+            self.about |= _about(part)
+            self.config |= _items(first(part, 4))
+        elif kind == CONFIG:
+            self.config |= _items(part)
+        elif kind == SUMMARY:
+            self.summary |= _items(part)
+        elif kind == HISTORY:
+            self.history.append(_items(part))
+        elif kind == EXIT:
+            self.about["state"] = "failed" if signed(first(part, 1)) else "finished"
+
+    def rows(self, by_step: bool) -> list[dict[str, Any]]:
+        """Return a row with the last results, or a row per step."""
+        last = self.summary
+        for row in self.history:  # a run that was killed has no summary
+            last = last | row
+        results = self.history if by_step else [last]
+        return [merged(self.about, self.config, row) for row in results if row]
+
+
+def _run(path: Path, by_step: bool, notes: list[str]) -> list[dict[str, Any]]:
+    run = _Run({"run": path.stem.removeprefix("run-"), "state": "unfinished"})
+    try:
+        for message in _records(path.read_bytes()):
+            for kind, part in fields(message):
+                if isinstance(part, bytes):
+                    run.take(kind, part)
+    except DamagedError as error:
+        notes.append(f"{path.name} is read up to its last whole record: {error}.")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    return run.rows(by_step)
+
+
+def merged(
+    about: dict[str, Any], config: dict[str, Any], results: dict[str, Any]
+) -> dict[str, Any]:
+    """Return one row; a key of the config that is a result too has `config.` before it."""
+    row = flat(results)
+    settings = {key: value for key, value in flat(config).items() if not key.startswith("_wandb")}
+    named = {f"config.{key}" if key in row else key: value for key, value in settings.items()}
+    return {**named, **row, **{key: value for key, value in about.items() if key not in row}}
+
+
+def _about(run: bytes) -> dict[str, Any]:
+    named = {"run": text(run, 1), "group": text(run, 6), "job_type": text(run, 7)}
+    named["name"] = text(run, 8)
+    started = first(run, 17)
+    seconds = None
+    if isinstance(started, bytes):
+        seconds = signed(first(started, 1)) + signed(first(started, 2)) / 1e9
+    return {**named, "_started": seconds}
+
+
+def _items(message: Any) -> dict[str, Any]:
+    """Return the updates of a message of items: by key the value of its JSON."""
+    found: dict[str, Any] = {}
+    for number, item in fields(message or b""):
+        if number != 1 or not isinstance(item, bytes):
+            continue
+        nested = [v.decode() for n, v in fields(item) if n == 2 and isinstance(v, bytes)]
+        key = ".".join(nested) or text(item, 1)
+        try:
+            value = json.loads(text(item, VALUE))
+        except ValueError:
+            continue
+        found[key] = value.get("value", value) if _is_setting(value) else value
+    return found
+
+
+def _is_setting(value: Any) -> bool:
+    """Whether a value is stored as W&B's config files store it, with a description."""
+    return isinstance(value, dict) and value.keys() <= {"value", "desc"} and "value" in value
+
+
+def _records(content: bytes) -> Iterator[bytes]:
+    """Yield the messages of a log in LevelDB's format, whose checksums must be right."""
+    place, pieces = HEADER, b""
+    while place < len(content):
+        left = BLOCK - place % BLOCK
+        if left < FRAME:  # the end of a block is filled up
+            place += left
+            continue
+        if place + FRAME > len(content):
+            raise DamagedError("it ends in the middle of a record")
+        crc, size, kind = struct.unpack("<IHB", content[place : place + FRAME])
+        piece = content[place + FRAME : place + FRAME + size]
+        if len(piece) < size:
+            raise DamagedError("it ends in the middle of a record")
+        if kind not in (FULL, FIRST, MIDDLE, LAST) or crc != zlib.crc32(bytes([kind]) + piece):
+            raise DamagedError("the checksum of a record is wrong")
+        pieces = piece if kind in (FULL, FIRST) else pieces + piece
+        place += FRAME + size
+        if kind in (FULL, LAST):
+            yield pieces

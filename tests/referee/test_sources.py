@@ -1,0 +1,216 @@
+"""Files that each source's library wrote give the verdict of the CSV, to the last digit."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+import wandb
+from pytorch_lightning.loggers import CSVLogger
+from torch.utils.tensorboard import SummaryWriter
+
+import ablate
+from ablate.errors import UserError
+from ablate.evidence.foreign import source
+from ablate.evidence.foreign.wandb_api import read_project
+
+ASKED = {"metric": "val_loss", "better": "lower", "baseline": "relu", "margin": 0.004}
+FORMATS = ("csv", "tsv", "semicolons", "jsonl", "frame", "parquet")
+
+
+def verdict_of(runs, arm="variant", **asked):
+    """The claims of a verdict without what is said of the source."""
+    claims = ablate.compare(runs, arm=arm, **{**ASKED, **asked}).to_dict()["claims"]
+    return [{k: v for k, v in claim.items() if k != "trust"} for claim in claims]
+
+
+@pytest.fixture
+def expected(runs_csv):
+    return verdict_of(runs_csv)
+
+
+def written(form, records, folder):
+    frame, path = pd.DataFrame(records), folder / f"runs.{form}"
+    if form == "frame":
+        return frame
+    if form in ("csv", "tsv", "semicolons"):
+        path = folder / ("runs.tsv" if form == "tsv" else "table.csv")
+        separators = {"csv": ",", "tsv": "\t", "semicolons": ";"}
+        frame.to_csv(path, sep=separators[form], index=False)
+    elif form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in records))
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_tables(form, records, tmp_path, expected):
+    assert verdict_of(written(form, records, tmp_path)) == expected
+
+
+@pytest.fixture
+def events(records, tmp_path):
+    """Event files of TensorBoard: each run has 5 earlier values, and a tag that is no scalar."""
+    root = tmp_path / "logs"
+    for row in records:
+        with SummaryWriter(root / row["variant"] / f"seed_{row['seed']}") as writer:
+            for step in range(5):
+                writer.add_scalar("val_loss", 9.0 - step, step)
+            writer.add_scalar("val_loss", row["val_loss"], 5)
+            writer.add_text("note", "no scalar", 5)
+    return root
+
+
+def test_tensorboard(events, expected):
+    assert verdict_of(events, arm="folder_1") == expected
+    assert verdict_of(f"tensorboard://{events}", "folder_1", run="run", step="_step") == expected
+
+
+def test_all_scalars_of_tensorboard_count(tmp_path):
+    with SummaryWriter(tmp_path / "long") as writer:
+        for step in range(12_345):
+            writer.add_scalar("loss", float(step), step)
+    table = source.read(tmp_path, ["_step"])
+    assert table.rows == 12_345
+    assert math.fsum(table.columns["loss"].numbers) == 12_344 * 12_345 / 2
+
+
+@pytest.mark.parametrize("cut", [1, 7, 30])
+def test_an_event_file_that_ends_in_the_middle_counts_up_to_its_last_whole_record(tmp_path, cut):
+    with SummaryWriter(tmp_path / "run") as writer:
+        for step in range(10):
+            writer.add_scalar("loss", 10.0 - step, step)
+    (path,) = (tmp_path / "run").iterdir()
+    path.write_bytes(path.read_bytes()[:-cut])
+    table = source.read(tmp_path, ["_step"])
+    assert table.columns["loss"].numbers.tolist() == [10.0 - step for step in range(9)]
+    assert len(table.notes) == 1
+
+
+def test_lightning(records, tmp_path, expected):
+    for row in records:
+        logger = CSVLogger(tmp_path / "logs", name=row["variant"], version=row["seed"])
+        logger.log_hyperparams({"variant": row["variant"], "optimizer": {"lr": 0.1}})
+        for step in range(4):
+            logger.log_metrics({"train_loss": 5.0 - step}, step)
+        logger.log_metrics({"val_loss": row["val_loss"]}, 4)
+        logger.log_metrics({"train_loss": 0.5}, 5)
+        logger.save()
+    assert verdict_of(tmp_path / "logs") == expected
+    assert verdict_of(f"lightning://{tmp_path}/logs", run="run", step="step") == expected
+
+
+@pytest.fixture
+def offline(tmp_path, monkeypatch, records):
+    """Offline runs of W&B: two arms, with other keys beside."""
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    chosen = [row for row in records if row["variant"] != "gelu" and row["seed"] < 3]
+    for row in chosen:
+        config = {"variant": row["variant"], "seed": row["seed"], "optimizer": {"lr": 0.1}}
+        settings = wandb.Settings(console="off", mode="offline", x_disable_stats=True)
+        run = wandb.init(project="p", dir=tmp_path, config=config, settings=settings, reinit=True)
+        run.log({"val_loss": 9.0})
+        run.log({"val_loss": row["val_loss"], "samples": "text"})
+        run.finish()
+    return tmp_path / "wandb", chosen
+
+
+def test_offline_runs_of_wandb(offline):
+    folder, chosen = offline
+    expected = verdict_of(pd.DataFrame(chosen))
+    assert verdict_of(folder) == expected
+    assert verdict_of(f"wandb-offline://{folder}", run="run", step="_step") == expected
+    (path, *_) = sorted(folder.glob("*/run-*.wandb"))
+    path.write_bytes(path.read_bytes()[:-40])
+    assert source.read(folder).rows == len(chosen)
+
+
+class RecordedRun:
+    """A run as `wandb.Api().runs` gives it: recorded from the public API."""
+
+    def __init__(self, number, row):
+        self.id, self.name, self.group, self.job_type = f"r{number}", f"run {number}", "g", None
+        self.state, self.created_at = "finished", "2026-05-01T12:00:00Z"
+        self.config = {"variant": row["variant"], "seed": row["seed"], "_wandb": {"v": 1}}
+        self.summary_metrics = {"val_loss": row["val_loss"], "_step": 1, "_wandb": {"runtime": 1}}
+        self.history = [{"val_loss": 9.0, "_step": 0}, {"val_loss": row["val_loss"], "_step": 1}]
+
+    def scan_history(self):
+        return iter(self.history)
+
+
+class RecordedApi:
+    def __init__(self, records):
+        self.recorded = [RecordedRun(number, row) for number, row in enumerate(records)]
+
+    def runs(self, path, filters):
+        if path != "me/project":
+            raise ValueError(f"Could not find project {path}")
+        return self.recorded if filters in ({}, {"group": "g"}) else []
+
+
+@pytest.fixture
+def api(records, monkeypatch):
+    found = RecordedApi(records)
+    monkeypatch.setattr("ablate.wandb.fetch.connect", lambda: found)
+    return found
+
+
+@pytest.mark.parametrize("place", ["me/project", "me/project/g", "me/project/"])
+def test_a_project_of_wandb_by_recorded_answers(api, place, expected):
+    assert verdict_of(f"wandb://{place}") == expected
+    assert verdict_of(f"wandb://{place}", run="run", step="_step") == expected
+
+
+@pytest.mark.parametrize("place", ["me", "me/other", "me/project/nobody", ""])
+def test_what_wandb_does_not_have_is_one_sentence(api, place):
+    with pytest.raises(UserError) as error:
+        verdict_of(f"wandb://{place}")
+    assert "\n" not in str(error.value)
+
+
+def test_numbers_that_wandb_writes_as_words_are_numbers(records):
+    api = RecordedApi(records)
+    api.recorded[0].summary_metrics["val_loss"] = "NaN"
+    api.recorded[1].summary_metrics["val_loss"] = "Infinity"
+    column = read_project(api, "me/project").columns["val_loss"]
+    assert column.texts == []
+    assert math.isnan(column.numbers[0]) and math.isinf(column.numbers[1])
+
+
+def test_without_a_key_of_wandb_the_command_says_what_to_do(ablate_command, monkeypatch, tmp_path):
+    monkeypatch.setattr("ablate.wandb.fetch.has_key", lambda: False)
+    words = ["--arm", "a", "--metric", "m", "--better", "lower", "--baseline", "b"]
+    status, out, err = ablate_command("compare", "wandb://me/project", *words)
+    assert (status, out) == (2, "")
+    assert "wandb login" in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "runs.xlsx", "folder", "hdfs://runs", "runs"])
+def test_a_source_that_nothing_reads_is_one_sentence(tmp_path, name, ablate_command):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "runs.xlsx").write_text("x")
+    place = name if "://" in name else tmp_path / name
+    words = ["--arm", "a", "--metric", "m", "--better", "lower", "--baseline", "b"]
+    status, out, err = ablate_command("compare", place, *words)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize("lines", ["{", "[1]", '{"a": 1}\n3'])
+def test_malformed_lines_of_json_name_their_number(tmp_path, lines):
+    path = tmp_path / "runs.jsonl"
+    path.write_text(lines)
+    with pytest.raises(UserError, match=f"line {lines.count(chr(10)) + 1}:"):
+        source.read(path)
+
+
+def test_cells_are_read_alike_in_text_and_in_json(tmp_path):
+    cells = ["1", "1.0", "1e-3", "true", "False", "", "nan", "inf", "a b", "none"]
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{cell},0\n" for cell in cells))
+    plain = [1, 1.0, 1e-3, True, False, None, math.nan, math.inf, "a b", "none"]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps({"x": c, "y": 0}) + "\n" for c in plain))
+    text, objects = (source.read(tmp_path / f"t.{end}").columns["x"] for end in ("csv", "jsonl"))
+    assert text.labels()[0].tolist() == objects.labels()[0].tolist()
+    assert text.labels()[1] == objects.labels()[1]
