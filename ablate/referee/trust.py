@@ -98,11 +98,9 @@ def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
     for name in runs.table.columns:
         if name in known:
             continue
-        places, labels = runs.table.columns[name].labels()
-        levels = [np.unique(places[arm.rows]) for arm in arms[:2]]
-        if all(len(one) == 1 for one in levels) and levels[0][0] != levels[1][0]:
-            said = [labels[one[0]] if one[0] >= 0 else "nothing" for one in levels]
-            differing.append(f"{name} ({said[0]} against {said[1]})")
+        first, second = (runs.table.columns[name].constant(arm.rows) for arm in arms[:2])
+        if first is not None and second is not None and first != second:
+            differing.append(f"{name} ({first or 'nothing'} against {second or 'nothing'})")
     if differing:
         more = len(differing) - MOST_NAMED
         named = differing[:MOST_NAMED] + ([f"{more} more"] if more > 0 else [])

@@ -48,6 +48,17 @@ class Column:
         """Return some rows of the column, by a mask or by their places."""
         return Column(self.numbers[rows], self.codes[rows], self.texts)
 
+    def constant(self, rows: np.ndarray) -> str | None:
+        """Return the label that all of some rows have, "" where all are empty; None if none is."""
+        codes, numbers = self.codes[rows], self.numbers[rows]
+        if not len(codes) or (codes != codes[0]).any():
+            return None
+        if codes[0] >= 0:
+            return self.texts[codes[0]]
+        if codes[0] == EMPTY:
+            return ""
+        return number_text(float(numbers[0])) if (numbers == numbers[0]).all() else None
+
     def first_text(self) -> tuple[int, str] | None:
         """Return row and text of the first cell that holds neither a number nor nothing."""
         wrong = [code for code, text in enumerate(self.texts) if text.lower() not in MISSING]
