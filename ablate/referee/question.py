@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import label_of, meant
+from ablate.evidence.foreign.table import Row, label_of, meant
 from ablate.phrases import listed
 from ablate.verdict.kind import KINDS
 
@@ -200,7 +200,7 @@ def _check_keys(place: str, given: Mapping[str, object], allowed: Sequence[str])
             raise UserError(f"unknown key {place}{key}: {meant(str(key), allowed)}")
 
 
-def _design(given: dict[str, Any]) -> Design:
+def _design(given: Row) -> Design:
     for key in ("metric", "better"):
         if not given.get(key):
             raise UserError(f"{key} is missing: {WANTED[key]}")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import EMPTY, NUMBER, Column
+from ablate.evidence.foreign.table import EMPTY, NUMBER, Column, Row
 from ablate.record.files import check_seal, seal, write_json
 from ablate.referee.question import Question, read_question
 from ablate.referee.runs import Runs
@@ -39,7 +39,7 @@ class Registered:
     sentence: str
     time: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Row:
         """Return it as plain data."""
         return {"holds": self.holds, "time": self.time}
 
@@ -126,14 +126,14 @@ def _seconds(text: str, name: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _deciding(question: Question) -> dict[str, Any]:
+def _deciding(question: Question) -> Row:
     """Return what decides a verdict, as plain data."""
     claims = [
         {key: value for key, value in asdict(claim).items() if key not in WORDING}
         for claim in question.claims
     ]
     design = {key: value for key, value in asdict(question.design).items() if key != "name"}
-    plain: dict[str, Any] = json.loads(
+    plain: Row = json.loads(
         json.dumps({**design, "claims": claims}, default=str).replace("Infinity", "null")
     )
     return plain
@@ -144,7 +144,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f"{', '.join(changed)} changed" if changed else ""
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Row:
     try:
         sealed = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

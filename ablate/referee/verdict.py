@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ablate.evidence.foreign.table import Row
 from ablate.phrases import listed
 from ablate.referee import trust
 from ablate.referee.decide import Judged
@@ -42,7 +43,7 @@ class ClaimVerdict:
     def __str__(self) -> str:
         return f"{self.headline}\n  {self.evidence}"
 
-    def to_dict(self, better: str) -> dict[str, Any]:
+    def to_dict(self, better: str) -> Row:
         """Return the verdict as plain data; effects are positive where the treatment is better."""
         judged, measured = self.judged, self.judged.measured
         claim, effect = measured.claim, measured.effect
@@ -90,7 +91,7 @@ class ClaimVerdict:
         return told
 
     @staticmethod
-    def _arm(arm: Any) -> dict[str, Any]:
+    def _arm(arm: Any) -> Row:
         variance = variance_of(arm.values)
         return {
             "arm": arm.label,
@@ -148,7 +149,7 @@ class Verdict:
         for sentence in dict.fromkeys([*shared, *(s for c in self.claims for s in c.trust)]):
             yield f"  {sentence}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Row:
         """Return everything as plain data, as verdict.json has it."""
         design = self.question.design
         return {
@@ -193,7 +194,7 @@ class Verdict:
         write(self, folder)
 
 
-def _p(claim: dict[str, Any]) -> dict[str, float]:
+def _p(claim: Row) -> dict[str, float]:
     return {f"p {side}": p for side, p in claim["p"].items()}
 
 

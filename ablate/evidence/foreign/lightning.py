@@ -12,7 +12,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import flat, from_records
-from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.table import Row, Table
 
 METRICS, SETTINGS = "metrics.csv", "hparams.yaml"
 RUN = "run"
@@ -28,7 +28,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     if not root.is_dir():
         raise UserError(f"{root}: there is no such folder with runs of Lightning")
     by_step = "step" in {*wanted}
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for path in sorted(root.glob(f"**/{METRICS}")):
         about, found = _about(root, path.parent), _rows(path)
         last = {key: value for row in found for key, value in row.items() if value != ""}
@@ -47,15 +47,15 @@ def _rows(path: Path) -> list[dict[str, str]]:
         raise UserError(f"{path} cannot be read: {error}") from None
 
 
-def _about(root: Path, folder: Path) -> dict[str, Any]:
+def _about(root: Path, folder: Path) -> Row:
     inner = folder.relative_to(root)
-    about: dict[str, Any] = {RUN: inner.as_posix()}
+    about: Row = {RUN: inner.as_posix()}
     about |= {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
     settings = folder / SETTINGS
     return about | (_settings(settings) if settings.exists() else {})
 
 
-def _settings(path: Path) -> dict[str, Any]:
+def _settings(path: Path) -> Row:
     """Return the hyperparameters of a run; objects of Python in the file are not built."""
     import yaml
 

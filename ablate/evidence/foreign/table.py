@@ -27,6 +27,7 @@ TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 Numbers = Float[np.ndarray, " rows"]
 Codes = Int[np.ndarray, " rows"]
 Rows = Bool[np.ndarray, " rows"]
+Row = dict[str, Any]  # the cells of a row, or plain data by its keys
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import from_records
-from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.table import Row, Table
 from ablate.evidence.foreign.wire import DamagedError, double, fields, first, masked, signed, text
 
 PATTERN = "**/*tfevents*"
@@ -36,7 +36,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     files: dict[Path, list[Path]] = {}
     for path in sorted(root.glob(PATTERN)):
         files.setdefault(path.parent, []).append(path)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     notes: list[str] = []
     for folder, parts in files.items():
         found = _run(root, folder, parts, notes)
@@ -48,11 +48,11 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     return from_records(str(root), names, rows, [*wanted, RUN], notes)
 
 
-def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[dict[str, Any]]:
+def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[Row]:
     """Rows of one run; of two values of a tag at a step the later one counts."""
     name = folder.relative_to(root).as_posix()
     parts = {f"folder_{k}": part for k, part in enumerate(folder.relative_to(root).parts, 1)}
-    by_step: dict[int, dict[str, Any]] = {}
+    by_step: dict[int, Row] = {}
     started = math.inf
     for path in files:
         for tag, step, value, seconds in _scalars(path, notes):

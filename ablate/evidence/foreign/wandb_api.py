@@ -9,7 +9,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import from_records
-from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.table import Row, Table
 from ablate.evidence.foreign.wandb_offline import STEP, merged
 
 
@@ -51,7 +51,7 @@ def place_of(place: str) -> tuple[str, str, str]:
     return parts[0], parts[1], parts[2] if len(parts) > 2 else ""
 
 
-def _rows(run: Any, *, by_step: bool) -> Iterator[dict[str, Any]]:
+def _rows(run: Any, *, by_step: bool) -> Iterator[Row]:
     about = {"run": run.id, "name": run.name, "group": run.group, "job_type": run.job_type}
     about |= {"state": run.state, "_started": _seconds(run.created_at)}
     results = run.scan_history() if by_step else [dict(run.summary_metrics)]
@@ -59,7 +59,7 @@ def _rows(run: Any, *, by_step: bool) -> Iterator[dict[str, Any]]:
         yield merged(about, dict(run.config), _plain(row))
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def _plain(row: Row) -> Row:
     """Return results with the numbers that W&B writes as words, as numbers."""
     words = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
     return {k: words.get(v, v) if isinstance(v, str) else v for k, v in row.items()}

@@ -14,7 +14,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import flat, from_records
-from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.table import Row, Table
 from ablate.evidence.foreign.wire import (
     DamagedError,
     fields,
@@ -53,10 +53,10 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
 class _Run:
     """What the records of a run have said so far."""
 
-    about: dict[str, Any]
-    config: dict[str, Any] = field(default_factory=dict)
-    summary: dict[str, Any] = field(default_factory=dict)
-    history: list[dict[str, Any]] = field(default_factory=list)
+    about: Row
+    config: Row = field(default_factory=dict)
+    summary: Row = field(default_factory=dict)
+    history: list[Row] = field(default_factory=list)
 
     def take(self, kind: int, part: bytes) -> None:
         """Take one record."""
@@ -72,7 +72,7 @@ class _Run:
         elif kind == EXIT:
             self.about["state"] = "failed" if signed(first(part, 1)) else "finished"
 
-    def rows(self, by_step: bool) -> list[dict[str, Any]]:
+    def rows(self, by_step: bool) -> list[Row]:
         """Return a row with the last results, or a row per step."""
         last = self.summary
         for row in self.history:  # a run that was killed has no summary
@@ -81,7 +81,7 @@ class _Run:
         return [merged(self.about, self.config, row) for row in results if row]
 
 
-def _run(path: Path, by_step: bool, notes: list[str]) -> list[dict[str, Any]]:
+def _run(path: Path, by_step: bool, notes: list[str]) -> list[Row]:
     run = _Run({"run": path.stem.removeprefix("run-"), "state": "unfinished"})
     try:
         for message in _records(path.read_bytes()):
@@ -95,9 +95,7 @@ def _run(path: Path, by_step: bool, notes: list[str]) -> list[dict[str, Any]]:
     return run.rows(by_step)
 
 
-def merged(
-    about: dict[str, Any], config: dict[str, Any], results: dict[str, Any]
-) -> dict[str, Any]:
+def merged(about: Row, config: Row, results: Row) -> Row:
     """Return one row; a key of the config that is a result too has `config.` before it."""
     row = flat(results)
     settings = {key: value for key, value in flat(config).items() if not key.startswith("_wandb")}
@@ -105,7 +103,7 @@ def merged(
     return {**named, **row, **{key: value for key, value in about.items() if key not in row}}
 
 
-def _about(run: bytes) -> dict[str, Any]:
+def _about(run: bytes) -> Row:
     named = {"run": text(run, 1), "group": text(run, 6), "job_type": text(run, 7)}
     named["name"] = text(run, 8)
     started = first(run, 17)
@@ -115,9 +113,9 @@ def _about(run: bytes) -> dict[str, Any]:
     return {**named, "_started": seconds}
 
 
-def _items(message: Any) -> dict[str, Any]:
+def _items(message: Any) -> Row:
     """Return the updates of a message of items: by key the value of its JSON."""
-    found: dict[str, Any] = {}
+    found: Row = {}
     for number, item in fields(message or b""):
         if number != 1 or not isinstance(item, bytes):
             continue
