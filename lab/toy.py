@@ -1,13 +1,14 @@
 """Print sentence pairs of the built-in corpus, with glosses, as they stand in docs/toy.md."""
 
 import argparse
+from collections.abc import Iterable
 
 from ablate.cli.parser import Parser
 from ablate.data.toy import mirel, sodak
-from ablate.data.toy.constructions import CONSTRUCTIONS, Construction
-from ablate.data.toy.text import interlinear
+from ablate.data.toy.text import Token
 from ablate.data.toy.tree import Sentence
 from lab.command import main
+from lab.constructions import CONSTRUCTIONS, Construction
 
 
 def add_arguments(parser: Parser) -> None:
@@ -29,6 +30,14 @@ def pair(meaning: Sentence) -> str:
     """Return a Mirel sentence and its Sodak translation, each with its glosses."""
     lines = interlinear(mirel.sentence(meaning)) + interlinear(sodak.sentence(meaning))
     return "\n".join(lines)
+
+
+def interlinear(tokens: Iterable[Token]) -> tuple[str, str]:
+    """Return the sentence and, on a second line, each gloss below its word."""
+    columns = [(token, max(map(len, token))) for token in tokens]
+    words = (token.form.ljust(width) for token, width in columns)
+    glosses = (token.gloss.ljust(width) for token, width in columns)
+    return " ".join(words).rstrip(), " ".join(glosses).rstrip()
 
 
 if __name__ == "__main__":

@@ -67,9 +67,8 @@ def _one_way(claim: Claim, earlier: Evidence) -> str:
     if claim["kind"] == "exact" or claim["metric"] in UNSTABLE:
         return ""
     try:
-        if not all(side.runs for side in sides(claim, earlier)):
-            return ""
-        return one_way(claim, earlier)
+        arms = sides(claim, earlier)
+        return one_way(claim, arms, earlier) if all(side.runs for side in arms) else ""
     except UserError:  # too few of its levels have run
         return ""
 
@@ -99,7 +98,7 @@ def _found(
 ) -> tuple[Any, str]:
     """What the rule of a claim plans with, and where its noise is from."""
     if claim["metric"] in UNSTABLE:
-        first, second = (sum(map(len, side.runs.values())) for side in sides(claim, planned)[:2])
+        first, second = (len(side.every) for side in sides(claim, planned)[:2])
         return Rates(0, first, 0, second), "counted"
     return _estimate(claim, planned, earlier, regime)
 

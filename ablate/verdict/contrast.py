@@ -40,10 +40,15 @@ class Contrast:
     parts: Float[np.ndarray, "seeds sentences"] | None
     grouped: bool  # whether the sentences of a group are one column of the parts
     learned: Bool[np.ndarray, " seeds"]  # whether all runs of the pair have learned
+    sides: list[Side]  # its arms, with every run at their levels
     arms: list[str]
-    runs: list[Run]  # every run at its levels, failed ones too
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
     looks: Fractions  # those that were taken at these arms, this one last
+
+    @property
+    def runs(self) -> list[Run]:
+        """Every run at its levels, failed ones too."""
+        return [run for side in self.sides for run in side.every]
 
     @property
     def estimate(self) -> Estimate:
@@ -55,17 +60,13 @@ class Contrast:
     def among_learned(self) -> "Contrast":
         """Return the contrast of the seeds whose runs have all learned."""
         kept = np.flatnonzero(self.learned)
-        return Contrast(
+        return replace(
+            self,
             seeds=[self.seeds[i] for i in kept],
             differences=self.differences[kept],
             plus=self.plus[kept],
             parts=None if self.parts is None else self.parts[kept],
-            grouped=self.grouped,
             learned=self.learned[kept],
-            arms=self.arms,
-            runs=self.runs,
-            unpaired=self.unpaired,
-            looks=self.looks,
         )
 
 
@@ -100,8 +101,8 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         parts=parts,
         grouped=groups is not None,
         learned=np.array([_learned(arms, seed, claim["metric"]) for seed in seeds], dtype=bool),
+        sides=arms,
         arms=names(claim),
-        runs=[run for side in arms for runs in side.runs.values() for run in runs],
         unpaired=sorted(every - measured.keys()),
         looks=looks_of(claim, evidence, ended_in(arms)),
     )

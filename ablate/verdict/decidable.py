@@ -6,6 +6,7 @@ arms compute the same numbers. Such a claim is inconclusive, and its verdict say
 """
 
 import statistics
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +18,7 @@ from ablate.metric.table import METRICS, Metric, metric_of
 from ablate.record.label import say
 from ablate.verdict.control import control
 from ablate.verdict.floor import nothing_learned, unlearned
-from ablate.verdict.sides import Side, sides
+from ablate.verdict.sides import Side
 
 AT_BEST = 0.01  # of the range of a metric: arms this close to its best value are at the ceiling
 BETTER = ("superiority", "trend")
@@ -26,13 +27,15 @@ NO_DIFFERENCES = np.empty(0)
 
 
 def one_way(
-    claim: Claim, evidence: Evidence, differences: Float[np.ndarray, " seeds"] = NO_DIFFERENCES
+    claim: Claim,
+    arms: Sequence[Side],
+    evidence: Evidence,
+    differences: Float[np.ndarray, " seeds"] = NO_DIFFERENCES,
 ) -> str:
     """Return why a contrast could have come out in one way only; "" where it could in several."""
     reasons = (nothing_learned, unlearned, _no_room)
-    return next((why for reason in reasons if (why := reason(claim, evidence))), "") or _identical(
-        claim, differences
-    )
+    found = (reason(claim, arms, evidence) for reason in reasons)
+    return next(filter(None, found), "") or _identical(claim, differences)
 
 
 def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
@@ -42,12 +45,12 @@ def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
     return f"the arms have exactly equal {metric_of(claim['metric']).name} in every pair of runs"
 
 
-def _no_room(claim: Claim, evidence: Evidence) -> str:
+def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
     """The baseline is too close to an end of the scale for a difference of the margin."""
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
         return ""
-    treatment, baseline = (_mean(side, claim["metric"]) for side in sides(claim, evidence))
+    treatment, baseline = (_mean(side, claim["metric"]) for side in arms)
     if treatment is None or baseline is None:
         return ""
     if claim["kind"] in BETTER and not claim.get("cannot"):
@@ -99,10 +102,9 @@ def _at_ceiling(
 
 def _mean(side: Side, metric: str) -> float | None:
     """Return the mean over the finished runs of an arm; None where there is none."""
-    runs = [run for of_seed in side.runs.values() for run in of_seed]
     found = [
         value(run, metric)
-        for run in runs
+        for run in side.every
         if run["status"] == "finished" and isinstance(run["metrics"].get(metric), int | float)
     ]
     return statistics.fmean(found) if found else None

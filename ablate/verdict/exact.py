@@ -121,7 +121,7 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
         for pair in zip(first.runs[seed], second.runs[seed], strict=False)
         if all(run["status"] != "failed" for run in pair)
     ]
-    runs = [run for side in (first, second) for found in side.runs.values() for run in found]
+    runs = [*first.every, *second.every]
 
     def from_baseline(run: Run) -> float | None:
         baseline = second.runs.get(run["seed"])

@@ -8,28 +8,29 @@ mean is consulted where the rates do not decide.
 Source: Barnard 1945 for the test (ablate.stats.rates); Clopper & Pearson 1934 for the interval.
 """
 
-from ablate.evidence.folder import Evidence
+from collections.abc import Sequence
+
 from ablate.evidence.types import Claim, Failures
 from ablate.metric.table import METRICS
 from ablate.record.label import say
 from ablate.stats.rates import Rates, share_interval
 from ablate.verdict.floor import has_learned
-from ablate.verdict.sides import Side, sides
+from ablate.verdict.sides import Side
 
 LEVEL = 0.9  # of the exact interval of a rate: 5 % beyond each end
 FEWEST = 2  # pairs that must have learned for a verdict on their mean: fewer have no spread
 
 
-def failures(claim: Claim, evidence: Evidence) -> dict[str, Failures]:
+def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
     """Return how many runs of every arm failed to learn, by the arm's label."""
-    counted = {say(side.levels): _count(side, claim["metric"]) for side in sides(claim, evidence)}
+    counted = {say(side.levels): _count(side, claim["metric"]) for side in arms}
     return {
         arm: {"runs": failed, "of": ended, "interval": [*share_interval(failed, ended, LEVEL)]}
         for arm, (failed, ended) in counted.items()
     }
 
 
-def rates_of_failure(claim: Claim, evidence: Evidence) -> Rates | None:
+def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
     """Return the rates that a claim about quality may be decided by, None for other claims.
 
     The rate of the arms that the treatment is compared with comes first, so that the difference is
@@ -41,7 +42,7 @@ def rates_of_failure(claim: Claim, evidence: Evidence) -> Rates | None:
     if known is None or known.wrong is None or _is_gap(claim):
         return None
     failed_runs, ended_runs = [0, 0], [0, 0]
-    for side in sides(claim, evidence):
+    for side in arms:
         failed, ended = _count(side, claim["metric"])
         place = int((side.weight > 0) == (claim["better"] == "higher"))
         failed_runs[place] += failed
@@ -52,8 +53,7 @@ def rates_of_failure(claim: Claim, evidence: Evidence) -> Rates | None:
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
     """Return the number of runs that failed to learn, and of all that ended."""
-    ended = [run for runs in side.runs.values() for run in runs if run["status"] != "failed"]
-    return sum(not has_learned(run, metric) for run in ended), len(ended)
+    return sum(not has_learned(run, metric) for run in side.ended), len(side.ended)
 
 
 def _is_gap(claim: Claim) -> bool:

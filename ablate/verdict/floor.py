@@ -6,6 +6,7 @@ go wrong, and what is measured without any learning.
 """
 
 import statistics
+from collections.abc import Sequence
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, WENT_WRONG, value
@@ -13,7 +14,7 @@ from ablate.evidence.types import Claim, Run
 from ablate.metric.table import METRICS, metric_of
 from ablate.phrases import listed
 from ablate.record.label import say
-from ablate.verdict.sides import Side, sides
+from ablate.verdict.sides import Side
 
 INITIAL = "initial"  # level of `weights`: what is measured are the weights before training
 SPLITS = ("train", "val", "test")
@@ -34,11 +35,10 @@ UNLEARNED = (
 )
 
 
-def nothing_learned(claim: Claim, evidence: Evidence) -> str:
+def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
     """Why a contrast cannot be judged: all its arms are at the floor; "" where one is above."""
     if claim["metric"].partition("/")[0] in UNLEARNED:
         return ""
-    arms = sides(claim, evidence)
     if not arms or not all(_failed_to_learn(arm, claim["metric"], evidence) for arm in arms):
         return ""
     told = _told_by(claim["metric"])
@@ -47,7 +47,7 @@ def nothing_learned(claim: Claim, evidence: Evidence) -> str:
     return f"nothing was learned: by {metric_of(claim['metric']).name} no arm is {better}"
 
 
-def unlearned(claim: Claim, evidence: Evidence) -> str:
+def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
     """Return why an arm that failed to learn leaves the claim undecided; "" where none does.
 
     A score compares an arm that learned with one that did not. But what was measured inside a
@@ -56,7 +56,6 @@ def unlearned(claim: Claim, evidence: Evidence) -> str:
     place = claim["metric"].partition("/")[0]
     if place in (*UNLEARNED, "train") or claim["kind"] in UNLEARNED_KINDS:
         return ""
-    arms = sides(claim, evidence)
     most = 0
     if claim["minus"]:
         most = 1  # one arm that fails may be the effect; of two the difference is cut off
@@ -83,9 +82,9 @@ def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
 
 def _never_trained(arm: Side) -> bool:
     """Whether an arm is untrained on purpose."""
-    runs = [run for of_seed in arm.runs.values() for run in of_seed]
-    return bool(runs) and all(
-        run["metrics"].get("steps") == 0 or run["levels"].get("weights") == INITIAL for run in runs
+    return bool(arm.every) and all(
+        run["metrics"].get("steps") == 0 or run["levels"].get("weights") == INITIAL
+        for run in arm.every
     )
 
 
@@ -112,15 +111,11 @@ def _told_by(metric: str) -> str:
 
 def _at_floor(arm: Side, metric: str) -> bool:
     """Whether the runs of an arm are, on average, no better than without learning."""
-    runs = [run for found in arm.runs.values() for run in found if run["status"] != "failed"]
     told = _told_by(metric)
     if not told:
-        return bool(runs) and all(run["status"] in WENT_WRONG for run in runs)
-    above = [
-        found
-        for run in runs
-        if (found := _above(run, f"{metric.rpartition('/')[0]}/{told}")) is not None
-    ]
+        return bool(arm.ended) and all(run["status"] in WENT_WRONG for run in arm.ended)
+    heights = (_above(run, f"{metric.rpartition('/')[0]}/{told}") for run in arm.ended)
+    above = [height for height in heights if height is not None]
     return bool(above) and statistics.fmean(above) <= 0
 
 

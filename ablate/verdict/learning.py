@@ -84,14 +84,15 @@ def said(claim: Question, found: Learning) -> str:
 def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
     """The finished runs of every arm of a claim."""
     try:
-        contrasted = [] if nothing_learned(claim, evidence) else sides(claim, evidence)
+        arms = sides(claim, evidence)
     except ContrastError:
         return {}
-    runs: dict[str, list[Run]] = {}
-    for side in contrasted:
-        ended = [run for of_seed in side.runs.values() for run in of_seed]
-        runs[say(side.levels)] = [run for run in ended if run["status"] == "finished"]
-    return runs
+    if nothing_learned(claim, arms, evidence):
+        return {}
+    return {
+        say(side.levels): [run for run in side.every if run["status"] == "finished"]
+        for side in arms
+    }
 
 
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:

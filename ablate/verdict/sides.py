@@ -29,6 +29,16 @@ class Side:
     levels: Levels
     runs: dict[int, list[Run]]
 
+    @property
+    def every(self) -> list[Run]:
+        """All runs, of all seeds."""
+        return [run for runs in self.runs.values() for run in runs]
+
+    @property
+    def ended(self) -> list[Run]:
+        """All runs that did not fail."""
+        return [run for run in self.every if run["status"] != "failed"]
+
 
 def sides(claim: Question, evidence: Evidence) -> list[Side]:
     """The arms of a contrast, at those levels of the open factors that all of them have."""
@@ -39,8 +49,7 @@ def sides(claim: Question, evidence: Evidence) -> list[Side]:
 def ended_in(sides: list[Side]) -> set[int]:
     """Seeds that every arm has runs of, none of them failed."""
     shared = set.intersection(*(set(side.runs) for side in sides)) if sides else set()
-    runs = [run for side in sides for found in side.runs.values() for run in found]
-    return shared - {run["seed"] for run in runs if run["status"] == "failed"}
+    return shared - {run["seed"] for s in sides for run in s.every if run["status"] == "failed"}
 
 
 def has(run: Run, levels: Levels) -> bool:

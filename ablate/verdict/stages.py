@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Levels, Run, Study
+from ablate.evidence.types import Claim, Levels, Study
 from ablate.stats.spending import nominal
 from ablate.verdict.decide import decide
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
@@ -96,9 +96,7 @@ def _futile(finding: Finding) -> bool:
 
 def _arms(claim: Claim, evidence: Evidence) -> Iterable[Levels]:
     """Levels of every arm that a claim uses, its control's as well."""
-    runs: list[Run] = [
-        run for side in sides(claim, evidence) for of_seed in side.runs.values() for run in of_seed
-    ]
+    runs = [run for side in sides(claim, evidence) for run in side.every]
     if loses := claim.get("loses"):
         arm = claim["where"] | claim["baseline"] | loses
         runs += [run for run in evidence.runs if has(run, arm)]

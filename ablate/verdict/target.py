@@ -59,7 +59,7 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
 
 def _curves(entry: Entry, evidence: Evidence, side: int) -> list[object]:
     """Every validation of the runs of one side."""
-    return [run["curve"] for runs in sides(entry, evidence)[side].runs.values() for run in runs]
+    return [run["curve"] for run in sides(entry, evidence)[side].every]
 
 
 def _needed(early: list[Run], late: list[Run]) -> list[float]:

@@ -9,7 +9,6 @@ import jaxtyping
 import pytest
 
 from ablate.data.toy import corpus, mirel, sodak, speaker
-from ablate.data.toy.constructions import CONSTRUCTIONS
 from ablate.data.toy.corpus import LONG, USUAL, Toy
 from ablate.data.toy.lexicon import (
     ADJECTIVES,
@@ -23,6 +22,7 @@ from ablate.data.toy.speaker import Speaker
 from ablate.data.toy.text import text
 from ablate.data.toy.tree import NounPhrase, Pronoun, clauses, own_phrases
 from ablate.errors import UserError
+from lab.constructions import CONSTRUCTIONS
 from lab.toy import block
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,9 @@ import pytest
 
 from ablate.claims.measure.gold import gold, sentences
 from ablate.data.toy import mirel, sodak
-from ablate.data.toy.constructions import CONSTRUCTIONS
 from ablate.data.toy.corpus import USUAL
 from ablate.data.toy.speaker import Speaker
+from lab.constructions import CONSTRUCTIONS
 
 
 def test_aligned_words_have_one_gloss():

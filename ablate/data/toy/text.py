@@ -14,11 +14,3 @@ class Token(NamedTuple):
 def text(tokens: Iterable[Token]) -> str:
     """Return the sentence as it stands in the corpus."""
     return " ".join(token.form for token in tokens)
-
-
-def interlinear(tokens: Iterable[Token]) -> tuple[str, str]:
-    """Return the sentence and, on a second line, each gloss below its word."""
-    columns = [(token, max(map(len, token))) for token in tokens]
-    words = (token.form.ljust(width) for token, width in columns)
-    glosses = (token.gloss.ljust(width) for token, width in columns)
-    return " ".join(words).rstrip(), " ".join(glosses).rstrip()

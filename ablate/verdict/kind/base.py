@@ -72,17 +72,17 @@ class Kind(ABC):
             paired = contrast(claim, evidence)
         except ContrastError as problem:
             return self.without(claim, str(problem))
-        if why := one_way(claim, evidence, paired.differences):
+        if why := one_way(claim, paired.sides, evidence, paired.differences):
             return self.without(claim, why, paired.estimate, paired)
-        failed = failures(claim, evidence)
+        failed = failures(claim, paired.sides)
         learned = paired.among_learned()
         if learned.seeds == paired.seeds:
             return replace(self.with_effect(claim, paired.estimate, paired), failures=failed)
-        return replace(self._among_learned(claim, learned, evidence), failures=failed)
+        return replace(self._among_learned(claim, learned), failures=failed)
 
-    def _among_learned(self, claim: Claim, learned: Contrast, evidence: Evidence) -> Finding:
+    def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
         """Decide by the rates of failure, else by the pairs that learned; each at half of alpha."""
-        effect, rates = learned.estimate, rates_of_failure(claim, evidence)
+        effect, rates = learned.estimate, rates_of_failure(claim, learned.sides)
         if rates is not None:
             tests = _halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
             if min(self.scaled(tests).values()) <= claim["alpha"]:

@@ -75,9 +75,8 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
     counts = []
     arms = sides(claim, evidence)
     for side in sorted(arms, key=lambda side: -side.weight):
-        ended = [r for runs in side.runs.values() for r in runs if r["status"] != "failed"]
-        wrong = sum(run["status"] in UNSTABLE[claim["metric"]] for run in ended)
-        counts += [wrong, len(ended)]
+        wrong = sum(run["status"] in UNSTABLE[claim["metric"]] for run in side.ended)
+        counts += [wrong, len(side.ended)]
     first, of_first, second, of_second = counts
     looks = looks_of(claim, evidence, ended_in(arms))
     return Rates(first, of_first, second, of_second, looks)
