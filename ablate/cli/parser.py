@@ -97,6 +97,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that knows `key=value` arguments beside those of argparse, in any order."""
 
     def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
+        self.taking: set[str] = set()  # options that take the next word
         super().__init__(
             prog=prog,
             usage=usage,
@@ -106,6 +107,12 @@ class Parser(argparse.ArgumentParser):
         )
         self.keys: dict[str, _Key] = {}
         self.takes_overrides = False
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        """Declare an argument of argparse."""
+        action = super().add_argument(*names, **settings)
+        self.taking |= {name for name in action.option_strings if action.nargs is None}
+        return action
 
     def take_overrides(self, flags: Iterable[str] = FLAGS) -> None:
         """Accept overrides of the config, and flags by which Hydra composes or shows it."""
@@ -172,9 +179,7 @@ class Parser(argparse.ArgumentParser):
 
     def _values_of_options(self, words: list[str]) -> set[int]:
         """Places of words that belong to the option before them, as in `--treatment lr=0.1`."""
-        options = self._option_string_actions
-        takes = [word in options and options[word].nargs is None for word in words]
-        return {place + 1 for place, one in enumerate(takes) if one}
+        return {place + 1 for place, word in enumerate(words) if word in self.taking}
 
     def _split(self, words: list[str]) -> tuple[list[str], list[str]]:
         """Words for this command, and overrides of the config."""

@@ -17,7 +17,7 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 
 from ablate.config.hints import groups, keys, likely, unknown, unknown_level
 from ablate.config.location import CONF
-from ablate.config.study import ClaimNode, PublishedNode, ShownNode
+from ablate.config.schema import ClaimNode, PublishedNode, ShownNode
 
 KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
 # what OmegaConf says of a value of another form

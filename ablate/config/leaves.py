@@ -1,22 +1,27 @@
 """The values of nested mappings, such as a config, by dotted keys."""
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig, OmegaConf
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 
-def leaves(tree: Mapping[str, object] | DictConfig) -> dict[str, object]:
+def leaves(tree: "Mapping[str, object] | DictConfig") -> dict[str, object]:
     """Return every value of a tree by its dotted key; an empty node has none.
 
     Interpolations of a config stay as they are: what follows from another key is no value of its
     own.
     """
-    plain = OmegaConf.to_container(tree) if isinstance(tree, DictConfig) else tree
-    return dict(_leaves(plain, ""))
+    if isinstance(tree, dict):
+        return dict(_leaves(tree, ""))
+    from omegaconf import OmegaConf  # not for readers of evidence
+
+    return dict(_leaves(OmegaConf.to_container(tree), ""))
 
 
 def _leaves(node: object, path: str) -> Iterator[tuple[str, object]]:
-    if not isinstance(node, Mapping):
+    if not isinstance(node, dict):
         yield path, node
         return
     for key, value in node.items():

@@ -5,16 +5,18 @@ before any work. Component nodes (`dict[str, Any]`) are checked against the sign
 `_target_` by `ablate.config.check`.
 """
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from copy import copy
+from dataclasses import dataclass, field, make_dataclass
+from typing import Annotated, Any, get_type_hints
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from ablate.config.limits import Count, NotEmpty, OneOf, Range, Seed
-from ablate.config.study import StudyNode
+from ablate.config.study import USUAL, Claim, Levels, Match, Published, Shown, Study, Tune
 
 Component = dict[str, Any]
+TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # what OmegaConf takes for these
 
 
 @dataclass
@@ -55,6 +57,37 @@ class Budget:
     validate_every: Count = 500  # training batches between two validations
     seeds: int = 5  # replicates of an experiment
     test_sentences: Count = 1000  # of a generated corpus; more of them narrow the intervals of BLEU
+
+
+def _node(form: Any, **parts: Any) -> Any:
+    """Return the dataclass of a form, for Hydra; `parts` are the types of the nodes in it."""
+    usual = USUAL.get(form, {})
+    fields = [
+        (name, parts.get(name, TYPES.get(hint, hint)), _default(usual.get(name, MISSING)))
+        for name, hint in get_type_hints(form).items()
+    ]
+    node = make_dataclass(f"{form.__name__}Node", fields)
+    node.__module__ = __name__  # where pickle looks for it
+    return node
+
+
+def _default(value: Any) -> Any:
+    return field(default_factory=lambda: copy(value)) if value in ([], {}) else field(default=value)
+
+
+ClaimNode = _node(Claim)
+PublishedNode = _node(Published)
+ShownNode = _node(Shown)
+TuneNode = _node(Tune)
+MatchNode = _node(Match)
+StudyNode = _node(
+    Study,
+    claims=list[ClaimNode],  # type: ignore[valid-type]
+    published=list[PublishedNode],  # type: ignore[valid-type]
+    figures=list[ShownNode],  # type: ignore[valid-type]
+    tune=TuneNode | None,
+    match=MatchNode | None,
+)
 
 
 @dataclass
@@ -111,7 +144,7 @@ class Config:
     weights: Annotated[str, OneOf(("trained", "initial"))] = "trained"
     # of one's own, a node each, beside those of the task
     metric: Component = field(default_factory=dict)
-    study: StudyNode | None = None
+    study: StudyNode | None = None  # type: ignore[valid-type]
     paths: Paths = field(default_factory=Paths)
     trust: list[str] = field(default_factory=list)
 

@@ -1,17 +1,12 @@
 """What a study is: declared once, for the config, for evidence and for verdicts.
 
 A TypedDict says what each part holds, as files have it, and USUAL what a key is where it is not
-given. Hydra checks a config against the dataclasses that are made of both.
+given. Hydra checks a config against dataclasses that `ablate.config.schema` makes of both.
 """
 
-from copy import copy
-from dataclasses import field, make_dataclass
-from typing import Any, NotRequired, TypedDict, get_type_hints
-
-from omegaconf import II, MISSING
+from typing import Any, NotRequired, TypedDict
 
 Levels = dict[str, object]  # of factors, by config key
-TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # what OmegaConf takes for these
 
 
 class Question(TypedDict):
@@ -130,38 +125,7 @@ USUAL: dict[Any, dict[str, Any]] = {
     Match: {"key": "model.d_ff"},
     Shown: {"where": {}},
     Study: {
-        **{"seeds": II("budget.seeds"), "looks": None, "nuisance": [], "tune": None, "match": None},
+        **{"seeds": "${budget.seeds}", "looks": None, "nuisance": [], "tune": None, "match": None},
         **{"expect": "different", "fixed": [], "literature": "", "published": [], "figures": []},
     },
 }
-
-
-def _node(form: Any, **parts: Any) -> Any:
-    """Return the dataclass of a form, for Hydra; `parts` are the types of the nodes in it."""
-    usual = USUAL.get(form, {})
-    fields = [
-        (name, parts.get(name, TYPES.get(hint, hint)), _default(usual.get(name, MISSING)))
-        for name, hint in get_type_hints(form).items()
-    ]
-    node = make_dataclass(f"{form.__name__}Node", fields)
-    node.__module__ = __name__  # where pickle looks for it
-    return node
-
-
-def _default(value: Any) -> Any:
-    return field(default_factory=lambda: copy(value)) if value in ([], {}) else field(default=value)
-
-
-ClaimNode = _node(Claim)
-PublishedNode = _node(Published)
-ShownNode = _node(Shown)
-TuneNode = _node(Tune)
-MatchNode = _node(Match)
-StudyNode = _node(
-    Study,
-    claims=list[ClaimNode],  # type: ignore[valid-type]
-    published=list[PublishedNode],  # type: ignore[valid-type]
-    figures=list[ShownNode],  # type: ignore[valid-type]
-    tune=TuneNode | None,
-    match=MatchNode | None,
-)

@@ -13,12 +13,14 @@ What to expect: noise of other processes: let the machine do nothing else (n_job
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
+from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.model.base import Model, Seq2Seq
@@ -33,6 +35,7 @@ Works = dict[str, tuple[bool, Callable[[], None]]]  # whether in training, and w
 PRECISIONS = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 
 
+@dataclass(kw_only=True)
 class StepTime(Probe):
     """Times random sentences without padding.
 
@@ -51,26 +54,16 @@ class StepTime(Probe):
     needs = Model
     measures = ("step", "attention", "forward", "parameters", "others", "peak_bytes")
 
-    def __init__(
-        self,
-        *,
-        batch_size: int,
-        src_length: int,
-        tgt_length: int,
-        repeats: int,
-        accelerator: str,
-        precision: str,
-    ) -> None:
-        sizes = {"batch_size": batch_size, "src_length": src_length, "tgt_length": tgt_length}
-        for key, value in {**sizes, "repeats": repeats}.items():
-            if value < 1:
-                raise UserError(f"probe.{key} is {value}: it must be at least 1")
-        if precision not in PRECISIONS:
-            raise UserError(f"probe.precision is {precision}: allowed is {', '.join(PRECISIONS)}")
-        self.batch_size, self.src_length, self.tgt_length = batch_size, src_length, tgt_length
-        self.repeats = repeats
-        self.device = device_of(accelerator)
-        self.precision = PRECISIONS[precision]
+    batch_size: Count
+    src_length: Count
+    tgt_length: Count
+    repeats: Count
+    accelerator: str
+    precision: Annotated[str, OneOf(tuple(PRECISIONS))]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.device = device_of(self.accelerator)
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return step, forward and attention in seconds, parameters, others, a GPU's peak_bytes."""
@@ -120,8 +113,8 @@ class StepTime(Probe):
 
     def autocast(self) -> torch.autocast:
         """Return the context of the precision."""
-        enabled = self.precision is not None
-        return torch.autocast(self.device.type, dtype=self.precision, enabled=enabled)
+        dtype = PRECISIONS[self.precision]
+        return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
     def seconds(self, model: Model, works: Works) -> dict[str, float]:
         """Return the median time of each of `works`, in turn, the model in training or not."""

@@ -34,7 +34,8 @@ def test_law(check):
 @pytest.mark.parametrize("name", LEVELS)
 def test_the_folder_mirrors_the_class(name):
     group = LEVELS[name].group.replace("/", ".")
-    assert LEVELS[name].config._target_.startswith(f"ablate.{group}.")
+    places = (f"ablate.{group}.", f"ablate.claims.{group}.")
+    assert LEVELS[name].config._target_.startswith(places)
 
 
 @pytest.mark.parametrize(

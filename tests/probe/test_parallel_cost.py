@@ -76,7 +76,7 @@ def test_bad_arguments():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (dict(batching="odd"), r"probe\.batching is odd: allowed is one_by_one"),
+        (dict(batching="odd"), r"probe\.batching is odd: it must be one_by_one"),
         (dict(lines=0), r"probe\.lines is 0: it must be at least 1"),
     ],
 )

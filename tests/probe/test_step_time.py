@@ -103,7 +103,7 @@ def test_longer_sentences_take_longer(measure, clock):
     [
         (dict(batch_size=0), r"probe\.batch_size is 0: it must be at least 1"),
         (dict(repeats=0), r"probe\.repeats is 0"),
-        (dict(precision="8-true"), r"probe\.precision is 8-true: allowed is 32-true, bf16-mixed"),
+        (dict(precision="8-true"), r"probe\.precision is 8-true: it must be 32-true or bf16-mixed"),
         (dict(accelerator="tpu"), r"probe\.accelerator is tpu: allowed is cpu, gpu"),
     ],
 )

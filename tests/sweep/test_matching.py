@@ -18,7 +18,7 @@ BY_COST = {"by": "flops", "to": {"model.d_ff": 64}, "key": "model.d_ff"}
 @pytest.fixture
 def cells(small, compose):
     """Cells with these factors, each by its overrides."""
-    from ablate.config.study import StudyNode
+    from ablate.config.schema import StudyNode
 
     def made(factors, *arms, match=None):
         found = []

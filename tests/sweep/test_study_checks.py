@@ -21,7 +21,7 @@ STUDY = {"factors": ["model/residual", "model/padding"], "claims": [CLAIM]}
 @pytest.fixture
 def checked(small, compose):
     """Check a sweep over some arms, each given by its overrides."""
-    from ablate.config.study import StudyNode
+    from ablate.config.schema import StudyNode
     from ablate.sweep.arms import Built, check_arms
     from ablate.sweep.cell import plain_study
     from ablate.train.prepare import build_model, prepare_data

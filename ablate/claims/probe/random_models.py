@@ -3,14 +3,15 @@
 import copy
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
 
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from ablate.config.limits import Count, Range
 from ablate.data.vocabulary import EOS
-from ablate.errors import UserError
 from ablate.probe.base import Probe
 from ablate.seeding import stream
 
@@ -18,6 +19,7 @@ NOISE = 0.1  # standard deviation
 Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of one
 
 
+@dataclass(kw_only=True)
 class RandomModels(Probe):
     """A probe that looks at `draws` random weights.
 
@@ -30,13 +32,9 @@ class RandomModels(Probe):
         UserError: `draws` is below 1, or `length` too short for the probe.
     """
 
-    SHORTEST = 2
-
-    def __init__(self, *, draws: int, length: int, seed: int) -> None:
-        for key, value, least in (("draws", draws, 1), ("length", length, self.SHORTEST)):
-            if value < least:
-                raise UserError(f"probe.{key} is {value}: it must be at least {least}")
-        self.draws, self.length, self.seed = draws, length, seed
+    draws: Count
+    length: Annotated[int, Range(2)]
+    seed: int
 
     def models(self, model: Part) -> Iterator[tuple[Part, torch.Generator]]:
         """Yield the model, or a part, under each of the weights, with what draws its sentences."""

@@ -11,6 +11,8 @@ What to expect: rounding alone between the modules and the loops. Averages of th
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
@@ -27,6 +29,7 @@ from ablate.claims.probe.attention.attention_loops import (
 )
 from ablate.claims.probe.attention.divided_heads import divisibility, with_heads
 from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.config.limits import Range
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
 from ablate.model.attention.uniform import Uniform
@@ -49,10 +52,11 @@ LEAST = (
 )
 
 
+@dataclass(kw_only=True)
 class AttentionAlgebra(RandomModels):
     """Computes self-attention, causal self-attention and cross-attention in other ways as well."""
 
-    SHORTEST = 3
+    length: Annotated[int, Range(3)]
     measures = (
         "matrix_error",
         "matrix_control",

@@ -11,11 +11,14 @@ What to expect: a variance ratio of 1, a kurtosis that falls with d_head and is 
     trace that falls with d_head, unless the scores are divided by sqrt(d_head).
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.errors import UserError
+from ablate.config.limits import Range
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
@@ -24,6 +27,7 @@ from ablate.seeding import stream
 KEYS = 50  # a row: as many as a long sentence has tokens
 
 
+@dataclass(kw_only=True)
 class DotProducts(Probe):
     """Draws `rows` queries, and KEYS keys for each, of the width of the model's heads.
 
@@ -37,10 +41,8 @@ class DotProducts(Probe):
 
     measures = ("variance_ratio", "variance_error", "kurtosis", "trace", "trace_scaled")
 
-    def __init__(self, *, rows: int, seed: int) -> None:
-        if rows < 2:
-            raise UserError(f"probe.rows is {rows}: it must be at least 2")
-        self.rows, self.seed = rows, seed
+    rows: Annotated[int, Range(2)]
+    seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return moments of the dot products, and mean traces of the softmax's Jacobian.

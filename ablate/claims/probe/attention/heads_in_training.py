@@ -10,6 +10,7 @@ What to expect: heads that are alike in all stay alike. Any asymmetry parts them
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,7 @@ RATE = 0.05
 ALIKE = ("alike", "other_outputs", "dropped")  # how heads begin, where not independent
 
 
+@dataclass(kw_only=True)
 class HeadsInTraining(RandomModels):
     """Trains random models whose heads begin alike.
 
@@ -40,9 +42,7 @@ class HeadsInTraining(RandomModels):
 
     measures = (*ALIKE, "independent")
 
-    def __init__(self, *, draws: int, length: int, seed: int, steps: int) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        self.steps = steps
+    steps: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return how far heads are apart after training.

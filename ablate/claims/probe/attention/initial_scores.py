@@ -13,15 +13,15 @@ What to expect: deviation 1 under the premise, of any width; with maps what they
 """
 
 import copy
+from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.config.limits import OneOf
+from ablate.config.limits import Count, OneOf
 from ablate.data.vocabulary import PAD
-from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
@@ -32,6 +32,7 @@ MAPS = ("unit", "linear", "xavier", "fused_xavier")
 LENGTH, SENTENCES, HEADS = 12, 8, 4
 
 
+@dataclass(kw_only=True)
 class InitialScores(Probe):
     """Draws maps to queries and keys, and looks at the scores of every pair of tokens.
 
@@ -46,10 +47,9 @@ class InitialScores(Probe):
 
     measures = ("deviation", "error", "log2_deviation", "log2_four_heads", "own", "unscaled")
 
-    def __init__(self, *, maps: Annotated[str, OneOf(MAPS)], draws: int, seed: int) -> None:
-        if draws < 1:
-            raise UserError(f"probe.draws is {draws}: it must be at least 1")
-        self.maps, self.draws, self.seed = maps, draws, seed
+    maps: Annotated[str, OneOf(MAPS)]
+    draws: Count
+    seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return deviations of scaled scores, averaged over the draws.

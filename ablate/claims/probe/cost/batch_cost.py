@@ -12,9 +12,10 @@ What to expect: the same states in every company, as keys of padding are masked;
 
 import math
 import time
+from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -24,16 +25,17 @@ from torch import Tensor
 from ablate.claims.probe.cost.counting import counted
 from ablate.claims.probe.masks.training_batches import ids
 from ablate.claims.probe.random_models import RandomModels
+from ablate.config.limits import Count, OneOf
 from ablate.data.batching import Rank, Sizes, TrainingBatches
 from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import EOS, PAD
-from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
 
 COMPARED = 4  # sentences of a batch
 BATCHINGS = ("one_by_one", "random", "bucketed", "to_longest")
 
 
+@dataclass(kw_only=True)
 class BatchCost(RandomModels):
     """Passes over some lines of a corpus.
 
@@ -56,25 +58,12 @@ class BatchCost(RandomModels):
         *("log2_speed", "difference", "control"),
     )
 
-    def __init__(  # noqa: PLR0913
-        self,
-        *,
-        corpus: Corpus,
-        batching: str,
-        lines: int,
-        tokens: int,
-        repeats: int,
-        draws: int,
-        seed: int,
-    ) -> None:
-        super().__init__(draws=draws, length=self.SHORTEST, seed=seed)
-        if batching not in BATCHINGS:
-            raise UserError(f"probe.batching is {batching}: allowed is {', '.join(BATCHINGS)}")
-        for key, value in (("lines", lines), ("tokens", tokens), ("repeats", repeats)):
-            if value < 1:
-                raise UserError(f"probe.{key} is {value}: it must be at least 1")
-        self.corpus, self.batching, self.lines = corpus, batching, lines
-        self.tokens, self.repeats = tokens, repeats
+    length: int = field(init=False, default=2)
+    corpus: Corpus
+    batching: Annotated[str, OneOf(BATCHINGS)]
+    lines: Count
+    tokens: Count
+    repeats: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return counts, times and differences; `..._each` is per real token of a target."""

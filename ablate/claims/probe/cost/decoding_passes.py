@@ -8,13 +8,14 @@ What to expect: the same translations, and no more passes. How many are saved de
     token depends on the one before; a trained model is asked in parallel_decoding.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from ablate.claims.probe.random_models import RandomModels
 from ablate.claims.search.jacobi import Jacobi
-from ablate.errors import UserError
+from ablate.config.limits import Count
 from ablate.model.base import Model
 from ablate.probe.sentences import random_sentences
 from ablate.search.greedy import Greedy
@@ -22,6 +23,7 @@ from ablate.search.greedy import Greedy
 LIMITS = {"max_ratio": 1.5, "max_extra": 10}
 
 
+@dataclass(kw_only=True)
 class DecodingPasses(RandomModels):
     """Translates random sentences under random weights by both.
 
@@ -38,11 +40,7 @@ class DecodingPasses(RandomModels):
     needs = Model
     measures = ("greedy", "jacobi", "saved", "different")
 
-    def __init__(self, *, draws: int, length: int, sentences: int, seed: int) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        if sentences < 1:
-            raise UserError(f"probe.sentences is {sentences}: it must be at least 1")
-        self.sentences = sentences
+    sentences: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the mean passes of a sentence, their difference, and the share of translations

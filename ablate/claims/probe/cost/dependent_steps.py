@@ -10,6 +10,7 @@ What to expect: numbers that do not depend on the length, but for recurrence, an
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,8 +18,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.claims.probe.cost.counting import dependent_steps
+from ablate.config.limits import Count
 from ablate.data.vocabulary import BOS, EOS
-from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
 from ablate.probe.base import Probe
 from ablate.probe.sentences import random_sentences
@@ -27,6 +28,7 @@ from ablate.probe.step_time import loss
 SENTENCES = 2
 
 
+@dataclass(kw_only=True)
 class DependentSteps(Probe):
     """Counts the steps of a translator, whatever it is made of.
 
@@ -44,10 +46,8 @@ class DependentSteps(Probe):
         *("encoding_each", "training_each", "decoding_each"),
     )
 
-    def __init__(self, *, length: int, seed: int) -> None:
-        if length < 1:
-            raise UserError(f"probe.length is {length}: it must be at least 1")
-        self.length, self.seed = length, seed
+    length: Count
+    seed: int
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the dependent steps; `..._each` are those per token of a sentence."""

@@ -1,13 +1,18 @@
 """The base class of probes that measure the cost of a workload (`works`)."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 
 from ablate.claims.probe.cost.works import WORKS, Sizes, Work
+from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.probe.base import Probe
 
 
+@dataclass(kw_only=True)
 class OfWork(Probe):
     """A probe of a work of its own sizes; the model of the run is not asked.
 
@@ -21,18 +26,20 @@ class OfWork(Probe):
 
     needs = Model
 
-    def __init__(self, sizes: Sizes, work: str, seed: int) -> None:
-        if work not in WORKS:
-            raise UserError(f"probe.work is {work}: allowed is {', '.join(WORKS)}")
-        self.work, self.seed = work, seed
-        self.sizes = sizes
-        for key, value in sizes._asdict().items():
-            if value < 1:
-                raise UserError(f"probe.{key} is {value}: it must be at least 1")
-        if sizes.d_model % sizes.n_heads:
+    work: Annotated[str, OneOf(tuple(WORKS))]
+    length: Count
+    sentences: Count
+    d_model: Count
+    n_heads: Count
+    seed: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.d_model % self.n_heads:
             raise UserError(
-                f"probe.n_heads is {sizes.n_heads}: it must divide probe.d_model, {sizes.d_model}"
+                f"probe.n_heads is {self.n_heads}: it must divide probe.d_model, {self.d_model}"
             )
+        self.sizes = Sizes(self.length, self.sentences, self.d_model, self.n_heads)
 
 
 def made(work: str, sizes: Sizes, seed: int, dtype: torch.dtype = torch.float32) -> Work:

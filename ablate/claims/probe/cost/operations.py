@@ -12,8 +12,9 @@ What to expect: exact numbers, the same on every machine; they say nothing of ca
 """
 
 import math
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -21,7 +22,7 @@ from torch import Tensor
 from ablate.claims.probe.cost.counting import COUNTS, counted, without_values
 from ablate.claims.probe.cost.of_work import OfWork, made
 from ablate.claims.probe.cost.works import EQUAL, Sizes
-from ablate.errors import UserError
+from ablate.config.limits import Range
 
 TYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
 GROWING = ("products", "peak_bytes")
@@ -30,6 +31,7 @@ PER_TOKEN = ("products", "calls", "peak_bytes")
 BESIDE = ("products", "numbers", "peak_bytes")
 
 
+@dataclass(kw_only=True)
 class Operations(OfWork):
     """Counts a work, and compares it with the other way to its result where there is one.
 
@@ -51,23 +53,8 @@ class Operations(OfWork):
         *(f"error_{name}" for name in TYPES),
     )
 
-    def __init__(  # noqa: PLR0913
-        self,
-        *,
-        work: str,
-        length: int,
-        sentences: int,
-        d_model: int,
-        n_heads: int,
-        seed: int,
-        draws: int,
-        longest: int,
-    ) -> None:
-        super().__init__(Sizes(length, sentences, d_model, n_heads), work, seed)
-        for key, value, least in (("draws", draws, 0), ("longest", longest, 2)):
-            if value < least:
-                raise UserError(f"probe.{key} is {value}: it must be at least {least}")
-        self.draws, self.longest = draws, longest
+    draws: Annotated[int, Range(0)]
+    longest: Annotated[int, Range(2)]
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the counts, their growth, and the largest errors over all draws.

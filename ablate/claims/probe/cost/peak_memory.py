@@ -35,18 +35,6 @@ class PeakMemory(OfWork):
 
     measures = ("resident_bytes",)
 
-    def __init__(  # noqa: PLR0913
-        self,
-        *,
-        work: str,
-        length: int,
-        sentences: int,
-        d_model: int,
-        n_heads: int,
-        seed: int,
-    ) -> None:
-        super().__init__(Sizes(length, sentences, d_model, n_heads), work, seed)
-
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the bytes."""
         if not OWN.exists():

@@ -10,19 +10,20 @@ What to expect: noise of other processes: let the machine do nothing else (n_job
 
 import math
 import time
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import torch
 
 from ablate.claims.probe.cost.of_work import OfWork, made
-from ablate.claims.probe.cost.works import Sizes
-from ablate.errors import UserError
+from ablate.config.limits import Count
 from ablate.probe.others import OtherLoad
 
 WARM_UP = 2
 
 
+@dataclass(kw_only=True)
 class Seconds(OfWork):
     """Times a work.
 
@@ -35,21 +36,7 @@ class Seconds(OfWork):
 
     measures = ("seconds", "log2_seconds", "others")
 
-    def __init__(  # noqa: PLR0913
-        self,
-        *,
-        work: str,
-        length: int,
-        sentences: int,
-        d_model: int,
-        n_heads: int,
-        seed: int,
-        repeats: int,
-    ) -> None:
-        super().__init__(Sizes(length, sentences, d_model, n_heads), work, seed)
-        if repeats < 1:
-            raise UserError(f"probe.repeats is {repeats}: it must be at least 1")
-        self.repeats = repeats
+    repeats: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the time, its logarithm, and what else the machine did."""

@@ -14,8 +14,9 @@ What to expect: a recurrent layer in one direction sees the past and its order, 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Int
@@ -24,6 +25,7 @@ from torch import Tensor, nn
 from ablate.claims.probe.dependence.influence import influence
 from ablate.claims.probe.dependence.word_order import shuffled
 from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.config.limits import OneOf, Range
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
@@ -50,6 +52,7 @@ LARGEST = ("later", "order_largest", "held", "score")  # of all draws the larges
 Read = Callable[[Tensor], Tensor]
 
 
+@dataclass(kw_only=True)
 class WhoSeesWhom(RandomModels):
     """Replaces and permutes tokens of random texts that one stack reads.
 
@@ -65,22 +68,15 @@ class WhoSeesWhom(RandomModels):
         UserError: a value outside the above, `draws` below 1, or `length` below 3.
     """
 
-    SHORTEST = 3
     needs = Model
     measures = (
         *("later", "earlier", "other", "order", "order_largest", "order_control", "far"),
         *("held", "held_control", "skipping", "score", "score_control", "weight", "weight_control"),
     )
 
-    def __init__(self, *, draws: int, length: int, stack: str, position: str, seed: int) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        allowed = {"stack": ("encoder", "decoder"), "position": tuple(POSITIONS)}
-        for key, value in (("stack", stack), ("position", position)):
-            if value not in allowed[key]:
-                raise UserError(
-                    f"probe.{key} is {value!r}: it must be one of {', '.join(allowed[key])}"
-                )
-        self.stack, self.position = stack, position
+    length: Annotated[int, Range(3)]
+    stack: Annotated[str, OneOf(("encoder", "decoder"))]
+    position: Annotated[str, OneOf(tuple(POSITIONS))]
 
     def __call__(self, model: Model) -> dict[str, float]:
         """Return the extremes over all draws.

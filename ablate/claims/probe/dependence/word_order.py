@@ -9,15 +9,20 @@ What to expect: without positions, 0 for both of the source. For the target, 0 i
     layer: in the second the causal mask has told how many tokens came before (arXiv:2305.19466).
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
 
+@dataclass(kw_only=True)
 class WordOrder(RandomModels):
     """Permutes random sentences."""
 
@@ -26,7 +31,7 @@ class WordOrder(RandomModels):
         *("encoder_least", "source_least", "target_least"),
     )
 
-    SHORTEST = 3
+    length: Annotated[int, Range(3)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return how far another order moves the outputs.

@@ -14,16 +14,17 @@ What to expect: two gradient problems, large ones near the output of Post-LN and
 
 import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.config.limits import Count, Range
 from ablate.data.vocabulary import PAD
-from ablate.errors import UserError
 from ablate.model.residual.base import Residual
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Place
@@ -36,6 +37,7 @@ SENTENCES = 4
 NORM_EPS = 1e-5  # what layer norms add to the variance
 
 
+@dataclass(kw_only=True)
 class Depth(Probe):
     """Runs random sentences through the encoder, and one token through its first residual.
 
@@ -54,11 +56,9 @@ class Depth(Probe):
         *("constructed", "random"),
     )
 
-    def __init__(self, *, draws: int, length: int, seed: int) -> None:
-        for key, value, least in (("draws", draws, 1), ("length", length, 2)):
-            if value < least:
-                raise UserError(f"probe.{key} is {value}: it must be at least {least}")
-        self.draws, self.length, self.seed = draws, length, seed
+    draws: Count
+    length: Annotated[int, Range(2)]
+    seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return what depth does, and what a sub-layer can do to the gradient through a skip.

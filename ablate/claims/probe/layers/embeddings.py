@@ -11,7 +11,9 @@ What to expect: the look-up is the product to the last bits; with a separate mat
 """
 
 import copy
+from dataclasses import dataclass
 from itertools import islice
+from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
@@ -19,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.config.limits import Range
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Tokenizers
@@ -35,6 +38,7 @@ WORDS = 500  # known words that are tried, and as many made-up ones
 RATE = 1e-3
 
 
+@dataclass(kw_only=True)
 class Embeddings(RandomModels):
     """Examines the embedding of the model and the vocabulary of the corpus.
 
@@ -49,7 +53,6 @@ class Embeddings(RandomModels):
         UserError: `draws` below 1, or `length` below 3.
     """
 
-    SHORTEST = 3
     measures = (
         *("lookup", "lookup_control", "token", "token_control"),
         *("sum", "sum_control", "behind", "width", "width_control"),
@@ -58,11 +61,9 @@ class Embeddings(RandomModels):
         *("written_known", "written_new", "unknown"),
     )
 
-    def __init__(
-        self, *, draws: int, length: int, corpus: Corpus, scheme: Scheme, seed: int
-    ) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        self.corpus, self.scheme = corpus, scheme
+    length: Annotated[int, Range(3)]
+    corpus: Corpus
+    scheme: Scheme
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws, and what the vocabulary can write.

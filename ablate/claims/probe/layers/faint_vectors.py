@@ -8,6 +8,7 @@ What to expect: variance 1 within two thousandths at a deviation of 0.1, about 0
 """
 
 import copy
+from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -19,6 +20,7 @@ from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 
 
+@dataclass(kw_only=True)
 class FaintVectors(RandomModels):
     """Gives random vectors to a norm of the model, with its initial gain and bias.
 
@@ -31,11 +33,7 @@ class FaintVectors(RandomModels):
 
     measures = ("moments", "without")
 
-    def __init__(
-        self, *, draws: int, length: int, deviation: Annotated[float, Range(0)], seed: int
-    ) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        self.deviation = deviation
+    deviation: Annotated[float, Range(0)]
 
     @torch.no_grad()
     def __call__(self, model: Transformer) -> dict[str, float]:

@@ -11,12 +11,15 @@ What to expect: a sinusoid's rms is 2^-0.5, so all depends on the initial values
 
 import copy
 import math
+from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.config.limits import Count, Range
 from ablate.data.vocabulary import BOS
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
@@ -27,6 +30,7 @@ from ablate.probe.sentences import random_sentences
 from ablate.seeding import stream
 
 
+@dataclass(kw_only=True)
 class InitialScale(Probe):
     """Looks at the initial values, and at what they make of random sentences.
 
@@ -44,11 +48,9 @@ class InitialScale(Probe):
         *("loss_gap", "sharpened", "echo", "mirrored"),
     )
 
-    def __init__(self, *, sentences: int, length: int, seed: int) -> None:
-        for key, value, least in (("sentences", sentences, 1), ("length", length, 2)):
-            if value < least:
-                raise UserError(f"probe.{key} is {value}: it must be at least {least}")
-        self.sentences, self.length, self.seed = sentences, length, seed
+    sentences: Count
+    length: Annotated[int, Range(2)]
+    seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return sizes of initial values, and how far the output is from knowing nothing.

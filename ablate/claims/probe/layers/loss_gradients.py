@@ -10,6 +10,9 @@ What to expect: differences of rounding alone, also with many tokens; gradients 
     differences are others. A softmax is never zero, but float32 has no number below 1e-45.
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -18,8 +21,8 @@ from torch.nn import functional as F
 from ablate.claims.loss.difference import Difference
 from ablate.claims.loss.sparsemax import sparsemax
 from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.config.limits import Range
 from ablate.data.vocabulary import PAD
-from ablate.errors import UserError
 from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import LabelSmoothing
@@ -31,6 +34,7 @@ DEVIATION = 3.0
 FARTHEST = 200.0
 
 
+@dataclass(kw_only=True)
 class LossGradients(RandomModels):
     """Gives random logits to losses.
 
@@ -49,11 +53,7 @@ class LossGradients(RandomModels):
         *("zeros", "zeros_float32", "zeros_sparsemax"),
     )
 
-    def __init__(self, *, draws: int, length: int, words: int, seed: int) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        if words < 5:
-            raise UserError(f"probe.words is {words}: it must be at least 5")
-        self.words = words
+    words: Annotated[int, Range(5)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return extremes over all draws; the model plays no part.

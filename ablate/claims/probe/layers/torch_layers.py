@@ -10,7 +10,8 @@ What to expect: norm_first is Pre-LN. Batch-first data given to a module that ex
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from ablate.claims.probe.dependence.wires import moved
 from ablate.claims.probe.random_models import RandomModels, seeded
+from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 
 DROPOUT = 0.5
@@ -29,10 +31,11 @@ LEAST = (
 )
 
 
+@dataclass(kw_only=True)
 class TorchLayers(RandomModels):
     """Draws layers of random sizes and weights; the model is not looked at."""
 
-    SHORTEST = 4
+    length: Annotated[int, Range(4)]
     measures = (
         *("post_of_post", "pre_of_post", "pre_of_pre", "post_of_pre", "literal_of_pre"),
         *("wrong_shapes", "shape_differs", "wrong_shapes_per_head", "wrong_shapes_batch_first"),

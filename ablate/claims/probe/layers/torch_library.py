@@ -8,6 +8,9 @@ What to expect: answers that age with the library. True hides a key from the mod
     the function; a mask of 0.0 and 1.0 is added to the scores; one of whole numbers is refused.
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -15,6 +18,7 @@ from torch.nn import functional as F
 
 from ablate.claims.probe.dependence.wires import moved
 from ablate.claims.probe.random_models import RandomModels
+from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 
 SENTENCES, HEADS, WIDTH = 2, 2, 8
@@ -24,10 +28,11 @@ PLACES = ("key", "square", "square_3d")  # key_padding_mask, and attn_mask in it
 LEAST = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer_false")
 
 
+@dataclass(kw_only=True)
 class TorchLibrary(RandomModels):
     """Asks torch; the model is not looked at."""
 
-    SHORTEST = 3
+    length: Annotated[int, Range(3)]
     measures = (
         *(f"{place}_{mask}" for place in PLACES for mask in MASKS),
         *("unmarked", "function_true", "function_false", "polarity", "layer_true", "layer_false"),

@@ -8,15 +8,16 @@ What to expect: 0 to 1e-12 where columns are masked, more than 1e-3 where they a
     fully masked row is filled with minus infinity (model.attention.fill).
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.config.limits import Range
 from ablate.data.vocabulary import PAD
-from ablate.errors import UserError
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
@@ -30,6 +31,7 @@ class Outputs(NamedTuple):
     decoder: Float[Tensor, "B T D"]
 
 
+@dataclass(kw_only=True)
 class PaddingOutputs(RandomModels):
     """Compares random sentences alone and in padded batches.
 
@@ -51,11 +53,7 @@ class PaddingOutputs(RandomModels):
         "control",
     )
 
-    def __init__(self, *, draws: int, length: int, padding: int, seed: int) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        if padding < 0:
-            raise UserError(f"probe.padding is {padding}: it must be at least 0")
-        self.padding = padding
+    padding: Annotated[int, Range(0)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest differences, shares of NaN, and how far a changed token moves.

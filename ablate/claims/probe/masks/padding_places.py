@@ -10,6 +10,8 @@ What to expect: nothing with three masks; on the right the look-ahead mask does 
     on the left it does not.
 """
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -17,8 +19,8 @@ from torch.nn import functional as F
 
 from ablate.claims.probe.dependence.wires import moved
 from ablate.claims.probe.random_models import RandomModels
+from ablate.config.limits import Count
 from ablate.data.vocabulary import PAD
-from ablate.errors import UserError
 from ablate.model.padding.columns import Columns
 from ablate.model.padding.none import NoPadding
 from ablate.model.sublayer import Memory
@@ -33,6 +35,7 @@ PLACES = {
 SIDES = ("right", "left")
 
 
+@dataclass(kw_only=True)
 class PaddingPlaces(RandomModels):
     """Takes the mask from one attention at a time.
 
@@ -48,11 +51,7 @@ class PaddingPlaces(RandomModels):
 
     measures = tuple(f"{side}_{place}" for side in SIDES for place in ("none", *PLACES, "least"))
 
-    def __init__(self, *, draws: int, length: int, padding: int, seed: int) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        if padding < 1:
-            raise UserError(f"probe.padding is {padding}: it must be at least 1")
-        self.padding = padding
+    padding: Count
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return how far outputs at real tokens are from those of the sentences alone.

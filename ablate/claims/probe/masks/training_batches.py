@@ -10,6 +10,7 @@ What to expect: PAD among the inputs of every batch whose targets differ in leng
     padding where its targets are left out.
 """
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ SENTENCES = 6  # of a batch whose gradients are taken
 Lines = list[list[str]]
 
 
+@dataclass(kw_only=True)
 class PaddedBatches(RandomModels):
     """Makes batches of a corpus, and takes gradients at their padding.
 
@@ -53,11 +55,11 @@ class PaddedBatches(RandomModels):
         *("gradient_ignored", "gradient_counted", "gradient_torch"),
     )
 
-    def __init__(
-        self, *, corpus: Corpus, task: Any, tokens: int, bucket: bool, draws: int, seed: int
-    ) -> None:
-        super().__init__(draws=draws, length=self.SHORTEST, seed=seed)
-        self.corpus, self.task, self.tokens, self.bucket = corpus, task, tokens, bucket
+    length: int = field(init=False, default=2)
+    corpus: Corpus
+    task: Any
+    tokens: int
+    bucket: bool
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return counts of batches, and the extremes of gradients over all draws.

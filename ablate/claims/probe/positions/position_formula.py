@@ -8,16 +8,21 @@ What differs: the formula is examined, in the float32 that models add it in, and
 What to expect: no last position for sinusoids; a table of positions ends.
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ablate.config.limits import Count, Range
 from ablate.errors import UserError
 from ablate.model.position.base import Position
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 
 
+@dataclass(kw_only=True)
 class PositionFormula(Probe):
     """Looks at the encoder's positions up to `farthest` times `max_length`.
 
@@ -41,11 +46,8 @@ class PositionFormula(Probe):
         "finite",
     )
 
-    def __init__(self, *, max_length: int, farthest: int) -> None:
-        for key, value, least in (("max_length", max_length, 1), ("farthest", farthest, 2)):
-            if value < least:
-                raise UserError(f"probe.{key} is {value}: it must be at least {least}")
-        self.max_length, self.farthest = max_length, farthest
+    max_length: Count
+    farthest: Annotated[int, Range(2)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return what holds of the encodings that exist.

@@ -12,6 +12,8 @@ What to expect: everything that the algebra says, to rounding; in bfloat16 narro
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Complex, Float, Int
@@ -31,6 +33,7 @@ from ablate.claims.probe.positions.waves import (
     waves,
 )
 from ablate.claims.probe.random_models import RandomModels
+from ablate.config.limits import Range
 from ablate.errors import UserError
 from ablate.model.position.learned import Learned
 from ablate.model.position.sinusoidal import Sinusoidal
@@ -44,6 +47,7 @@ NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+@dataclass(kw_only=True)
 class Sinusoids(RandomModels):
     """Examines the sinusoids of the encoder.
 
@@ -71,15 +75,14 @@ class Sinusoids(RandomModels):
         *("paper", "paper_control", "relabelled", "relabelled_control"),
     )
 
-    def __init__(
-        self, *, draws: int, length: int, max_length: int, farthest: int, seed: int
-    ) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        least = {"max_length": 3, "farthest": 2 * max_length + 1}
-        for key, value in (("max_length", max_length), ("farthest", farthest)):
-            if value < least[key]:
-                raise UserError(f"probe.{key} is {value}: it must be at least {least[key]}")
-        self.max_length, self.farthest = max_length, farthest
+    max_length: Annotated[int, Range(3)]
+    farthest: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least = 2 * self.max_length + 1
+        if self.farthest < least:
+            raise UserError(f"probe.farthest is {self.farthest}: it must be at least {least}")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest deviations over positions, offsets and draws; each method says more.

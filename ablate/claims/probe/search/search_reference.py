@@ -12,15 +12,16 @@ What to expect: the project's searches give the references' translations, other 
 """
 
 import itertools
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.claims.probe.random_models import RandomModels
+from ablate.config.limits import Range
 from ablate.data.vocabulary import BOS, EOS
-from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
@@ -36,6 +37,7 @@ PENALTIES = (
 )  # the usual length penalty, and one with which longer is nearly always better
 
 
+@dataclass(kw_only=True)
 class SearchReference(RandomModels):
     """Translates random sentences under random weights.
 
@@ -55,12 +57,8 @@ class SearchReference(RandomModels):
         *("beam_two", "exhaustive", "size_matters", "kept", "missing", "branching", "first_word"),
     )
 
-    def __init__(self, *, draws: int, length: int, words: int, longest: int, seed: int) -> None:
-        super().__init__(draws=draws, length=length, seed=seed)
-        for key, value in (("words", words), ("longest", longest)):
-            if not 2 <= value <= 5:
-                raise UserError(f"probe.{key} is {value}: it must be from 2 to 5")
-        self.words, self.longest = words, longest
+    words: Annotated[int, Range(2, 5)]
+    longest: Annotated[int, Range(2, 5)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return shares of sentences with another translation than the reference's.
