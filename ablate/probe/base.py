@@ -23,7 +23,7 @@ class Probe(ABC):
         for name, annotation in get_type_hints(type(self), include_extras=True).items():
             for limit in getattr(annotation, "__metadata__", ()):
                 if not limit.allows(value := getattr(self, name)):
-                    raise UserError(f"probe.{name} is {value}: it must {limit}")
+                    raise UserError(f"probe.{name}={value}: it must {limit}")
 
     @abstractmethod
     def __call__(self, model: Any) -> dict[str, float]:

@@ -133,10 +133,10 @@ def test_seconds_are_the_median_of_single_calls(monkeypatch):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (dict(work="slow"), r"probe\.work is slow: it must be explicit or general"),
-        (dict(length=0), r"probe\.length is 0: it must be at least 1"),
+        (dict(work="slow"), r"probe\.work=slow: it must be explicit or general"),
+        (dict(length=0), r"probe\.length=0: it must be at least 1"),
         (dict(n_heads=3), r"probe\.n_heads is 3: it must divide probe\.d_model, 32"),
-        (dict(longest=1), r"probe\.longest is 1: it must be at least 2"),
+        (dict(longest=1), r"probe\.longest=1: it must be at least 2"),
     ],
 )
 def test_bad_arguments(bad, message):

@@ -33,5 +33,5 @@ def test_the_same_numbers_again_and_others_for_another_seed(measure):
 
 
 def test_too_few_rows(measure):
-    with pytest.raises(UserError, match=r"probe\.rows is 1: it must be at least 2"):
+    with pytest.raises(UserError, match=r"probe\.rows=1: it must be at least 2"):
         measure("dot_products", rows=1)

@@ -40,5 +40,5 @@ def test_zeros_are_seen(probed, monkeypatch):
 
 
 def test_too_few_words(probed):
-    with pytest.raises(UserError, match=r"probe\.words is 4: it must be at least 5"):
+    with pytest.raises(UserError, match=r"probe\.words=4: it must be at least 5"):
         probed(words=4)

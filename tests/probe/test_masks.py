@@ -68,7 +68,7 @@ def test_padding_of_zeros_stays_zero_through_bare_maps_alone(measure):
     found = measure("padding_vectors", draws=1)
     assert all(found.pop(name) < NOTHING for name in ("zero_row", "zero_error", "bare_rows"))
     assert min(found.values()) > 1e-6  # zero_weight: one weight of many
-    with pytest.raises(UserError, match=r"probe\.padding is 0: it must be at least 1"):
+    with pytest.raises(UserError, match=r"probe\.padding=0: it must be at least 1"):
         measure("padding_places", padding=0)
 
 

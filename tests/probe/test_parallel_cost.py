@@ -66,8 +66,8 @@ def test_another_translation_is_noticed(measure, monkeypatch):
 
 def test_bad_arguments():
     for make, message in (
-        (lambda: DependentSteps(length=0, seed=0), r"probe\.length is 0: it must be at least 1"),
-        (lambda: DecodingPasses(draws=1, length=2, sentences=0, seed=0), r"probe\.sentences is 0"),
+        (lambda: DependentSteps(length=0, seed=0), r"probe\.length=0: it must be at least 1"),
+        (lambda: DecodingPasses(draws=1, length=2, sentences=0, seed=0), r"probe\.sentences=0"),
     ):
         with pytest.raises(UserError, match=message):
             make()
@@ -76,8 +76,8 @@ def test_bad_arguments():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (dict(batching="odd"), r"probe\.batching is odd: it must be one_by_one"),
-        (dict(lines=0), r"probe\.lines is 0: it must be at least 1"),
+        (dict(batching="odd"), r"probe\.batching=odd: it must be one_by_one"),
+        (dict(lines=0), r"probe\.lines=0: it must be at least 1"),
     ],
 )
 def test_bad_batches(measure, bad, message):

@@ -48,5 +48,5 @@ def test_without_positions_all_are_one(probed):
 
 @pytest.mark.parametrize("keys", [dict(max_length=0), dict(farthest=1)])
 def test_bad_arguments(probed, keys):
-    with pytest.raises(UserError, match=r"probe\.\w+ is \d: it must be at least"):
+    with pytest.raises(UserError, match=r"probe\.\w+=\d: it must be at least"):
         probed("sinusoidal", **keys)

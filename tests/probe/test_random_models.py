@@ -79,9 +79,9 @@ def test_the_same_numbers_again_and_others_for_another_seed(probed, probe):
 @pytest.mark.parametrize(
     ("probe", "keys", "message"),
     [
-        ("influence", dict(draws=0), r"probe\.draws is 0: it must be at least 1"),
-        ("teacher_forcing", dict(length=1), r"probe\.length is 1: it must be at least 2"),
-        ("word_order", dict(length=2), r"probe\.length is 2: it must be at least 3"),
+        ("influence", dict(draws=0), r"probe\.draws=0: it must be at least 1"),
+        ("teacher_forcing", dict(length=1), r"probe\.length=1: it must be at least 2"),
+        ("word_order", dict(length=2), r"probe\.length=2: it must be at least 3"),
     ],
 )
 def test_bad_arguments(probed, probe, keys, message):

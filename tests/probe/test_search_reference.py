@@ -49,5 +49,5 @@ def test_a_beam_that_keeps_one_only_is_seen(probed, monkeypatch):
 
 
 def test_enumeration_must_end(probed):
-    with pytest.raises(UserError, match=r"probe\.words is 6: it must be at least 2 and at most 5"):
+    with pytest.raises(UserError, match=r"probe\.words=6: it must be at least 2 and at most 5"):
         probed(words=6)

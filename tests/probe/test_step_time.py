@@ -101,9 +101,9 @@ def test_longer_sentences_take_longer(measure, clock):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (dict(batch_size=0), r"probe\.batch_size is 0: it must be at least 1"),
-        (dict(repeats=0), r"probe\.repeats is 0"),
-        (dict(precision="8-true"), r"probe\.precision is 8-true: it must be 32-true or bf16-mixed"),
+        (dict(batch_size=0), r"probe\.batch_size=0: it must be at least 1"),
+        (dict(repeats=0), r"probe\.repeats=0"),
+        (dict(precision="8-true"), r"probe\.precision=8-true: it must be 32-true or bf16-mixed"),
         (dict(accelerator="tpu"), r"probe\.accelerator is tpu: allowed is cpu, gpu"),
     ],
 )

@@ -78,7 +78,7 @@ def test_recurrence_with_a_way_past_the_state_is_seen(probed, monkeypatch):
 @pytest.mark.parametrize(
     ("level", "keys", "message"),
     [
-        ("micro", {"stack": "both"}, "probe.stack is both: it must be encoder or decoder"),
+        ("micro", {"stack": "both"}, "probe.stack=both: it must be encoder or decoder"),
         ("rnn", {"position": "rotary"}, "model=rnn has no positions, so it must be none"),
         ("decoder_only", {}, "model is DecoderOnly: choose one of those"),
     ],
