@@ -12,15 +12,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Annotated
 
-from ablate.claims.corpus.rule import (
-    Choose,
-    Level,
-    Synthetic,
-    Words,
-    distinct,
-    named,
-    require,
-)
+from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, distinct, named, require
 from ablate.config.limits import Range
 
 

@@ -39,13 +39,7 @@ class QKNorm(Kernel):
     """
 
     def __init__(
-        self,
-        *,
-        d_head: int,
-        dropout: float,
-        scale: str,
-        fill: str,
-        eps: Annotated[float, Range(0)],
+        self, *, d_head: int, dropout: float, scale: str, fill: str, eps: Annotated[float, Range(0)]
     ) -> None:
         super().__init__()
         self.fused = Fused(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
