@@ -70,7 +70,10 @@ CONSTRUCTIONS = (
     Construction(
         "Verb in the middle or at the end; roles by order or by case",
         _clause_where(lambda clause: isinstance(clause.object, NounPhrase)),
-        ((_DOG_SEES_CAT,), (Clause(_VERB["see"], _a("cat"), _the("dog")),)),
+        (
+            (_DOG_SEES_CAT,),
+            (Clause(_VERB["see"], _a("cat"), _the("dog")),),
+        ),
     ),
     Construction(
         "Adverb: first or after the verb; the Mirel verb stays second",

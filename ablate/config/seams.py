@@ -28,7 +28,10 @@ SEAMS = {  # of the top of the config: by name, as no folder imports upward
     "probe": "ablate.probe.base.Probe",
     "measure": "ablate.measure.base.Measure",
 }
-FACTORIES = {"optimizer": "torch.optim.Optimizer", "trainer": "pytorch_lightning.Trainer"}
+FACTORIES = {
+    "optimizer": "torch.optim.Optimizer",
+    "trainer": "pytorch_lightning.Trainer",
+}
 
 
 def check_seam(key: str, node: DictConfig, annotation: Any) -> None:

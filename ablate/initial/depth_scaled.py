@@ -12,7 +12,11 @@ import torch
 
 from ablate.data.tokenizer import Tokenizers
 from ablate.initial.base import Initial
-from ablate.initial.outputs import check_depth_rule, check_output_projections, output_projections
+from ablate.initial.outputs import (
+    check_depth_rule,
+    check_output_projections,
+    output_projections,
+)
 from ablate.model.base import Model
 
 

@@ -106,7 +106,9 @@ def read_entries(
     origins = ONLY.get(only, ORIGINS)
     wanted = [one for one in findings if one.origin in origins]
     entries = join(
-        read_claims(), with_family(latest(wanted)), [one for one in gone if one.origin in origins]
+        read_claims(),
+        with_family(latest(wanted)),
+        [one for one in gone if one.origin in origins],
     )
     known = {entry.claim.id for entry in entries}
     warnings += damaged + [

@@ -60,5 +60,7 @@ def changes(findings: Iterable[Finding]) -> Changes:
     tested = [one for one in findings if one.p]
     decided = [one for one in tested if one.verdict != INCONCLUSIVE]
     return Changes(
-        len(tested), len(decided), sum(one.ledger_wide != one.verdict for one in decided)
+        len(tested),
+        len(decided),
+        sum(one.ledger_wide != one.verdict for one in decided),
     )

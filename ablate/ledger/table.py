@@ -51,7 +51,11 @@ def _folded(text: str, width: int | None) -> str:
     if width is None:
         return text
     return textwrap.fill(
-        text, width, subsequent_indent=2 * INDENT, break_long_words=False, break_on_hyphens=False
+        text,
+        width,
+        subsequent_indent=2 * INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 

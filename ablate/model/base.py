@@ -49,14 +49,19 @@ class Bidirectional(NamedTuple):
     tokens: Int[Tensor, "B L"]
 
 
+def texts(inputs: Any) -> tuple[Int[Tensor, "B L"], ...]:
+    """Return the token ids among the inputs of a model, one tensor for each text in a row."""
+    return inputs[:1] if isinstance(inputs, CausalDocuments) else tuple(inputs)
+
+
 class Model(nn.Module, ABC):
     """Tokens to states, which `head` turns into logits in training, scoring and search alike.
 
     Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)`, the sizes of the vocabularies and
     whether both are the same one, beside what its YAML gives.
 
-    `takes` are the types of inputs that it can read. `reads` says which of the inputs each stack
-    reads, one after the other.
+    `takes` are the types of inputs that it can read. `reads` says which texts of the inputs each
+    stack reads, one after the other.
     """
 
     breaks: frozenset[Law] = frozenset()  # by its own settings, not those of its components

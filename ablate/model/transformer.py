@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from ablate.config.arguments import Arguments
 from ablate.data.vocabulary import PAD
 from ablate.model.attention.base import Kernel
-from ablate.model.attention.multi_head import MultiHeadAttention
+from ablate.model.attention.multi_head import (
+    MultiHeadAttention,
+)
 from ablate.model.base import Model, Seq2Seq
 from ablate.model.components import Components, Sizes, Vocabularies
 from ablate.model.laws import WITHOUT_CAUSAL_MASK

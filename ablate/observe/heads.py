@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import PAD
-from ablate.model.base import Model
+from ablate.model.base import Model, texts
 from ablate.model.inspect import attention_weights
 
 SENTENCES = 64  # of validation, the first ones, whatever the batches are
@@ -38,7 +38,7 @@ def head_distances(model: Model, batch: Batch, device: torch.device) -> dict[str
     found: dict[str, list[float]] = {}
     for name, weights in attention_weights(model, inputs).items():
         stack, _, kind = name.split(".")
-        queries = torch.cat(inputs[model.reads[stack]], 1) != PAD
+        queries = torch.cat(texts(inputs)[model.reads[stack]], 1) != PAD
         found.setdefault(f"heads/{stack}_{kind}", []).append(distance(weights, queries))
     return {name: sum(layers) / len(layers) for name, layers in found.items()}
 

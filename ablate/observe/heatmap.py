@@ -108,7 +108,12 @@ def _draw_bar(picture: Image.Image, scale: Scale, corner: tuple[int, int], heigh
 
 
 def _write(
-    picture: Image.Image, text: str, place: tuple[int, int], anchor: str, *, upwards: bool = False
+    picture: Image.Image,
+    text: str,
+    place: tuple[int, int],
+    anchor: str,
+    *,
+    upwards: bool = False,
 ) -> None:
     letters = Image.new("L", (_length(text), LINE))
     ImageDraw.Draw(letters).text((0, LINE // 2), text, fill=255, font=_font(), anchor="lm")

@@ -16,7 +16,7 @@ from ablate.data.batch import Batch
 from ablate.data.module import TextData
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import PAD
-from ablate.model.base import Model
+from ablate.model.base import Model, texts
 from ablate.model.inspect import attention_weights
 from ablate.model.stack import Stack
 from ablate.observe.heatmap import Axis, Scale, heatmaps
@@ -103,8 +103,9 @@ def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
 
 def _axis(tokenizers: Tokenizers, one: Batch, read: slice) -> Axis:
     """The tokens that a stack reads of one example."""
-    sides = [*[("source", tokenizers.src)] * (len(one.inputs) - 1), ("reference", tokenizers.tgt)]
-    fields = list(zip(one.inputs, sides, strict=True))[read]
+    ids_of = texts(one.inputs)
+    sides = [*[("source", tokenizers.src)] * (len(ids_of) - 1), ("reference", tokenizers.tgt)]
+    fields = list(zip(ids_of, sides, strict=True))[read]
     pieces = [p for ids, (_, side) in fields for p in side.pieces(ids[0].tolist())]
     return _tokens(f"{' and '.join(name for _, (name, _) in fields)} token", pieces)
 

@@ -193,7 +193,9 @@ def priced(planned: Plan, known: Sequence[Row]) -> Plan:
         trains = planned.tuned != "" or arm.kin.arm not in trained
         trained.add(arm.kin.arm)
         found = cost(
-            *(arm.kin, arm.steps, arm.validations, arm.asked, known), tests=arm.tests, trains=trains
+            *(arm.kin, arm.steps, arm.validations, arm.asked, known),
+            tests=arm.tests,
+            trains=trains,
         )
         return replace(arm, cost=found)
 

@@ -13,7 +13,15 @@ from ablate.referee.measure import OVER_ALL, PAIRED, label
 from ablate.referee.question import Design
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, OPPOSITE, SMALL, SUPPORTED, Turn
+from ablate.verdict.decision import (
+    DIRECTION,
+    INCONCLUSIVE,
+    LARGE,
+    OPPOSITE,
+    SMALL,
+    SUPPORTED,
+    Turn,
+)
 from ablate.verdict.kind import KINDS
 
 HEADLINE, EVIDENCE = 25, 40  # words at most

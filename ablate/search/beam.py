@@ -22,7 +22,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ablate.data.vocabulary import BOS, EOS
-from ablate.search.base import Model, Search, require, until_eos, worth_dropping
+from ablate.search.base import (
+    Model,
+    Search,
+    require,
+    until_eos,
+    worth_dropping,
+)
 from ablate.search.largest import largest
 
 FIRST = EOS + 1  # of the ids that do not end a hypothesis

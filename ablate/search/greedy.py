@@ -12,7 +12,12 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.data.vocabulary import BOS, EOS
-from ablate.search.base import Model, Search, until_eos, worth_dropping
+from ablate.search.base import (
+    Model,
+    Search,
+    until_eos,
+    worth_dropping,
+)
 from ablate.search.largest import largest
 
 

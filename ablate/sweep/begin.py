@@ -70,7 +70,10 @@ def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
         "name": config.name,
         "study": study,
         "regime": about,
-        "registration": {**registration, "command": command_of(config)},
+        "registration": {
+            **registration,
+            "command": command_of(config),
+        },
     }
     write_about(Path(config.hydra.sweep.dir), said, registered, {})
 

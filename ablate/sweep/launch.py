@@ -39,7 +39,10 @@ PRELOADED = "ablate.sweep.preloaded"  # by name, as this process can do without
 
 
 def launch(
-    context: HydraContext, config: DictConfig, job_overrides: Sequence[Sequence[str]], first: int
+    context: HydraContext,
+    config: DictConfig,
+    job_overrides: Sequence[Sequence[str]],
+    first: int,
 ) -> list[JobReturn]:
     """Have every cell run, by the workers of the engine; a failed run fails alone.
 
@@ -94,7 +97,10 @@ class Planned(NamedTuple):
 
 
 def plan(
-    context: HydraContext, config: DictConfig, job_overrides: Sequence[Sequence[str]], first: int
+    context: HydraContext,
+    config: DictConfig,
+    job_overrides: Sequence[Sequence[str]],
+    first: int,
 ) -> Planned:
     """Compose and check all cells of a sweep.
 

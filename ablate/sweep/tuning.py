@@ -52,7 +52,10 @@ def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Override
 
 
 def wider_jobs(
-    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
+    cells: Sequence[Cell],
+    links: Sequence[Link],
+    tune: Tune,
+    seeds: dict[int, int],
 ) -> dict[int, Overrides]:
     """Overrides of the runs that try the next value where the best one is the last that was tried.
 

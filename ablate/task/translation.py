@@ -157,7 +157,12 @@ class Translations(Evaluation):
         """Add how long translations have become, and how long they might have."""
         self.unended.update((lengths >= limits).float().mean(), len(lengths))
 
-    def add(self, index: Int[Tensor, " B"], hypotheses: list[str], references: list[str]) -> None:
+    def add(
+        self,
+        index: Int[Tensor, " B"],
+        hypotheses: list[str],
+        references: list[str],
+    ) -> None:
         """Add the translations of a batch; `index` are the line numbers of its sentences."""
         counted = {
             name: score.statistics(hypotheses, references) for name, score in self.scores.items()

@@ -23,7 +23,12 @@ class Training(pl.LightningModule):
     `diverged` becomes true, and training ends, when loss or gradient is no longer finite.
     """
 
-    def __init__(self, job: Job, model: Model, data: TextData) -> None:
+    def __init__(
+        self,
+        job: Job,
+        model: Model,
+        data: TextData,
+    ) -> None:
         super().__init__()
         self.model = model
         self.data = data
@@ -60,7 +65,10 @@ class Training(pl.LightningModule):
         """Adam or another optimiser, its rate set by the schedule before every step."""
         optimizer = make_optimizer(self.optimizer, self)
         factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: self.schedule(done + 1))
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": factor, "interval": "step"}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": factor, "interval": "step"},
+        }
 
     def configure_callbacks(self) -> list[Callback]:
         """What is measured while training."""

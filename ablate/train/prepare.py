@@ -64,7 +64,10 @@ def make_model(job: Job, data: TextData) -> Model:
 def build_model(node: DictConfig, data: TextData) -> Model:
     """Build the model of a node for the vocabularies of the data; without values on device meta."""
     return build(
-        node, src_vocab=data.src_vocab, tgt_vocab=data.tgt_vocab, joint_vocab=data.joint_vocab
+        node,
+        src_vocab=data.src_vocab,
+        tgt_vocab=data.tgt_vocab,
+        joint_vocab=data.joint_vocab,
     )
 
 

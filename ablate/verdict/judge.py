@@ -163,7 +163,11 @@ def _sentence(
 def _bands(turns: list[Turn]) -> list[Band]:
     """What the verdict would be from each margin (exact claims: tolerance) on."""
     return [
-        {"from": turn.margin, "verdict": turn.decision.status, "grade": turn.decision.grade}
+        {
+            "from": turn.margin,
+            "verdict": turn.decision.status,
+            "grade": turn.decision.grade,
+        }
         for turn in turns
         if math.isfinite(turn.margin)
     ]

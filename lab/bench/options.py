@@ -18,7 +18,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -28,13 +31,12 @@ import torch
 from ablate.errors import UserError
 from ablate.train.resolve import resolve
 from ablate.train.run import run as run_job
-from lab.bench.command import environment, options, run, told
+from lab.bench.command import options, told
 from lab.bench.ours import compose, peak_mib
 from lab.bench.record import machine
 
 RESULTS = Path(__file__).parent / "options.json"
 WARM_UP = 20  # steps that are not timed
-CHILD = "only"  # the first word of a process that measures a single row
 HEAD = "| option | words | bits per byte | ms a step | MB | parameters |"
 RULE = "|---|---|---:|---:|---:|---:|"
 OPTIONS: dict[str, Sequence[str]] = {
@@ -46,12 +48,16 @@ OPTIONS: dict[str, Sequence[str]] = {
     "GEGLU": ("model/feed_forward=geglu",),
     "SwiGLU": ("model/feed_forward=swiglu",),
     "RMSNorm": ("model/norm=rms_norm",),
-    "dynamic tanh": ("model/norm=dynamic_tanh",),
+    "dynamic tanh": (
+        "model/norm=dynamic_tanh",
+        "initial=seeded",
+        "model.embedding.scaled=true",
+    ),
     "Post-LN": ("model/residual=post_ln",),
     "Peri-LN": ("model/residual=peri_ln",),
     "DeepNorm": ("model/residual=deep_norm", "initial=seeded"),
     "no positions": ("model/position=none",),
-    "sinusoids": ("model/position=sinusoidal",),
+    "sinusoids": ("model/position=sinusoidal", "model.embedding.scaled=true"),
     "rotary positions": ("model/position=rotary",),
     "ALiBi": ("model/position=alibi",),
     "two groups of keys": ("model/projections=grouped", "model.projections.groups=2"),
@@ -62,7 +68,7 @@ OPTIONS: dict[str, Sequence[str]] = {
     "window of 16": ("model/attention=window",),
     "window in half the layers": ("model/attention=window", "model.attention.global_every=2"),
     "separate embeddings": ("model/embedding=separate",),
-    "no biases": ("model.bias=false",),
+    "biases": ("model.bias=true", "model/norm=layer_norm"),
     "parallel sub-layers": ("model/block=parallel",),
     "values of the first layer": ("model/values=first_layer",),
     "capped logits": ("model/head=soft_cap",),
@@ -125,19 +131,17 @@ class Clock(pl.Callback):
 def measure(steps: int, words: Sequence[str]) -> dict[str, float]:
     """Train with an option, and return its figures."""
     with tempfile.TemporaryDirectory() as folder:
-        budget = (f"budget.steps={steps}", f"budget.validate_every={steps}", "search=greedy")
+        budget = (f"budget.steps={steps}", f"budget.validate_every={steps}")
         base = ("scale=nanogpt", "logger=none", f"paths.results={folder}", *budget)
         config = compose([*base, *words])
         torch.set_num_threads(config.threads)
         clock, job, before = Clock(), resolve(config), peak_mib()
-        outcome = run_job(replace(job, callbacks={**job.callbacks, "clock": clock}))
-    metrics = outcome["metrics"]
-    return {
-        "bpb": metrics["val/bpb"],
-        "seconds": clock.median(),
-        "mib": peak_mib() - before,
-        "parameters": metrics["parameters"],
-    }
+        with redirect_stdout(sys.stderr):
+            outcome = run_job(replace(job, callbacks={**job.callbacks, "clock": clock}))
+    bpb, size = (outcome["metrics"][name] for name in ("val/bpb", "parameters"))
+    assert bpb is not None and size is not None
+    mib = peak_mib() - before
+    return {"bpb": bpb, "seconds": clock.median(), "mib": mib, "parameters": int(size)}
 
 
 def read(path: Path) -> dict[str, Row]:
@@ -172,9 +176,6 @@ def _line(name: str, row: Row) -> str:
 @told
 def main() -> None:
     """Measure the rows that are missing, keep each at once, and print the table."""
-    if sys.argv[1:2] == [CHILD]:
-        print(json.dumps(measure(int(sys.argv[2]), sys.argv[3:])))
-        return
     defaults = {"steps": 200, "what": list(OPTIONS), "to": None}
     given, rest = options(sys.argv[1:], defaults, list(OPTIONS))
     if rest:
@@ -187,8 +188,9 @@ def main() -> None:
         asked = {"words": words, "steps": given["steps"], "machine": machine()}
         if name in rows and asked.items() <= rows[name].items():
             continue
-        command = ["-m", "lab.bench.options", CHILD, str(given["steps"]), *words]
-        row: Any = {**asked, **run(command, environment(1))}
+        with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
+            figures = pool.submit(measure, given["steps"], words).result()
+        row: Any = {**asked, **figures}
         path.write_text(json.dumps({**rows, name: row}, indent=1) + "\n", encoding="utf-8")
     print(table(read(path)))
 

@@ -89,7 +89,11 @@ def decode(text):
         spec.validate()
         spec.save(folder)
         translator = ctranslate2.Translator(
-            folder, device="cpu", compute_type="float32", inter_threads=A.threads, intra_threads=1
+            folder,
+            device="cpu",
+            compute_type="float32",
+            inter_threads=A.threads,
+            intra_threads=1,
         )
     pairs, beams = text.split("test"), A.beam if A.mode == "beam" else 1
     sources = [[text.itos[i] for i in src] for src, _ in pairs]

@@ -41,7 +41,11 @@ class Setting:
     folder: Path
 
     def ours(
-        self, mode: str, overrides: Sequence[str], *flags: str, threads: int | None = None
+        self,
+        mode: str,
+        overrides: Sequence[str],
+        *flags: str,
+        threads: int | None = None,
     ) -> Any:
         """Start one of our measured processes; `finish` gives its figures."""
         threads = threads or self.options["threads"]

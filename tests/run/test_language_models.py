@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from ablate.errors import UserError
+from ablate.observe.pictures import draw_attention
 from ablate.train.module import Training
 from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
@@ -58,7 +59,21 @@ def go(words, compose):
     return lambda results, *more: run(resolve(compose(*words(results, *more))))
 
 
-def test_a_run_killed_in_the_middle_of_an_epoch_goes_on_to_the_bit(go, monkeypatch):
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("optimizer=muon", "optimizer.lr=0.003"),
+        ("optimizer=muon", "optimizer.decayed=[matrices,norms]", "model/attention=gated"),
+        ("model/parametrisation=mup", "initial=zero_output", "optimizer.decayed=[embeddings]"),
+    ],
+)
+def test_a_run_killed_in_the_middle_of_an_epoch_goes_on_to_the_bit(
+    words, compose, more, monkeypatch
+):
+    def go(results):
+        return run(resolve(compose(*words(results, *more))))
+
     whole = go("whole")
     real, steps = Training.training_step, []
 
@@ -105,6 +120,17 @@ def test_three_samples_are_kept_and_shown(go, capsys):
     assert torch.get_rng_state().equal(state)
 
 
+@pytest.mark.parametrize("attention", ["fused", "window", "qk_norm", "gated"])
+def test_a_run_whose_documents_are_apart_is_whole(go, attention):
+    narrow = ["model.attention.width=4"] if attention == "window" else []
+    found = go(
+        *("apart", "task.attention=document", f"model/attention={attention}", *narrow),
+        *("budget.steps=4", "budget.validate_every=4", "logger=csv"),
+    )
+    assert found["status"] in ("finished", "collapsed")
+    assert 0 <= found["metrics"]["heads/decoder_self"] <= 1
+
+
 @pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])
 def test_attention_limited_to_the_document(words, compose, position):
     more = ["task.attention=document", f"model/position={position}"]
@@ -121,6 +147,8 @@ def test_attention_limited_to_the_document(words, compose, position):
     others = model(batch.inputs._replace(tokens=changed))
     assert torch.allclose(states[~first], others[~first], atol=1e-6)
     assert not torch.allclose(states[first], others[first], atol=1e-2)
+    pictures = dict(draw_attention(model, data.tokenizers, batch, torch.device("cpu")))
+    assert pictures.keys() == {"attention/decoder_self"}
     context = make_model(resolve(compose(*words("whole", more[1]))), data).eval()
     from ablate.model.base import Causal
 
@@ -138,6 +166,22 @@ def test_attention_limited_to_the_document(words, compose, position):
         (["batch.context=4096", "batch.tokens=4096"], r"training text has only \d+ tokens"),
         (["data.held_out=0.0"], "leaves no line of data.files for validation"),
         (["model/position=learned", "model.position.max_length=4"], "max_length=4 is too short"),
+        (["model/attention=window"], r"model\.attention\.width is 16, and batch\.context is 8"),
+        (["model/attention=window", "model.attention.width=8"], "width is 8.*at most 7"),
+        (["model.d_head=5"], r"model\.d_head is 5: model/position=rotary .*even"),
+        (["model.d_model=18"], r"model\.d_head is 9: model/position=rotary .*even"),
+        (["model/attention=differential", "model.d_head=6"], r"model\.d_head is 6.*multiple of 4"),
+        (["model/projections=grouped", "model.projections.groups=3"], "groups is 3.*divide"),
+        (["optimizer=muon", "adapt=output_only"], "optimizer=muon trains hidden matrices"),
+        (["optimizer=muon", "model/parametrisation=mup"], "optimizer=muon has one learning rate"),
+        (["optimizer=adamw", "model/parametrisation=mup"], "optimizer=adamw_by_role"),
+        (["optimizer.decayed=[heads]"], r"optimizer\.decayed has 'heads'"),
+        (["initial=gpt2", "model/parametrisation=mup"], "choose initial=seeded"),
+        (["initial=depth_scaled", "model/residual=deep_norm"], r"model/residual \(DeepNorm\)"),
+        (
+            ["initial=zero_output", "model/projections=none", "model/feed_forward=none"],
+            "initial=zero_output changes the output projections",
+        ),
     ],
 )
 def test_what_cannot_work_ends_before_work(go, tmp_path, overrides, words_of_error):

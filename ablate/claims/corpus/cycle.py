@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from math import log
 from typing import Annotated
 
-from ablate.claims.corpus.rule import Choose, Level, Synthetic, Words, distinct, named, require
+from ablate.claims.corpus.rule import (
+    Choose,
+    Level,
+    Synthetic,
+    Words,
+    distinct,
+    named,
+    require,
+)
 from ablate.config.limits import Range
 
 

@@ -18,7 +18,12 @@ from torch import Tensor
 
 from ablate.data.vocabulary import BOS, EOS
 from ablate.model.base import Seq2Seq
-from ablate.search.base import Model, Search, until_eos, worth_dropping
+from ablate.search.base import (
+    Model,
+    Search,
+    until_eos,
+    worth_dropping,
+)
 from ablate.search.largest import largest
 
 

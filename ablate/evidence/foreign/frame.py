@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import EMPTY, MOST_TEXTS, NUMBER, Column, Table, TableBuilder
+from ablate.evidence.foreign.table import (
+    EMPTY,
+    MOST_TEXTS,
+    NUMBER,
+    Column,
+    Table,
+    TableBuilder,
+)
 
 
 def is_frame(value: Any) -> bool:

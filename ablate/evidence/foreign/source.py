@@ -15,7 +15,11 @@ BY_ENDING = {
     **dict.fromkeys(json_lines.ENDINGS, "json_lines"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
-SCHEMES = {"wandb-offline": "wandb_offline", "tensorboard": "tensorboard", "lightning": "lightning"}
+SCHEMES = {
+    "wandb-offline": "wandb_offline",
+    "tensorboard": "tensorboard",
+    "lightning": "lightning",
+}
 # what the files in a folder are called, in the order in which a folder is asked
 IN_FOLDER = {
     "lightning": "**/metrics.csv",

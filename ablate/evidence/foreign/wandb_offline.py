@@ -15,7 +15,13 @@ from typing import Any
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import flat, from_records
 from ablate.evidence.foreign.table import Row, Table
-from ablate.evidence.foreign.wire import DamagedError, fields, first, signed, text
+from ablate.evidence.foreign.wire import (
+    DamagedError,
+    fields,
+    first,
+    signed,
+    text,
+)
 
 PATTERN = "**/run-*.wandb"
 HEADER, BLOCK, FRAME = 7, 32768, 7  # bytes of the file's head, of a block, of a record's head

@@ -39,7 +39,13 @@ class QKNorm(Kernel):
     """
 
     def __init__(
-        self, *, d_head: int, dropout: float, scale: str, fill: str, eps: Annotated[float, Range(0)]
+        self,
+        *,
+        d_head: int,
+        dropout: float,
+        scale: str,
+        fill: str,
+        eps: Annotated[float, Range(0)],
     ) -> None:
         super().__init__()
         self.fused = Fused(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
@@ -61,7 +67,7 @@ class QKNorm(Kernel):
     ) -> Float[Tensor, "B H Q W"]:
         """Return the mixed values."""
         normal = (
-            F.layer_norm(x, gain.shape, gain, eps=self.eps).to(x.dtype)
+            F.layer_norm(x, gain.shape, gain.to(x.dtype), eps=self.eps).to(x.dtype)
             for x, gain in ((q, self.query_gain), (k, self.key_gain))
         )
         return self.fused(*normal, v, mask, bias)

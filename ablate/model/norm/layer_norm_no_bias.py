@@ -29,5 +29,5 @@ class LayerNormNoBias(Norm):
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
-        normal = F.layer_norm(x, self.gain.shape, self.gain, eps=self.eps)
+        normal = F.layer_norm(x, self.gain.shape, self.gain.to(x.dtype), eps=self.eps)
         return normal.to(x.dtype)  # autocast on a GPU makes it float32

@@ -34,7 +34,14 @@ class Grouped(Projections):
     """
 
     def __init__(
-        self, *, d_model: int, n_heads: int, d_head: int, groups: Count, queries: bool, output: str
+        self,
+        *,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        groups: Count,
+        queries: bool,
+        output: str,
     ) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, output=output)
         if n_heads % groups:

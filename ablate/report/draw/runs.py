@@ -15,7 +15,11 @@ WRONG = {"diverged": "x", "collapsed": "+"}
 Point = tuple[int, float, str]  # seed, value, status
 
 
-def draw_runs(metric: str, points: dict[str, list[Point]], means: dict[str, float]) -> Figure:
+def draw_runs(
+    metric: str,
+    points: dict[str, list[Point]],
+    means: dict[str, float],
+) -> Figure:
     """One row per arm, with its mean."""
     groups = panels(list(points))
     figure, axes = stack([AROUND + ROW * len(group) for group in groups])
@@ -28,7 +32,10 @@ def draw_runs(metric: str, points: dict[str, list[Point]], means: dict[str, floa
 
 
 def _draw_panel(
-    axes: Axes, arms: list[str], points: dict[str, list[Point]], means: dict[str, float]
+    axes: Axes,
+    arms: list[str],
+    points: dict[str, list[Point]],
+    means: dict[str, float],
 ) -> None:
     seeds = sorted({seed for arm in points.values() for seed, _, _ in arm})
     places = dict(zip(seeds, np.linspace(SPREAD, -SPREAD, len(seeds)), strict=True))

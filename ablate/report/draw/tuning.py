@@ -25,7 +25,12 @@ def draw_tuning(key: str, metric: str, arms: dict[str, Points]) -> Figure:
             means = [scores[values == value].mean() for value in tried]
             axes[0].plot(values, scores, look.marker, color=look.colour, alpha=0.35, markersize=3.5)
             axes[0].plot(
-                tried, means, color=look.colour, linestyle=look.line, marker=look.marker, label=arm
+                tried,
+                means,
+                color=look.colour,
+                linestyle=look.line,
+                marker=look.marker,
+                label=arm,
             )
         _label(axes[0], key, metric, sorted({x for arm in group for x, _ in arms[arm]}))
         share_legend(row, axes, group)

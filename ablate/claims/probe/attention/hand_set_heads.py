@@ -84,7 +84,10 @@ def patterns(generator: torch.Generator) -> dict[str, float]:
         found.append(weights_and_scores(head, x)[0][INNER])
         wanted.append(place[(torch.arange(WORDS) + 2 * kind - 1) % WORDS][INNER])
     gap = max(float((one - other).abs().max()) for one, other in zip(found, wanted, strict=True))
-    return {"pattern_gap": gap, "pattern_moves": float((found[0] - found[1]).abs().amax(1).min())}
+    return {
+        "pattern_gap": gap,
+        "pattern_moves": float((found[0] - found[1]).abs().amax(1).min()),
+    }
 
 
 def two_values(generator: torch.Generator) -> dict[str, float]:

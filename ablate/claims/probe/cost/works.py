@@ -99,7 +99,11 @@ def additive(sizes: Sizes) -> Kernel:
 def linformer(rank: int, sizes: Sizes) -> Kernel:
     """As many mixtures of keys as its rank."""
     kernel = Linformer(
-        d_head=sizes.d_head, dropout=0.0, scale="sqrt_d_head", rank=rank, max_length=sizes.length
+        d_head=sizes.d_head,
+        dropout=0.0,
+        scale="sqrt_d_head",
+        rank=rank,
+        max_length=sizes.length,
     )
     for mixtures in kernel.parameters():
         kernel.draw_initial_values(mixtures, None)

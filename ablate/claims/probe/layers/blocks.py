@@ -17,7 +17,10 @@ from ablate.claims.probe.layers.torch_twin import run_twins, twin
 from ablate.claims.probe.random_models import RandomModels, seeded
 from ablate.errors import UserError
 from ablate.model.attention.explicit import Explicit
-from ablate.model.attention.multi_head import CrossAttention, SelfAttention
+from ablate.model.attention.multi_head import (
+    CrossAttention,
+    SelfAttention,
+)
 from ablate.model.feed_forward.base import FeedForward
 from ablate.model.inspect import weights_of
 from ablate.model.padding.base import Mask

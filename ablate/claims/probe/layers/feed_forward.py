@@ -22,7 +22,10 @@ from ablate.model.transformer import Transformer
 WIDEST = 32  # d_model that is drawn at most
 POSITIVE = 1e3  # a bias under which nothing inside is below 0
 # of all draws the largest counts, but for these the smallest
-LEAST = (*("inner_change", "mixed", "own_position", "negative_share", "bend"), "between_layers")
+LEAST = (
+    *("inner_change", "mixed", "own_position", "negative_share", "bend"),
+    "between_layers",
+)
 
 
 class FeedForwardNetworks(RandomModels):
