@@ -29,12 +29,14 @@ def job(config: DictConfig) -> None:
     try:
         if "LOCAL_RANK" not in os.environ:  # not once more for every device
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
+        from ablate.train.memory import name_largest_numbers
         from ablate.train.resolve import resolve
         from ablate.train.run import run
 
         if config.study is not None:
             _say_what_is_not_run(config)
-        run(resolve(config))
+        with name_largest_numbers(config):
+            run(resolve(config))
     except (UserError, OmegaConfBaseException) as error:  # Hydra would add a line of its own
         words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
         sentence = error if isinstance(error, UserError) else UserError(explain(error, words))

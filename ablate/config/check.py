@@ -10,14 +10,15 @@ import inspect
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, get_origin
 
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, InterpolationToMissingValueError
 
 from ablate.config.arguments import parameters
-from ablate.config.hints import ALIASES, chosen_by, groups, levels_of, nearest, plain, unknown
+from ablate.config.hints import ALIASES, chosen_by, groups, levels_of, nearest, unknown
+from ablate.config.kinds import PLAIN, alternatives, describe, fits, is_simple
 from ablate.config.limits import FOREIGN, Limit
 from ablate.config.seams import check_seam
 from ablate.errors import UserError
@@ -44,14 +45,9 @@ OURS = {
     "use_distributed_sampler": "batches are dealt to devices by ablate itself",
     "limit_test_batches": "a test reads its whole split; say data.test_size or data.n_test",
     "reload_dataloaders_every_n_epochs": "batches are dealt by ablate itself",
-}
-
-PLAIN = {
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    bool: "true or false",
-    type(None): "null",
+    "limit_predict_batches": "a test reads its whole split; say data.test_size or data.n_test",
+    "model_registry": "a run keeps its weights in its own folder",
+    "enable_autolog_hparams": "a run logs its whole config",
 }
 
 
@@ -79,6 +75,7 @@ def check(config: DictConfig) -> None:
     for key, instead in OURS.items():
         if key in config.trainer:
             raise UserError(f"trainer.{key} is not for the trainer to say: {instead}")
+    _walk(config.budget, "budget")  # first, as other keys look their values up here
     _walk(config, "")
     if not config.test_splits and not OmegaConf.select(config, "study.tune"):
         # the runs that tune a nuisance are never tested; claims find no metric in any others
@@ -143,26 +140,18 @@ def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
 
 def _check_kind(key: str, value: Any, annotation: Any) -> None:
     """A plain value against the annotation of the constructor, which Hydra does not look at."""
-    kind = plain(annotation)
-    if get_origin(kind) is list:
+    kinds = alternatives(annotation)
+    if len(kinds) == 1 and get_origin(kinds[0]) is list:
         if not isinstance(value, ListConfig):
             raise UserError(f"{key}={value}: it must be a list, such as [{value}]")
         return
-    kinds = (kind,) if get_origin(kind) is dict else get_args(kind) or (kind,)
-    simple = [one for one in kinds if isinstance(one, type) and one in PLAIN]
-    accepted = {*simple, int} if float in simple else set(simple)
-    if str not in simple and type(value) not in accepted:
+    simple = [kind for kind in kinds if is_simple(kind)]
+    if str not in simple and not any(fits(value, kind) for kind in simple):
         _check_choice(key, value)
     if not simple:
         _check_component(key, value, kinds)
-        return
-    judged = type(value) in PLAIN and all(isinstance(one, type) for one in kinds)
-    if len(simple) < len(kinds) and not judged:
-        return  # of a kind that only the constructor can judge
-    if type(value) not in accepted:
-        named = [one for one in simple if not (one is int and float in simple)]
-        allowed = " or ".join(PLAIN[one] for one in named)
-        raise UserError(f"{key}={value}: it must be {allowed}")
+    elif not any(fits(value, kind) for kind in kinds):
+        raise UserError(f"{key}={value}: it must be {describe(kinds)}")
 
 
 def _check_choice(key: str, value: Any) -> None:
@@ -189,8 +178,8 @@ def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
 
 
 def _check_limits(key: str, value: Any, annotation: Any) -> None:
-    own = [FOREIGN[key]] if key in FOREIGN else []
-    for limit in (*own, *getattr(annotation, "__metadata__", ())):
+    foreign = [limit for name, limit in FOREIGN if name == key]
+    for limit in (*foreign, *getattr(annotation, "__metadata__", ())):
         if isinstance(limit, Limit) and not limit.allows(value):
             raise UserError(f"{key}={value}: it must {limit}")
 

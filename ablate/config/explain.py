@@ -97,10 +97,12 @@ def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
         return f"{given.partition(' : ')[0].partition(': ')[0]}: {form}"
     if "is not a subclass of" in str(cause):
         return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
-    if isinstance(cause, InterpolationResolutionError):
+    unresolved = given.startswith("Error resolving interpolation")  # of what chooses an option
+    if unresolved or isinstance(cause, InterpolationResolutionError):
         # without a key where Hydra has read all of them: then what was given is named
-        looked_up = [word for word in words if "${" in word]
-        return f"{cause.full_key or ', '.join(looked_up) or 'the config'}: {given}"
+        looked_up = ", ".join(word for word in words if "${" in word)
+        subject = getattr(cause, "full_key", None) or looked_up or "the config"
+        return f"{subject}: {given.partition(', possible')[0]}"
     lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
     wrong = re.search(r"^Value .* could not be converted to (\w+)$", str(cause), re.MULTILINE)

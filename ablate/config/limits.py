@@ -5,7 +5,7 @@ A number that has no limits must be finite all the same.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
@@ -39,16 +39,16 @@ class Range:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of some words."""
+    """One of some words, or null where it stands among them."""
 
-    words: tuple[str, ...]
+    words: tuple[str | None, ...]
 
     def allows(self, value: Any) -> bool:
         """Whether it is one of them."""
         return value in self.words
 
     def __str__(self) -> str:
-        return f"be {' or '.join(self.words)}"
+        return f"be {' or '.join(word or 'null' for word in self.words)}"
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,35 @@ class Lasting:
     """A duration above zero, as text such as 00:12:00:00 or as a node such as {hours: 12}."""
 
     def allows(self, value: Any) -> bool:
-        """Whether the duration has any part that is not zero."""
+        """Whether the duration can be read and is above zero; of other kinds, always."""
+        if isinstance(value, str):
+            parts = value.split(":")
+            whole = len(parts) == len(UNITS) and all(p.isascii() and p.isdigit() for p in parts)
+            return whole and any(map(int, parts))
         if isinstance(value, Mapping):
-            return any(value.values())
-        return not isinstance(value, str) or value.strip("0:") != ""
+            units = UNITS.keys() >= set(value)
+            return units and sum(n * UNITS[unit] for unit, n in value.items()) > 0
+        return True
 
     def __str__(self) -> str:
-        return "be longer than no time"
+        return f"be longer than no time, as DD:HH:MM:SS or as {{{'|'.join(UNITS)}: NUMBER}}"
+
+
+@dataclass(frozen=True)
+class Devices:
+    """A number of devices of a machine, or a list with the number of each."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the number or the list can be that of a machine."""
+        if isinstance(value, int | float):
+            return DEVICES.allows(value)
+        if isinstance(value, str):
+            return value == "auto"
+        distinct = len(set(value)) == len(value) > 0
+        return distinct and all(0 <= number < DEVICES.most for number in value)
+
+    def __str__(self) -> str:
+        return f"{DEVICES}, or the numbers of GPUs in a list such as [0,1], each once, or auto"
 
 
 @dataclass(frozen=True)
@@ -77,28 +99,54 @@ class NotEmpty:
         return "not be empty"
 
 
+@dataclass(frozen=True)
+class Items:
+    """A list of so many items."""
+
+    count: int
+
+    def allows(self, value: Any) -> bool:
+        """Whether a list has so many."""
+        return not isinstance(value, Sequence) or isinstance(value, str) or len(value) == self.count
+
+    def __str__(self) -> str:
+        return f"have {self.count} items"
+
+
+UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}  # in seconds
+DEVICES = Range(1, 64)  # of one machine
+COUNT = Range(1, 2**31 - 1)
+PAIRS = Range(1, 10**7)  # which are generated in minutes, and fit into memory
 Seed = Annotated[int, Range(0, 2**63 - 1)]  # what torch's generators take
 Count = Annotated[int, Range(1)]
+Size = Annotated[int, COUNT]  # that still counts where numbers have 32 bits
 
 # "auto" and the short names are settled before (ablate.config.precision)
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 
-# Arguments of classes that are not ours, and that take what cannot work.
-FOREIGN: dict[str, Limit] = {
-    "optimizer.lr": Range(0),
-    "optimizer.eps": Range(0),
-    "optimizer.weight_decay": Range(0),
-    "callbacks.timer.duration": Lasting(),
-    "trainer.devices": Range(1, 64),  # of one machine
-    "trainer.num_nodes": Range(1),
-    "trainer.accumulate_grad_batches": Range(1),
-    "trainer.check_val_every_n_epoch": Range(1),
-    "trainer.limit_train_batches": Range(0, above=True),
-    "trainer.limit_val_batches": Range(0, above=True),
-    "trainer.max_steps": Range(1),
-    "trainer.max_time": Lasting(),
-    "trainer.val_check_interval": Range(0, above=True),
-    "trainer.log_every_n_steps": Range(0),
-    "trainer.gradient_clip_val": Range(0),
-    "trainer.precision": OneOf(PRECISIONS),
-}
+# Arguments of classes that are not ours, and that take what cannot work; and sizes of the
+# built-in corpus, whose source is part of the identity of its text and must not change.
+FOREIGN: tuple[tuple[str, Limit], ...] = (
+    *((f"data.n_{split}", PAIRS) for split in ("train", "validation", "test", "test_long")),
+    ("optimizer.lr", Range(0)),
+    ("optimizer.betas", Items(2)),
+    ("optimizer.eps", Range(0)),
+    ("optimizer.weight_decay", Range(0)),
+    ("callbacks.timer.duration", Lasting()),
+    ("trainer.devices", Devices()),
+    ("trainer.num_nodes", Range(1, 4096)),
+    ("trainer.accumulate_grad_batches", COUNT),
+    ("trainer.check_val_every_n_epoch", COUNT),
+    ("trainer.limit_train_batches", Range(0, 2**31 - 1, above=True)),
+    ("trainer.limit_val_batches", Range(0, 2**31 - 1, above=True)),
+    ("trainer.max_steps", COUNT),
+    ("trainer.min_steps", COUNT),
+    ("trainer.max_time", Lasting()),
+    ("trainer.val_check_interval", Range(0, 2**31 - 1, above=True)),
+    ("trainer.val_check_interval", Lasting()),
+    ("trainer.log_every_n_steps", Range(0, 2**31 - 1)),
+    ("trainer.gradient_clip_val", Range(0)),
+    ("trainer.gradient_clip_algorithm", OneOf(("norm", "value", None))),
+    ("trainer.profiler", OneOf(("simple", "advanced", "pytorch", None))),
+    ("trainer.precision", OneOf(PRECISIONS)),
+)

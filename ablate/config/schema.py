@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from ablate.config.limits import Count, NotEmpty, OneOf, Range, Seed
+from ablate.config.limits import PAIRS, Count, NotEmpty, OneOf, Range, Seed, Size
 from ablate.config.study import USUAL, Claim, Levels, Match, Published, Shown, Study, Tune
 
 Component = dict[str, Any]
@@ -23,13 +23,13 @@ TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # what OmegaConf takes for the
 class Batching:
     """How sentence pairs become batches."""
 
-    tokens: int = 4096  # target tokens of a training batch, padding counted, per device
-    eval_tokens: int = 8192
+    tokens: Size = 4096  # target tokens of a training batch, padding counted, per device
+    eval_tokens: Size = 8192
     bucket: bool = True  # batches of similar lengths; false: random ones, with more padding
     test_bucket: bool = True  # the same for testing alone; it trains nothing
     # columns of padding added to every source batch, in testing alone
     test_padding: Annotated[int, Range(0, 4096)] = 0
-    max_length: int = 256  # longest sentence in tokens, EOS counted
+    max_length: Size = 256  # longest sentence in tokens, EOS counted
     too_long: Annotated[str, OneOf(("skip", "truncate"))] = "skip"
     # tokens of a context: texts one behind the other are cut into contexts; null: a text is a row
     context: Annotated[int | None, Range(1)] = None
@@ -56,7 +56,8 @@ class Budget:
     warmup: Annotated[int, Range(0)] = 400  # steps to the peak rate, and from which it decays
     validate_every: Count = 500  # training batches between two validations
     seeds: int = 5  # replicates of an experiment
-    test_sentences: Count = 1000  # of a generated corpus; more of them narrow the intervals of BLEU
+    # of a generated corpus; more of them narrow the intervals of BLEU
+    test_sentences: Annotated[int, PAIRS] = 1000
 
 
 def _node(form: Any, **parts: Any) -> Any:

@@ -24,6 +24,7 @@ from ablate.sweep.arms import Built, check_arms
 from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
 from ablate.train.job import Job
 from ablate.train.lengths import check_lengths
+from ablate.train.memory import name_largest_numbers
 from ablate.train.prepare import build_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.summary import introduce
@@ -107,7 +108,8 @@ class Builder:
 def naming(cell: Cell) -> Iterator[None]:
     """Name a cell in the UserErrors that its checks raise."""
     try:
-        yield
+        with name_largest_numbers(cell.config):
+            yield
     except UserError as error:
         raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
 

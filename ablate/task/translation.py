@@ -11,6 +11,7 @@ What to expect: BLEU of whole translations beside the nll of the references. Wit
     target continues, so that the nll on true prefixes is worse.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
@@ -141,8 +142,8 @@ class Translations(Evaluation):
         self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
         found = search(model, batch.inputs.src)
         limits = search.limits(batch.inputs.src)
-        if search.steps is not None:
-            self.passes.update(search.steps.float().mean(), len(limits))
+        steps = limits.new_zeros(0) if search.steps is None else search.steps
+        self.passes.update(steps.float().mean(), len(limits) if len(steps) else 0)
         self.end(torch.tensor([len(ids) for ids in found], device=limits.device), limits)
         references = [text.references[line] for line in batch.lines.tolist()]
         self.add(batch.lines, text.tokenizers.tgt.decode_batch(found), references)
@@ -181,8 +182,10 @@ class Translations(Evaluation):
             sums = self.statistics()["bleu"].sum(0)
             found["length_ratio"] = float(sums[0] / max(1, sums[1]))
             found["unended"] = float(self.unended.compute())
-            if self.passes.count:
-                found["decoder_passes"] = float(self.passes.compute())
+            # every process takes part, also one that had no sentence of a short split
+            passes = float(self.passes.compute())
+            if not math.isnan(passes):
+                found["decoder_passes"] = passes
             found |= {name: float(value) for name, value in self.calibration.compute().items()}
         return found
 

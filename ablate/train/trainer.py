@@ -8,7 +8,10 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+from omegaconf import DictConfig
+from pytorch_lightning.accelerators import CPUAccelerator
 from pytorch_lightning.callbacks import Callback, EarlyStopping
+from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from ablate.config.construct import building
 from ablate.errors import UserError
@@ -17,6 +20,7 @@ from ablate.train.progress import followers
 from ablate.train.resume import WholeFiles
 from ablate.train.tracking import Tracking
 
+LEAST_PROCESSES = 8  # that any machine may try, as a test of several devices
 NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
 
 
@@ -63,7 +67,54 @@ def check_trainer(job: Job) -> None:
             enable_progress_bar=False,
             enable_model_summary=False,
         )
+    check_launcher(trainer)
+    check_ignored(trainer, job.config.trainer)
+    check_processes(trainer)
     check_nodes(trainer)
+
+
+def check_launcher(trainer: pl.Trainer) -> None:
+    """Raise UserError for a strategy that trains in other processes than this one.
+
+    What they have measured would end with them.
+    """
+    if isinstance(trainer.strategy.launcher, _MultiProcessingLauncher):
+        raise UserError(
+            "trainer.strategy: this strategy forks or spawns the processes that train, and their "
+            "results would be lost; say trainer.strategy=ddp"
+        )
+
+
+def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
+    """Raise UserError for a setting that Lightning would ignore without a word."""
+    asked = settings.get("devices")
+    if isinstance(asked, int) and asked != trainer.num_devices:
+        raise UserError(
+            f"trainer.devices={asked} with trainer.strategy={settings.get('strategy')}: it would "
+            f"use {trainer.num_devices}; say trainer.strategy=ddp"
+        )
+    least, most = settings.get("min_steps") or 0, trainer.max_steps
+    if least > most:
+        raise UserError(
+            f"trainer.min_steps={least} is more than the {most} steps of the run: say a smaller "
+            f"number, or budget.steps={least}"
+        )
+    algorithm = settings.get("gradient_clip_algorithm")
+    if algorithm and not trainer.gradient_clip_val:
+        raise UserError(
+            f"trainer.gradient_clip_algorithm={algorithm} clips nothing without "
+            "trainer.gradient_clip_val: say both, or neither"
+        )
+
+
+def check_processes(trainer: pl.Trainer) -> None:
+    """Raise UserError for many more processes than the processor can run at a time."""
+    most = max(LEAST_PROCESSES, os.cpu_count() or 1)
+    if isinstance(trainer.accelerator, CPUAccelerator) and trainer.num_devices > most:
+        raise UserError(
+            f"trainer.devices={trainer.num_devices} would be as many processes on a processor with "
+            f"{os.cpu_count()} cores: say {most} or less"
+        )
 
 
 def check_nodes(trainer: pl.Trainer) -> None:

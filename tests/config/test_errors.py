@@ -131,6 +131,8 @@ def test_a_look_up_of_what_does_not_exist_is_named(command, small):
         ("model.norm.eps", "${oc.env:NO_SUCH_VARIABLE}"),
         ("loss.epsilon", "${nowhere:1}"),
         ("data.seed", "${budget.nowhere}"),
+        ("schedule", "${seed}"),
+        ("data", "${nowhere}"),
     ):
         status, _, sentence = command(*small, f"{key}='{value}'")
         assert (status, sentence.count("\n")) == (2, 1)

@@ -16,10 +16,19 @@ LANGUAGE = (
     *(f"data.{s}={{text}}/text.en" for s in ("train", "validation", "test")),
 )
 DECODER = ("model=decoder_only", "model.n_layers=1", "tokenizer=char")
+LANGUAGE_MODEL = (
+    "task=language_model",
+    "model=decoder_only",
+    "model.n_layers=1",
+    "batch.context=8",
+)
 ENCODER = ("task=masked_language_model", "model=encoder_only")
 NEEDS = {
     "adapt=freeze_inputs": ("model/embedding=separate",),
     "data=language": ("task=language_model", *DECODER, *LANGUAGE),
+    "data=shakespeare": LANGUAGE_MODEL,
+    "data=shakespeare_whole": LANGUAGE_MODEL,
+    "data=text": (*LANGUAGE_MODEL, "data.files=[{text}/text.en]"),
     "data=parallel": (
         *("data.source=en", "data.target=de", "data.train={text}/text", "tokenizer=char"),
         *("data.validation_size=5", "data.test_size=5"),
@@ -32,12 +41,10 @@ NEEDS = {
     "model=decoder_only": ("task=language_model",),
     "model=encoder_only": ("task=masked_language_model",),
     "scale=gpu": ("data=toy", "trainer=cpu"),
-    "scale=multi30k": ("data=toy", "tokenizer.vocab_size=700"),
-    "scale=reference": ("data=toy", "tokenizer.vocab_size=700"),
+    "scale=multi30k": ("data=toy",),
+    "scale=reference": ("data=toy",),
     "task=language_model": ("model=decoder_only",),
     "task=masked_language_model": ("model=encoder_only",),
-    "tokenizer=bpe": ("tokenizer.vocab_size=100",),
-    "tokenizer=unigram": ("tokenizer.vocab_size=100",),
     "trainer=ddp": ("trainer.devices=1",),
     "trainer=gpu": ("trainer.accelerator=cpu",),
 }

@@ -1,0 +1,72 @@
+"""Whether a value of a config is of a kind that an annotation names."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from omegaconf import DictConfig, ListConfig
+
+from ablate.config.hints import plain
+
+PLAIN = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    type(None): "null",
+}
+LISTS = (list, Sequence, Iterable)
+MAPPINGS = (dict, Mapping)
+
+
+def alternatives(annotation: Any) -> tuple[Any, ...]:
+    """Return the kinds of a union; any other annotation is the only kind."""
+    kind = plain(annotation)
+    if get_origin(kind) not in (Union, UnionType):
+        return (kind,)
+    return tuple(inner for part in get_args(kind) for inner in alternatives(part))
+
+
+def is_simple(kind: Any) -> bool:
+    """Return whether a kind has plain values only."""
+    return get_origin(kind) is Literal or (isinstance(kind, type) and kind in PLAIN)
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a kind; true where only a constructor can judge."""
+    origin = get_origin(kind)
+    if origin is Literal:
+        return any(type(value) is type(word) and value == word for word in get_args(kind))
+    if origin in LISTS:
+        (item,) = get_args(kind)
+        return isinstance(value, ListConfig) and all(_fits_any(each, item) for each in value)
+    if origin in MAPPINGS:
+        item = get_args(kind)[1]
+        return isinstance(value, DictConfig) and all(_fits_any(value[key], item) for key in value)
+    if kind is float:
+        return type(value) in (int, float)
+    if isinstance(kind, type):
+        return type(value) is kind if kind in PLAIN else type(value) not in PLAIN
+    return True
+
+
+def _fits_any(value: Any, annotation: Any) -> bool:
+    return any(fits(value, kind) for kind in alternatives(annotation))
+
+
+def describe(kinds: Iterable[Any]) -> str:
+    """Return the kinds as words, each once, joined by "or"."""
+    names: dict[str, None] = {}
+    for kind in kinds:
+        origin = get_origin(kind)
+        if origin is Literal:
+            names |= dict.fromkeys(map(str, get_args(kind)))
+        elif origin in LISTS:
+            names["a list"] = None
+        elif origin in MAPPINGS:
+            names["keys with their values, such as {KEY: VALUE}"] = None
+        elif isinstance(kind, type) and kind in PLAIN:
+            names[PLAIN[kind]] = None
+    if PLAIN[float] in names:
+        names.pop(PLAIN[int], None)
+    return " or ".join(names)

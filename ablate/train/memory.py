@@ -1,0 +1,57 @@
+"""A sentence for a run that asks for more memory than there is, or for more than can be counted."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from omegaconf import DictConfig, OmegaConf
+
+from ablate.errors import UserError
+
+# Parts of messages of Python, and of torch, which has no exception of its own on a processor.
+SHORTAGES = (
+    *("not enough memory", "out of memory", "can't allocate memory", "Cannot allocate memory"),
+    *("calculation overflowed", "Overflow when unpacking", "concrete integers", "too large"),
+    *("array is too big", "Maximum allowed dimension", "cannot fit 'int'", "too big to convert"),
+)
+SHOWN = 3
+
+
+@contextmanager
+def name_largest_numbers(config: DictConfig) -> Iterator[None]:
+    """Name the largest numbers of a config if the block runs out of memory.
+
+    Raises:
+        UserError: the block ran out of memory.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if not _is_shortage(error):
+            raise
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UserError(
+            f"this run needs more memory than there is ({reason}): make {_largest(config)} smaller"
+        ) from error
+
+
+def _is_shortage(error: Exception) -> bool:
+    message = str(error)
+    return isinstance(error, MemoryError | OverflowError) or any(s in message for s in SHORTAGES)
+
+
+def _largest(config: DictConfig) -> str:
+    """Return the largest whole numbers of a config, with their keys, without looked-up ones."""
+    numbers = dict(_numbers(config, ""))
+    names = sorted(numbers, key=lambda name: -numbers[name])[:SHOWN]
+    return " or ".join(f"{name}={numbers[name]}" for name in names)
+
+
+def _numbers(node: DictConfig, path: str) -> Iterator[tuple[str, int]]:
+    for key in map(str, node):
+        value = None if OmegaConf.is_interpolation(node, key) else node[key]
+        if isinstance(value, DictConfig):
+            yield from _numbers(value, f"{path}{key}.")
+        elif isinstance(value, int) and not isinstance(value, bool) and key != "seed":
+            yield f"{path}{key}", value

@@ -1,0 +1,75 @@
+"""A value of the trainer that Lightning would refuse or ignore is refused before any work."""
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.train.resolve import resolve
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ("deterministic=banana", "warn"),
+        ("deterministic=3", "warn"),
+        ("benchmark=x", "true or false"),
+        ("sync_batchnorm=1", "true or false"),
+        ("detect_anomaly=null", "true or false"),
+        ("profiler=banana", "simple"),
+        ("devices=1.5", "a whole number"),
+        ("devices=true", "a whole number"),
+        ("devices='2'", "auto"),
+        ("devices='0,1'", "auto"),
+        ("devices=[]", "auto"),
+        ("devices=[0,0]", "each once"),
+        ("devices=[-1]", "each once"),
+        ("devices=[a]", "a whole number"),
+        ("devices=[0,1]", "int > 0"),
+        ("devices=64", "processes on a processor"),
+        ("devices={a: 1}", "a whole number"),
+        ("num_nodes=100000000000", "at most"),
+        ("max_steps=10000000000000000000", "at most"),
+        ("min_steps=-2", "at least 1"),
+        ("min_steps=9999999", "budget.steps=9999999"),
+        ("limit_train_batches=1e30", "at most"),
+        ("limit_predict_batches=1", "data.n_test"),
+        ("model_registry=x", "its own folder"),
+        ("val_check_interval=true", "a number"),
+        ("val_check_interval={hours: -1}", "longer than no time"),
+        ("max_time={weeks: 1}", "DD:HH:MM:SS"),
+        ("max_time=90", "text"),
+        ("max_time='1:2:3'", "DD:HH:MM:SS"),
+        ("gradient_clip_algorithm=banana trainer.gradient_clip_val=1", "norm or value"),
+        ("gradient_clip_algorithm=value", "gradient_clip_val"),
+        ("strategy=ddp_fork", "trainer.strategy=ddp"),
+        ("strategy=ddp_spawn trainer.devices=2", "trainer.strategy=ddp"),
+        ("strategy=ddp_notebook", "trainer.strategy=ddp"),
+        ("strategy=single_device trainer.devices=2", "it would use 1"),
+    ],
+)
+def test_a_value_that_cannot_work(compose, values, named):
+    words = [f"trainer.{part}" for part in values.split(" trainer.")]
+    with pytest.raises(UserError) as refused:
+        resolve(compose(*(f"++{word}" for word in words)))
+    assert words[0].partition("=")[0] in str(refused.value)
+    assert named in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "deterministic=warn",
+        "deterministic=null",
+        "devices=auto",
+        "devices=2",
+        "min_steps=3",
+        "max_time={hours: 1}",
+        "max_time='00:01:00:00'",
+        "gradient_clip_val=1.0 trainer.gradient_clip_algorithm=value",
+        "limit_val_batches=0.5",
+        "profiler=simple",
+    ],
+)
+def test_a_value_that_works(compose, values):
+    words = [f"++trainer.{part}" for part in values.split(" trainer.")]
+    assert resolve(compose(*words)).trainer is not None
