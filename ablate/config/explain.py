@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+import yaml
 from hydra._internal.hydra import Hydra
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
@@ -150,10 +151,12 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
     node = given.partition("=")[0].rpartition(".")[0]
     if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null
         return f"{given}: {node} is null in this config, so it has no keys"
-    mark = getattr(error, "problem_mark", None)  # of a YAML error
-    if mark:
+    said = (str(error) or type(error).__name__).splitlines()[0]
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"{error.name}: {said}"
+    if mark := getattr(error, "problem_mark", None):  # of any other YAML error
         return f"{mark.name}: {error.problem} in line {mark.line + 1}"
-    return f"{given}: {(str(error) or type(error).__name__).splitlines()[0]}"
+    return f"{given}: {said}"
 
 
 def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:

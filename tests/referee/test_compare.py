@@ -139,7 +139,7 @@ def test_no_large_library_is_loaded(runs_csv):
     code = (
         "import sys, ablate\n"
         f"print(ablate.compare({str(runs_csv)!r}, **{ASKED!r}))\n"
-        "heavy = ['torch', 'pytorch_lightning', 'hydra', 'wandb', 'pandas', "
+        "heavy = ['torch', 'pytorch_lightning', 'hydra', 'omegaconf', 'wandb', 'pandas', "
         "'scipy.stats', 'matplotlib', 'jinja2']\n"
         "sys.exit(', '.join(name for name in heavy if name in sys.modules) or 0)"
     )
