@@ -5,6 +5,7 @@ Source: torch.nn.Linear, whose parameters and initial values these are.
 What differs: in bfloat16 on a CPU, training multiplies whole blocks of BLOCK rows, zeros after the
     last token. There oneDNN compiles a program for every shape, which takes longer than running
     it, and batches have as many numbers of tokens as there are batches.
+    With products=onednn, products of float32 are oneDNN's too (`ablate.model.product`).
 What to expect: the numbers of torch.nn.Linear, faster.
 """
 
@@ -14,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from ablate.model.product import OneDnnLinear, is_by_onednn
 
 BLOCK = 256  # rows
 
@@ -30,9 +33,16 @@ def linear(
     x: Float[Tensor, "*N D"], weight: Float[Tensor, "E D"], bias: Float[Tensor, " E"] | None
 ) -> Float[Tensor, "*N E"]:
     """Return x weight^T + bias."""
-    if not (torch.is_grad_enabled() and is_compiled(x)):
+    map_of: type[torch.autograd.Function]
+    if is_compiled(x):
+        if not torch.is_grad_enabled():
+            return F.linear(x, weight, bias)
+        map_of = _Blocks
+    elif is_by_onednn(x):
+        map_of = OneDnnLinear
+    else:
         return F.linear(x, weight, bias)
-    product: Tensor = _Blocks.apply(x.flatten(0, -2), weight, bias)  # type: ignore[no-untyped-call]
+    product: Tensor = map_of.apply(x.reshape(-1, x.size(-1)), weight, bias)  # type: ignore[no-untyped-call]
     return product.view(*x.shape[:-1], len(weight))
 
 

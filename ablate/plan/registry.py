@@ -25,7 +25,13 @@ from ablate.record.types import Environment, Metrics, Result, TrainingParts
 
 SEEDS = ("seed", "replicate")
 SIZES = ("d_model", "d_head", "d_ff", "n_layers", "n_decoder_layers")
-WHOLE = ("batch", "threads", "tokenizer", "probe")  # nodes of the config that belong to the size
+WHOLE = (
+    "batch",
+    "threads",
+    "products",
+    "tokenizer",
+    "probe",
+)  # nodes of the config that belong to the size
 SAMPLES = "samples"  # folder of runs that were only timed, inside the results, by their variant
 FIRST = 0.2  # of the updates of a run, which also pay for memory and compiled shapes
 

@@ -10,6 +10,7 @@ from pytorch_lightning.callbacks import Callback
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
+from ablate.model.product import choose_products
 from ablate.observe.heads import SENTENCES, head_distances
 from ablate.optimizer.base import make_optimizer
 from ablate.probe.base import Probe
@@ -51,6 +52,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
     """
     check_loggers(job)
     torch.set_num_threads(job.config.threads)
+    choose_products(job.config.products)
     keep_memory()
     data = prepare_data(job)
     check_inputs(job, data)

@@ -19,6 +19,7 @@ PARTS = {
         "seed": 1,
         "replicate": 0,
         "threads": 1,
+        "products": "blas",
         "batch": {"tokens": 512},
         "tokenizer": {"vocab_size": 10},
         "probe": None,

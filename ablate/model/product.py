@@ -1,0 +1,86 @@
+"""The library that multiplies float32 matrices on a CPU.
+
+Equation: y = x W^T + b, and its gradients.
+Source: torch.nn.functional.linear; oneDNN, the library behind torch's products in bfloat16.
+What differs: torch gives products of float32 to a BLAS, which is Intel's MKL in its own builds. MKL
+    has kernels of 512 bits for Intel's processors alone: on an AMD EPYC with AVX-512 it makes 105
+    GFLOP/s of one core, where oneDNN, which asks the processor what it can do, makes 230. torch has
+    no setting for that, but an operator, which its compiler uses too.
+What to expect: with `onednn` the numbers of `blas` up to the order of summation; on Intel's
+    processors about the same speed.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ablate.errors import UserError
+
+PRODUCTS = ("blas", "onednn")
+_chosen = "blas"
+
+
+def choose_products(library: str) -> None:
+    """Let a library make this process's products of float32 on a CPU.
+
+    Args:
+        library: blas | onednn.
+
+    Raises:
+        UserError: this torch does not have it.
+    """
+    global _chosen  # noqa: PLW0603  # a setting of the process, as torch's number of threads
+    if library == "onednn" and not has_onednn():
+        raise UserError(
+            "products=onednn needs a torch that is built with oneDNN, and this one is not: "
+            "choose products=blas"
+        )
+    _chosen = library
+
+
+def has_onednn() -> bool:
+    """Whether torch has oneDNN's products."""
+    available: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return available and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def is_by_onednn(x: Tensor) -> bool:
+    """Whether oneDNN multiplies x, if that is not in bfloat16 anyway."""
+    return _chosen == "onednn" and x.device.type == "cpu" and x.dtype == torch.float32
+
+
+class OneDnnLinear(torch.autograd.Function):
+    """A linear map whose three products oneDNN makes."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Float[Tensor, "N D"], weight: Float[Tensor, "E D"], bias: Tensor | None
+    ) -> Float[Tensor, "N E"]:
+        """Return x weight^T + bias."""
+        ctx.save_for_backward(x, weight)
+        ctx.biased = bias is not None
+        return _times(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return the gradients of the inputs that need one."""
+        x, weight = ctx.saved_tensors
+        gradient = grads[0].contiguous()
+        to_x, to_weight, to_bias = ctx.needs_input_grad
+        return (
+            _times(gradient, weight.T) if to_x else None,
+            _times(gradient.T, x.T) if to_weight else None,
+            gradient.sum(0) if to_bias and ctx.biased else None,
+        )
+
+
+def _times(
+    a: Float[Tensor, "N D"], b: Float[Tensor, "E D"], bias: Tensor | None = None
+) -> Float[Tensor, "N E"]:
+    """Return a b^T + bias."""
+    if not (a.numel() and len(b)):  # oneDNN refuses what is empty
+        return torch.nn.functional.linear(a, b, bias)
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, bias, "none", [], "")
+    return product

@@ -1,0 +1,156 @@
+"""One side of `lab.bench.nanogpt_speed`: trains a few steps whenever it is asked to.
+
+    python -m lab.bench.nanogpt_side by_hand|ablate|products SIZES [OVERRIDES...]
+
+SIZES is layers,heads,width,context,batch. Of each line on stdin, a number of steps, the answer is a
+line with the seconds of processor time that they took, and by how many MiB the process has grown
+since it had its libraries, at its largest. `by_hand` is the loop of `lab.bench.nanogpt_loop`.
+`ablate` is the whole run of `python -m ablate scale=nanogpt`, held up between two steps. `products`
+makes the matrix products of the linear maps of a step, forward and backward, as the overrides of
+`ablate` have it, and does nothing else.
+"""
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import pytorch_lightning as pl
+import torch
+
+from ablate.model.linear import linear
+from ablate.model.product import choose_products
+from ablate.train.resolve import resolve
+from ablate.train.run import run
+from ablate.train.trainer import hush_lightning
+from lab.bench import nanogpt_loop
+from lab.bench.nanogpt_loop import Gpt, draw, make_optimizer, read_text
+from lab.bench.ours import compose, peak_mib
+
+ENDLESS = 1_000_000  # steps of a run that is ended from outside
+BEFORE = peak_mib()  # of the libraries, which are the same for all sides
+
+
+class Sizes(NamedTuple):
+    """Sizes of the model and of a batch; the feed-forward width is four times the width."""
+
+    layers: int
+    heads: int
+    width: int
+    context: int
+    batch: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a batch."""
+        return self.context * self.batch
+
+
+def serve(step: Callable[[], object]) -> None:
+    """Make as many steps as each line asks for, and answer with the time that they took."""
+    step()
+    for line in sys.stdin:
+        start = time.process_time()
+        for _ in range(int(line)):
+            step()
+        answer(time.process_time() - start)
+
+
+def answer(seconds: float) -> None:
+    """Write a line about the steps that were asked for."""
+    figures = {"seconds": seconds, "grown_mib": peak_mib() - BEFORE}
+    print(json.dumps(figures), file=sys.__stdout__, flush=True)
+
+
+class Turns(pl.Callback):
+    """Holds up a run until the next line on stdin, and ends it where there is none."""
+
+    def __init__(self) -> None:
+        self.left = 1  # the first step compiles and allocates: it belongs to no turn
+        self.start: float | None = None
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Answer where a turn has ended, and wait for the next one."""
+        if not self.left:
+            if self.start is not None:
+                answer(time.process_time() - self.start)
+            line = sys.stdin.readline()
+            if not line:
+                raise SystemExit
+            self.left = int(line)
+            self.start = time.process_time()
+        self.left -= 1
+
+
+def by_hand(sizes: Sizes) -> None:
+    """Serve steps of the loop written by hand."""
+    text, _, vocab = read_text()
+    *shape, batch = sizes
+    net = Gpt(vocab, **dict(zip(Sizes._fields, shape, strict=False)))
+    optimizer = make_optimizer(net)
+    serve(
+        lambda: nanogpt_loop.step(
+            net, optimizer, draw(text, sizes.context, batch), nanogpt_loop.PEAK
+        )
+    )
+
+
+def by_command(sizes: Sizes, overrides: Sequence[str]) -> None:
+    """Serve steps of a run of `ablate`, with all that a run does between them."""
+    hush_lightning()
+    with TemporaryDirectory() as folder:
+        settings = [
+            *(f"model.n_layers={sizes.layers}", f"model.n_heads={sizes.heads}"),
+            *(f"model.d_model={sizes.width}", f"model.d_ff={4 * sizes.width}"),
+            *(f"batch.context={sizes.context}", f"batch.tokens={sizes.tokens}"),
+            *(
+                f"budget.steps={ENDLESS}",
+                f"budget.validate_every={ENDLESS}",
+                "data=shakespeare_whole",
+            ),
+            *(f"paths.results={folder}", f"paths.cache={folder}", "logger=none"),
+        ]
+        job = resolve(compose(["scale=nanogpt", *settings, *overrides]))
+        with redirect_stdout(sys.stderr):  # what a run says is no answer
+            run(dataclasses.replace(job, callbacks={"turns": Turns()}))
+
+
+def products(sizes: Sizes, overrides: Sequence[str]) -> None:
+    """Serve the matrix products of the linear maps of a step."""
+    choose_products("onednn" if "products=onednn" in overrides else "blas")
+    dtype = torch.bfloat16 if "trainer.precision=bf16-mixed" in overrides else torch.float32
+    _, _, vocab = read_text()
+    rows, width = sizes.tokens, sizes.width
+    maps = [(3 * width, width), (width, width), (4 * width, width), (width, 4 * width)]
+    shapes = [*(maps * sizes.layers), (vocab, width)]
+    weights = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
+    inputs = [torch.randn(rows, inner, dtype=dtype, requires_grad=True) for _, inner in shapes]
+    gradients = [torch.randn(rows, outer, dtype=dtype) for outer, _ in shapes]
+
+    def multiply() -> None:
+        results = [linear(x, weight, None) for x, weight in zip(inputs, weights, strict=True)]
+        torch.autograd.grad(results, [*inputs, *weights], gradients)
+
+    serve(multiply)
+
+
+def main() -> None:
+    """Serve the side that the command line names."""
+    side, sizes_text, *overrides = sys.argv[1:]
+    sizes = Sizes(*map(int, sizes_text.split(",")))
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    if side == "by_hand":
+        by_hand(sizes)
+    else:
+        {"ablate": by_command, "products": products}[side](sizes, overrides)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The speed of `scale=nanogpt` beside a small GPT trained by hand, in turn, on one thread each.
+
+    python -m lab.bench.nanogpt_speed [what=[ROW,...]] [pairs=9] [steps=10] [OVERRIDES...]
+    python -m lab.bench.nanogpt_speed what=growth [pairs=3] [steps=2]
+
+Rows: laptop (4 layers, width 128, context 64, 12 contexts), wide (6 layers, width 384, context 256,
+4 contexts), each also in bfloat16 beside the loop in float32. All sides of a row are processes that
+live at the same time; of a turn, each makes some steps while the others wait. Seconds are processor
+time. `products` makes the matrix products of the linear maps of a step alone, as the loop does, and
+as oneDNN does them. `growth` varies width, depth and context, keeps its points in
+lab/bench/nanogpt_speed.json, and draws docs/images/nanogpt_speed.svg.
+"""
+
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ablate.errors import UserError
+from lab.bench.command import environment, options, start, told
+from lab.bench.nanogpt_figure import draw
+from lab.bench.nanogpt_side import Sizes
+
+LAPTOP, WIDE = Sizes(4, 4, 128, 64, 12), Sizes(6, 6, 384, 256, 4)
+FLOAT32 = ("products=onednn",)
+BFLOAT16 = ("trainer.precision=bf16-mixed", "model/attention=explicit")
+ROWS = {
+    "laptop": (LAPTOP, FLOAT32),
+    "laptop_blas": (LAPTOP, ()),
+    "laptop_bfloat16": (LAPTOP, BFLOAT16),
+    "wide": (WIDE, FLOAT32),
+    "wide_blas": (WIDE, ()),
+    "wide_bfloat16": (WIDE, BFLOAT16),
+}
+GROWTH = {
+    "width": [LAPTOP._replace(width=width) for width in (64, 128, 256, 512)],
+    "layers": [LAPTOP._replace(layers=layers) for layers in (1, 2, 4, 8)],
+    "context": [LAPTOP._replace(context=n, batch=1024 // n) for n in (64, 128, 256, 512)],
+}
+DEFAULTS = {"pairs": 9, "steps": 10}
+HEAD = (
+    "| row | ms a step: by hand | ablate | speed-up | middle half | products | MiB: by hand "
+    "| ablate |"
+)
+RULE = "|---|---:|---:|---:|---|---:|---:|---:|"
+POINTS = Path(__file__).with_suffix(".json")
+FIGURE = Path(__file__).parents[2] / "docs" / "images" / "nanogpt_speed.svg"
+
+
+class Measured(NamedTuple):
+    """Seconds of a step of each turn, and the memory at the end, by side."""
+
+    seconds: dict[str, list[float]]
+    grown_mib: dict[str, float]
+
+    @property
+    def ratios(self) -> list[float]:
+        """How many times faster ablate is in each turn, from the smallest on."""
+        pairs = zip(self.seconds["by_hand"], self.seconds["ablate"], strict=True)
+        return sorted(hand / ours for hand, ours in pairs)
+
+    def median(self, side: str) -> float:
+        """Return the seconds of a side's median step."""
+        return statistics.median(self.seconds[side])
+
+
+def measure(sizes: Sizes, overrides: Sequence[str], *, turns: int, steps: int) -> Measured:
+    """Let every side make `steps` steps in each turn; which side begins changes.
+
+    Raises:
+        UserError: a side has failed.
+    """
+    shape = ",".join(map(str, sizes))
+    sides = {
+        side: start(["-m", "lab.bench.nanogpt_side", side, shape, *more], environment(1))
+        for side, more in (("by_hand", ()), ("ablate", overrides), ("products", overrides))
+    }
+    seconds: dict[str, list[float]] = {side: [] for side in sides}
+    grown_mib = {}
+    try:
+        for turn in range(turns + 1):  # the first one warms up
+            for side in list(sides)[:: 1 if turn % 2 else -1]:
+                figures = ask(sides[side], steps)
+                grown_mib[side] = figures["grown_mib"]
+                if turn:
+                    seconds[side].append(figures["seconds"] / steps)
+    finally:
+        for process in sides.values():
+            process.stdin.close()
+            process.wait()
+    return Measured(seconds, grown_mib)
+
+
+def ask(process: Any, steps: int) -> dict[str, float]:
+    """Return what a side says of some steps.
+
+    Raises:
+        UserError: it has failed.
+    """
+    process.stdin.write(f"{steps}\n")
+    process.stdin.flush()
+    line = process.stdout.readline()
+    if not line:
+        raise UserError(f"{' '.join(process.args[1:5])} has failed; what was wrong stands above")
+    figures: dict[str, float] = json.loads(line)
+    return figures
+
+
+def row(name: str, measured: Measured) -> str:
+    """Return a row of the table; `products` is their share of a step of ablate."""
+    ratios = measured.ratios
+    low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    share = measured.median("products") / measured.median("ablate")
+    milliseconds = " | ".join(f"{measured.median(s) * 1e3:.1f}" for s in ("by_hand", "ablate"))
+    memory = " | ".join(f"{measured.grown_mib[side]:,.0f}" for side in ("by_hand", "ablate"))
+    speed_up = f"{statistics.median(ratios):.2f} | {low:.2f} to {high:.2f}"
+    return f"| {name} | {milliseconds} | {speed_up} | {share:.0%} | {memory} |"
+
+
+def grow(given: dict[str, Any], overrides: Sequence[str]) -> None:
+    """Measure all points of the figure, keep them, and draw it."""
+    points = []
+    for axis, all_sizes in GROWTH.items():
+        for sizes in all_sizes:
+            how = {"turns": given["pairs"], "steps": given["steps"]}
+            measured = measure(sizes, [*FLOAT32, *overrides], **how)
+            rates = {side: sizes.tokens / measured.median(side) for side in measured.seconds}
+            points.append({"axis": axis, "value": getattr(sizes, axis), **rates})
+            print(json.dumps(points[-1]), flush=True)
+    POINTS.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
+    draw(points, FIGURE)
+
+
+@told
+def main() -> None:
+    """Measure the rows asked for and print them, or the growth."""
+    names = [*ROWS, "growth"]
+    given, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, names)
+    rows = [name for name in given["what"] if name in ROWS]
+    if rows:
+        print(f"{HEAD}\n{RULE}", flush=True)
+    for name in rows:
+        sizes, overrides = ROWS[name]
+        how = {"turns": given["pairs"], "steps": given["steps"]}
+        print(row(name, measure(sizes, [*overrides, *rest], **how)), flush=True)
+    if "growth" in given["what"]:
+        grow(given, rest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Products by oneDNN against those of torch's BLAS, forward and gradients."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from ablate.errors import UserError
+from ablate.model import product
+from ablate.model.linear import Linear, linear
+from ablate.model.product import choose_products, has_onednn, is_by_onednn
+
+needs_onednn = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
+
+
+@pytest.fixture
+def onednn():
+    choose_products("onednn")
+    yield
+    choose_products("blas")
+
+
+def parts(multiply, shape, *, biased=True, strided=False):
+    """Return what a map gives, and the gradients of what it is given."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(*shape, 24, generator=generator)
+    x = (x[..., ::2] if strided else x[..., :12].clone()).requires_grad_()
+    weight = torch.randn(7, 12, generator=generator).requires_grad_()
+    bias = torch.randn(7, generator=generator).requires_grad_() if biased else None
+    y = multiply(x, weight, bias)
+    given = [x, weight, *([bias] if biased else [])]
+    return [y, *torch.autograd.grad((y**2).sum(), given)]
+
+
+@needs_onednn
+@pytest.mark.parametrize("shape", [(1,), (5, 3), (2, 3, 5), (768,), (0, 3), ()])
+@pytest.mark.parametrize("how", [{}, {"biased": False}, {"strided": True}])
+def test_onednn_gives_what_torch_gives(onednn, shape, how):
+    results, expected = parts(linear, shape, **how), parts(F.linear, shape, **how)
+    for result, reference in zip(results, expected, strict=True):
+        assert result.shape == reference.shape and result.dtype == reference.dtype
+        torch.testing.assert_close(result, reference, rtol=1e-5, atol=1e-4)
+
+
+@needs_onednn
+def test_a_gradient_that_is_one_number_for_all_entries(onednn):
+    x, weight = torch.randn(4, 6), torch.randn(5, 6, requires_grad=True)
+    linear(x, weight, None).sum().backward()  # stride 0
+    torch.testing.assert_close(weight.grad, x.sum(0).expand(5, 6))
+
+
+@needs_onednn
+def test_only_float32_on_a_processor_is_by_onednn(onednn):
+    assert is_by_onednn(torch.ones(2, 2))
+    assert not is_by_onednn(torch.ones(2, 2, dtype=torch.float64))
+    assert not is_by_onednn(torch.ones(2, 2, dtype=torch.bfloat16))
+    assert not is_by_onednn(torch.ones(2, 2, device="meta"))
+    double = Linear(3, 2).double()
+    x = torch.randn(4, 3, dtype=torch.float64)
+    assert torch.equal(double(x), F.linear(x, double.weight, double.bias))
+
+
+def test_without_the_choice_products_are_torchs():
+    x, layer = torch.randn(4, 3), Linear(3, 2)
+    assert not is_by_onednn(x)
+    assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
+
+
+def test_a_torch_without_onednn_is_named(monkeypatch):
+    monkeypatch.setattr(product, "has_onednn", lambda: False)
+    with pytest.raises(UserError, match="products=onednn"):
+        choose_products("onednn")
+    choose_products("blas")
