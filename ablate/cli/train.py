@@ -19,6 +19,7 @@ from ablate.cli.streams import end_if_unwritable
 from ablate.config.explain import explain, explain_bare
 from ablate.config.hydras import check_modes, check_words, expand_home, flags_last
 from ablate.config.location import CONF
+from ablate.config.screen import BASELINE, FACTOR
 from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
 
@@ -111,8 +112,17 @@ def _chosen(config: DictConfig) -> str:
 
 
 def _say_what_is_not_run(config: DictConfig) -> None:
-    """Without -m Hydra quietly runs one cell of an experiment."""
+    """Without -m Hydra quietly runs one cell of an experiment.
+
+    Raises:
+        UserError: the command names a variant, whose overrides only a sweep adds.
+    """
     if HydraConfig.get().mode == RunMode.RUN and "LOCAL_RANK" not in os.environ:
+        if config.variant != BASELINE:
+            raise UserError(
+                f"{FACTOR}={config.variant} is an arm of a sweep: add -m, or give the overrides of "
+                "this variant in its place"
+            )
         print(
             f"This is one run with the default levels, not the study {config.name}: "
             "no arms, no seeds, no verdict. Add -m to run the study."

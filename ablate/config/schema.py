@@ -13,7 +13,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from ablate.config.limits import PAIRS, Count, NotEmpty, OneOf, Range, Seed, Size
-from ablate.config.study import USUAL, Claim, Levels, Match, Published, Shown, Study, Tune
+from ablate.config.study import USUAL, Claim, Levels, Match, Published, Screen, Shown, Study, Tune
 
 Component = dict[str, Any]
 TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # what OmegaConf takes for these
@@ -81,6 +81,7 @@ PublishedNode = _node(Published)
 ShownNode = _node(Shown)
 TuneNode = _node(Tune)
 MatchNode = _node(Match)
+ScreenNode = _node(Screen)
 StudyNode = _node(
     Study,
     claims=list[ClaimNode],  # type: ignore[valid-type]
@@ -88,6 +89,7 @@ StudyNode = _node(
     figures=list[ShownNode],  # type: ignore[valid-type]
     tune=TuneNode | None,
     match=MatchNode | None,
+    screen=ScreenNode | None,
 )
 
 
@@ -107,6 +109,7 @@ class Config:
     name: str = "run"  # W&B group and folder of a sweep
     seed: Seed = 1
     replicate: Seed = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
+    variant: str = "baseline"  # of a screen: which of its arms this is
     contest: bool = False  # fresh seeds for a verdict that is there, judged by themselves alone
     threads: Annotated[int, Range(1, 1024)] = 1  # of one run; part of its identity
     # what multiplies float32 on a CPU; oneDNN is twice as fast on an AMD with AVX-512

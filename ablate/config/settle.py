@@ -2,14 +2,18 @@
 
 from omegaconf import DictConfig
 
-from ablate.config import precision, warmup
+from ablate.config import precision, screen, warmup
 
 
 def settle(config: DictConfig) -> None:
-    """Put in the precision and the warm-up that will run, before identities are taken.
+    """Write out a screen, and put in the precision and the warm-up that will run.
+
+    This comes before identities are taken.
 
     Raises:
-        UserError: there is no GPU to ask, or the command gives a warm-up longer than the run.
+        UserError: a screen has a fault, there is no GPU to ask, or the command gives a warm-up
+            longer than the run.
     """
+    screen.expand(config)
     precision.settle(config)
     warmup.settle(config)

@@ -96,6 +96,25 @@ class Shown(TypedDict):
     where: Levels  # of which runs
 
 
+class Screen(TypedDict):
+    """Many variants of one change each against one baseline, written out as a study.
+
+    Each variant becomes a claim with the settings below. Its entry in `claims` can replace them,
+    and can give the claim an id, a statement and a source of its own.
+    """
+
+    # name: {key: value}, as overrides of the config as it stands, which is the baseline
+    variants: dict[str, dict[str, Any]]
+    kind: str
+    metric: str
+    better: str  # higher | lower
+    margin: float
+    margin_reason: str
+    alpha: float
+    source: str
+    claims: dict[str, dict[str, Any]]
+
+
 class Study(TypedDict):
     """What an experiment compares and what would count as an answer."""
 
@@ -111,6 +130,7 @@ class Study(TypedDict):
     fixed: list[str]  # = the caveats of the verdict
     literature: str  # what others found, and in which regime
     published: list[Published]
+    screen: NotRequired[Screen | None]  # gives the factors and the claims of a screen
     figures: NotRequired[list[Shown]]  # before those that every study has
 
 
@@ -124,8 +144,13 @@ USUAL: dict[Any, dict[str, Any]] = {
     Tune: {"metric": "val/nll", "better": "lower"},
     Match: {"key": "model.d_ff"},
     Shown: {"where": {}},
+    Screen: {
+        **{"kind": "superiority", "better": "lower", "margin": 0.0, "margin_reason": ""},
+        **{"alpha": 0.05, "source": "the list of this screen", "claims": {}},
+    },
     Study: {
         **{"seeds": "${budget.seeds}", "looks": None, "nuisance": [], "tune": None, "match": None},
         **{"expect": "different", "fixed": [], "literature": "", "published": [], "figures": []},
+        "screen": None,
     },
 }

@@ -19,6 +19,7 @@ from ablate.evidence.types import (
     Regime,
     Registration,
     Run,
+    Screen,
     Shown,
     Study,
     Tune,
@@ -47,7 +48,7 @@ def check_about(path: Path, about: Mapping[str, Any]) -> None:
     for part, form in (("claims", Claim), ("published", Published), ("figures", Shown)):
         for number, item in enumerate(study.get(part, []), 1):
             check_form(f"{path}: study.{part}, number {number}", item, form)
-    for part, one in (("tune", Tune), ("match", Match)):
+    for part, one in (("tune", Tune), ("match", Match), ("screen", Screen)):
         if study.get(part) is not None:
             check_form(f"{path}: study.{part}", study[part], one)
     for name, one in about["registration"].get("asked", {}).items():

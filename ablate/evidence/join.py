@@ -8,7 +8,7 @@ name the same unchanged commit and the same versions.
 
 A part of a study (`part=true`) has no verdict, so nobody has looked at its runs. A piece that had a
 verdict was an interim analysis, which spends alpha. Joined pieces that lack planned seeds are a
-part as well.
+part as well, unless they are what a planned look (`study.looks`) sees.
 """
 
 import itertools
@@ -24,13 +24,20 @@ from ablate.errors import UserError
 from ablate.evidence.analysis_log import BOOK, Line, Seed, Sweep, in_order, read_lines
 from ablate.evidence.earlier_sweeps import spent
 from ablate.evidence.folder import Evidence
+from ablate.evidence.looks import at_a_look
 from ablate.evidence.registration import departures
 from ablate.evidence.seal import RUNS
 from ablate.evidence.types import Asked, Levels, Registration, Run
 from ablate.phrases import listed, name_of
 from ablate.record.commit import CHANGED
 
-OF_ONE_PART = ("seed=", "part=", "without_runs=", "n_jobs=")  # overrides that pieces differ in
+OF_ONE_PART = (
+    "seed=",
+    "variant=",
+    "part=",
+    "without_runs=",
+    "n_jobs=",
+)  # overrides that pieces differ in
 
 
 @dataclass(frozen=True)
@@ -109,13 +116,13 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
         _check_groups(one, other)
     runs = _numbered(_without_repeated_failures(pieces), 0)
     screening = _numbered(_screening(pieces), len(runs))
-    planned, seeds = first.evidence.study["seeds"], _seeds(runs)
+    planned = first.evidence.study["seeds"]
     if len({run["seed"] for run in runs}) > planned:
         several = len({run["seed"] for run in runs})
         raise UserError(f"the pieces have {several} seeds, and their study plans {planned}")
     lines = in_order(line for piece in pieces for line in piece.lines)
     registration = _registration(pieces, lines, runs)
-    if len(seeds) < planned:
+    if not at_a_look(runs, first.evidence.study):
         registration["part"] = True
     found = replace(
         first.evidence,
@@ -172,8 +179,7 @@ def _check_code(one: Piece, other: Piece) -> None:
                 f"{one.folder} and {other.folder} were made by different code, libraries, data or "
                 f"devices: those of the arm {arm} differ ({_origin(one)}; {_origin(other)})"
             )
-    made_by = [_made_by(piece) for piece in (one, other)]
-    if not shared and (len(made_by[0] | made_by[1]) != 1 or _unclear(made_by[0])):
+    if not shared and not _same_source(one, other):
         raise UserError(
             f"{one.folder} and {other.folder} share no arm that could show whether their code is "
             f"the same, and not one unchanged commit ({_origin(one)}; {_origin(other)})"
@@ -186,6 +192,17 @@ def _codes(piece: Piece) -> dict[str, set[str]]:
     for run in piece.runs.values():
         found.setdefault(run["arm"], set()).add(run.get("code", ""))
     return found
+
+
+def _same_source(one: Piece, other: Piece) -> bool:
+    """Return whether two pieces have the versions of one another, and the source of one commit.
+
+    The source of a commit that was changed is that of the other piece where its digest is.
+    """
+    made_by = [_made_by(piece) for piece in (one, other)]
+    if len(made_by[0] | made_by[1]) != 1:
+        return False
+    return not _unclear(made_by[0]) or one.sweep.code == other.sweep.code != ""
 
 
 def _made_by(piece: Piece) -> set[str]:

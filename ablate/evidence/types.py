@@ -12,6 +12,7 @@ from ablate.config.study import Levels as Levels
 from ablate.config.study import Match as Match
 from ablate.config.study import Published as Published
 from ablate.config.study import Question as Question
+from ablate.config.study import Screen as Screen
 from ablate.config.study import Shown as Shown
 from ablate.config.study import Study as Study
 from ablate.config.study import Tune as Tune

@@ -3,11 +3,11 @@
 import shutil
 from pathlib import Path
 
+from ablate.evidence.looks import planned_looks
 from ablate.phrases import listed
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import Sight
 from ablate.sweep.cell import plain_study
-from ablate.verdict.stages import planned_looks
 
 HEAD = ("arm", "cells", "done", "seconds each", "by")
 SIDES = "<>>><"

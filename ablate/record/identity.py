@@ -30,7 +30,7 @@ from ablate.record.types import EvaluationParts, TrainingParts
 # Keys that cannot change a number; the data node is replaced by the hash of the text.
 OUTSIDE = (
     *("name", "contest", "n_jobs", "without", "without_runs", "part", "fresh", "logger", "study"),
-    *("paths", "trust"),
+    *("paths", "trust", "variant"),
     *("data", "engine"),
 )
 OUTSIDE_OF = {

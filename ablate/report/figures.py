@@ -13,6 +13,7 @@ from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
+from ablate.report.components import components
 from ablate.report.selection import bound, claims, has_effect, measured, shown
 from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
@@ -52,7 +53,8 @@ class Figure:
 
 def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """Yield every figure that the evidence has something for, first those made for the study."""
-    answers = [*_asked(evidence), *_effects(evidence, verdict), *_trends(evidence, verdict)]
+    answers = [*_screen(evidence, verdict), *_asked(evidence), *_effects(evidence, verdict)]
+    answers += _trends(evidence, verdict)
     yield from answers
     runs = list(_runs(evidence, verdict))
     yield from [made for made, spread in runs if spread] or [
@@ -61,6 +63,29 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     yield from _outcomes(evidence)
     yield from _curves(evidence)
     yield from _tuning(evidence)
+
+
+def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
+    """Yield the figure of all components of a screen."""
+    from ablate.report.draw.components import draw_components
+
+    rows, screen = components(evidence, verdict), evidence.study.get("screen")
+    if not rows or not screen:
+        return
+    caption = (
+        "Every variant of the screen beside its baseline, the best one on top. Mark and line: mean "
+        f"gain and two-sided {1 - screen['alpha']:.0%} interval, not adjusted for the number of "
+        "variants; colour and shape: what the verdict shows, which is adjusted"
+    )
+    caption += "; shaded: differences too small to matter" if screen["margin"] else ""
+    if any(cost is not None for row in rows for cost in row.costs):
+        caption += (
+            "; time and memory: processor time, and tensors kept for the backward pass, of a "
+            "training step without the optimiser, for each token"
+        )
+    axis = metric_of(screen["metric"]).axis
+    draw = partial(draw_components, rows, axis, screen["margin"])
+    yield Figure("components", "effects", f"{caption}.", draw)
 
 
 def _asked(evidence: Evidence) -> Iterator[Figure]:

@@ -13,11 +13,12 @@ import numpy as np
 import torch
 
 from ablate.config.leaves import leaves
+from ablate.config.screen import FACTOR
 from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
-from ablate.evidence.types import Claim, Study
+from ablate.evidence.types import Claim, Levels, Study
 from ablate.model.base import Model
 from ablate.optimizer.base import make_optimizer
 from ablate.record.label import key, place, value_text
@@ -25,6 +26,7 @@ from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import check_swept, free_keys
 from ablate.sweep.cell import Cell
 from ablate.sweep.metrics import check_metric, metric_names
+from ablate.sweep.parts import is_part
 from ablate.task.base import Task
 from ablate.train.job import Job
 from ablate.train.prepare import make_model
@@ -32,6 +34,7 @@ from ablate.verdict.sides import ContrastError, slope
 
 # What two steps on a fixed batch can show; of the rest, each is a difference by itself.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
+LONG, POINTS = 64, 64  # most tokens of the longest sentence; steps at which schedules are compared
 LENGTHS = (12, 9, 7, 4, 3, 1)  # of the sentences of the fixed batch
 STEPS = 2
 
@@ -47,12 +50,13 @@ class Built(NamedTuple):
 def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
     """Raise UserError unless the cells form the study; `built` has their arms by number."""
     check_swept([cell.overrides for cell in cells], study)
-    _check_claims(cells, study)
+    if not is_part(cells[0].config):  # a part may lack arms that the others have
+        _check_claims(cells, study)
     arms = _first_of_each(cells, study["factors"])
     _check_metrics(arms, study, built)
     _check_fixed(arms, study)
     if study["expect"] == "different" and cells[0].config.probe is None:
-        _check_training(arms, built)
+        _check_training(arms, study, built)
 
 
 def _check_claims(cells: list[Cell], study: Study) -> None:
@@ -113,15 +117,21 @@ def _check_fixed(arms: list[Cell], study: Study) -> None:
                 )
 
 
-def _check_training(arms: list[Cell], built: Mapping[int, Built]) -> None:
+def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
     """Arms that differ only in what two steps can show must differ after them."""
     alike: dict[str, list[Cell]] = {}
     for arm in arms:
-        unseen = {factor: level for factor, level in arm.levels.items() if not _seen(factor)}
+        unseen = {key: level for key, level in _changes(arm, study).items() if not _seen(key)}
         alike.setdefault(json.dumps(unseen, default=str), []).append(arm)
     for comparable in alike.values():
         if len(comparable) > 1:
             _check_different(comparable, built)
+
+
+def _changes(arm: Cell, study: Study) -> Levels:
+    """Return the levels of an arm; of a variant of a screen, the overrides that make it."""
+    screen = study.get("screen")
+    return screen["variants"].get(str(arm.levels[FACTOR]), {}) if screen else arm.levels
 
 
 def _check_different(arms: list[Cell], built: Mapping[int, Built]) -> None:
@@ -141,11 +151,11 @@ def _seen(factor: str) -> bool:
 
 
 def trained_a_little(job: Job, data: TextData) -> str:
-    """Hash of all parameters after two optimiser steps on a fixed batch with padding."""
+    """Return a hash of all parameters after two steps on a fixed batch, and of the schedule."""
     model = make_model(job, data)
     optimizer = make_optimizer(job.optimizer, model)
     factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: job.schedule(d + 1))
-    batch = fixed_batch(job.task, data.src_vocab, data.tgt_vocab)
+    batch = fixed_batch(job.task, data.src_vocab, data.tgt_vocab, data.longest("train")[1])
     counted = job.loss.counted(batch.targets)
     seed_dropout(seed_of(job.config), 0)
     for _ in range(STEPS):
@@ -157,17 +167,27 @@ def trained_a_little(job: Job, data: TextData) -> str:
         optimizer.step()
         factor.step()
     values = b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())
-    return hashlib.sha256(values).hexdigest()
+    return hashlib.sha256(values + json.dumps(_rates(job)).encode()).hexdigest()
 
 
-def fixed_batch(task: Task, src_vocab: int, tgt_vocab: int) -> Batch:
-    """Return a task's batch of some random sentences of unlike lengths."""
+def _rates(job: Job) -> list[float]:
+    """Return the factors of the learning rate at some steps: schedules may begin alike."""
+    steps = np.unique(np.linspace(1, job.config.budget.steps, POINTS).astype(int))
+    return [float(job.schedule(int(step))) for step in steps]
+
+
+def fixed_batch(task: Task, src_vocab: int, tgt_vocab: int, longest: int) -> Batch:
+    """Return a task's batch of some random sentences of unlike lengths.
+
+    One is as long as those of the corpus, up to a limit: a window is seen by no shorter one.
+    """
     random = np.random.default_rng(0)
-    columns, lengths = np.arange(max(LENGTHS) + 1), np.array(LENGTHS)
+    lengths = np.array([max(LENGTHS[0], min(longest, LONG) - 1), *LENGTHS[1:]])
+    columns = np.arange(max(lengths) + 1)
 
     def side(vocabulary: int, length: Ids) -> Ids:
-        words = random.integers(EOS + 2, vocabulary, (len(LENGTHS), len(columns)))
+        words = random.integers(EOS + 2, vocabulary, (len(lengths), len(columns)))
         return np.where(columns < length, words, np.where(columns == length, EOS, PAD))
 
     src, tgt = side(src_vocab, lengths[:, None]), side(tgt_vocab, lengths[::-1, None])
-    return task.batch(src, tgt, np.arange(len(LENGTHS)), np.random.default_rng)
+    return task.batch(src, tgt, np.arange(len(lengths)), np.random.default_rng)

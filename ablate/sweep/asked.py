@@ -11,12 +11,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.leaves import leaves
+from ablate.config.screen import BASELINE, FACTOR, variants
 from ablate.evidence.analysis_log import Sweep, questions
 from ablate.evidence.registration import Form, form, registration_hash
 from ablate.evidence.types import Regime, Study
 from ablate.record.label import place
 from ablate.sweep.cell import SEEDS
 from ablate.sweep.share import digest_of_code
+from ablate.sweep.variants import words
 
 # config groups whose options make a model learn or translate in another way
 COMPONENTS = ("adapt", "initial", "loss", "optimizer", "schedule", "search", "task", "tokenizer")
@@ -30,8 +32,10 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form
     swept = _swept(config)
     settings = _settings(config, study)
     settings |= {key: swept[key] for key in study["nuisance"] if key in swept}
-    levels = _levels(config, study, swept)
-    registered = form(study, levels, _arms(config, study, swept, settings, levels))
+    changes = variants(config)
+    levels = _variants(config, changes) if changes else _levels(config, study, swept)
+    arms = _arms(config, study, {**swept, **_every(changes)}, settings, levels)
+    registered = form(study, levels, arms)
     sweep = Sweep(
         name=config.name,
         time=time.time(),
@@ -99,6 +103,28 @@ def _levels(
     return {f"{key}={name}": _inside(config, key, name) for key in given for name in given[key]}
 
 
+def _every(changes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the sweep over all arms of a screen; a part of it may run some of them."""
+    return {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
+
+
+def _variants(
+    config: DictConfig, changes: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return what every variant of a screen sets, by dotted keys."""
+    found: dict[str, dict[str, Any]] = {f"{FACTOR}={BASELINE}": {}}
+    kept = _unswept(config)
+    for name, overrides in changes.items():
+        composed = leaves(hydra.compose("config", [*kept, *words(overrides)]))
+        places = [place(key) for key in overrides]
+        found[f"{FACTOR}={name}"] = {
+            key: value
+            for key, value in _portable(composed)
+            if any(_below(key, node) for node in places)
+        }
+    return found
+
+
 def _arms(
     config: DictConfig,
     study: Study,
@@ -126,14 +152,18 @@ def _arms(
 
 def _inside(config: DictConfig, group: str, name: str) -> dict[str, object]:
     """What a level sets where all else is as the command line says, but for what it sweeps."""
-    words = {word: word.lstrip("+") for word in config.hydra.overrides.task}
-    kept = [
-        word
-        for word, plain in words.items()
-        if plain.partition("=")[0] != group and len(_each(plain)) == 1
-    ]
-    found = leaves(hydra.compose("config", [*kept, f"{group}={name}"]))
+    found = leaves(hydra.compose("config", [*_unswept(config, group), f"{group}={name}"]))
     return {key: value for key, value in _portable(found) if _below(key, place(group))}
+
+
+def _unswept(config: DictConfig, *without: str) -> list[str]:
+    """Return the words of a command that give one value each, but for those of some keys."""
+    given = {word: word.lstrip("+") for word in config.hydra.overrides.task}
+    return [
+        word
+        for word, plain in given.items()
+        if plain.partition("=")[0] not in (FACTOR, *without) and len(_each(plain)) == 1
+    ]
 
 
 def _settings(config: DictConfig, study: Study) -> dict[str, object]:

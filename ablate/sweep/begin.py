@@ -8,6 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.check import check_study_keys
 from ablate.config.hydras import check_launcher
+from ablate.config.screen import expand
 from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import register
@@ -50,6 +51,7 @@ def checked(config: DictConfig) -> Study | None:
         given = OmegaConf.select(config, key)
         if given is not None and given < 1:
             raise UserError(f"{key}={given}: it must be at least 1")
+    expand(config)
     check_study_keys(config)
     study = None if config.study is None else plain_study(config)
     check_launcher(config.hydra.launcher._target_)

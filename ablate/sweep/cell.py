@@ -27,6 +27,7 @@ from ablate.verdict.match import keys
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")
 Overrides = tuple[str, ...]
+UNUSED = ("match", "figures", "screen")  # of a study that does not use them
 # of a claim; a study without them keeps its hash
 OPTIONAL = ("loses", "cannot", "plan_for", "reading", "measures", "control_measures")
 
@@ -173,7 +174,7 @@ def used(study: dict[str, Any]) -> Study:
         for claim in study["claims"]
         if isinstance(claim, dict)
     ]
-    known = {key: v for key, v in study.items() if v or key not in ("match", "figures")}
+    known = {key: v for key, v in study.items() if v or key not in UNUSED}
     claims = claims if len(claims) == len(study["claims"]) else study["claims"]
     return cast(Study, {**known, "claims": claims})
 

@@ -47,10 +47,10 @@ def composed(
         assert started is not None
         config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
         context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
+        study = checked(config)
         sweeper: Any = Plugins.instance().instantiate_sweeper(
             config=config, hydra_context=context, task_function=lambda config: None
         )
-        study = checked(config)
         jobs = sweeper.jobs(config.hydra.overrides.task)
         context.config_loader.load_sweep_config(config, jobs[0])  # which finds a misspelt key
         if study is not None:

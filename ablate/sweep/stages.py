@@ -7,9 +7,10 @@ from omegaconf import DictConfig
 
 from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.gather import gather
+from ablate.evidence.looks import planned_looks
 from ablate.evidence.types import Levels, Study
 from ablate.sweep.cell import Cell
-from ablate.verdict.stages import needed, planned_looks
+from ablate.verdict.stages import needed
 
 
 def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:

@@ -8,13 +8,13 @@ claims keep no arm running, as their cases are no sample.
 Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power).
 """
 
-import math
 from collections.abc import Iterable
 
 from scipy.special import ndtr, ndtri
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
+from ablate.evidence.looks import ENOUGH, planned_looks
 from ablate.evidence.types import Claim, Levels, Study
 from ablate.stats.spending import nominal
 from ablate.verdict.decide import decide
@@ -24,17 +24,8 @@ from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import has, sides
 
-ENOUGH, LEAST = 10, 4  # seeds for planned looks, and at the first of them
-USUAL = 3  # looks of a study that has enough seeds and does not say
+LEAST = 4  # seeds at the first of several looks
 FUTILE = 0.1  # conditional power below which a claim is given up
-
-
-def planned_looks(study: Study) -> list[int]:
-    """The numbers of seeds at which a study is looked at; the last is the whole plan."""
-    seeds = study["seeds"]
-    chance = any(claim["kind"] != "exact" for claim in study["claims"])
-    looks = study.get("looks") or (USUAL if seeds >= ENOUGH and chance else 1)
-    return [math.ceil(seeds * look / looks) for look in range(1, looks + 1)]
 
 
 def check_looks(study: Study) -> None:

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from hydra._internal.core_plugins import basic_sweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+
+from ablate.config.screen import variants
+from ablate.sweep.variants import with_changes
 
 
 @dataclass
@@ -23,6 +27,15 @@ ConfigStore.instance().store(group="hydra/sweeper", name="ablate", node=AblateSw
 
 class AblateSweeper(basic_sweeper.BasicSweeper):
     """Every combination of the swept values, one job each."""
+
+    def split_arguments(  # type: ignore[override]
+        self, overrides: list[Override], max_batch_size: int | None
+    ) -> list[list[list[str]]]:
+        """Split into batches of jobs; each job of a screen has the overrides of its variant."""
+        assert self.config is not None
+        changes = variants(self.config)
+        batches = super().split_arguments(overrides, max_batch_size)
+        return [with_changes(batch, changes) for batch in batches]
 
     def jobs(self, arguments: Sequence[str]) -> list[list[str]]:
         """Overrides of every job, of the config and of the command line."""

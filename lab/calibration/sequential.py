@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ablate.evidence.folder import Evidence
+from ablate.evidence.looks import planned_looks
 from ablate.verdict.decide import decide
 from ablate.verdict.decision import REFUTED, SUPPORTED
-from ablate.verdict.stages import needed, planned_looks
+from ablate.verdict.stages import needed
 from lab.calibration.fishing import ARMS, CLAIM
 
 SEEDS, LOOKS = 12, 3

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ablate.evidence.folder import Evidence
+from ablate.evidence.looks import planned_looks
 from ablate.evidence.outcome import WENT_WRONG
 from ablate.evidence.table import by_arm
 from ablate.evidence.tuned import ordered, tried
@@ -17,7 +18,7 @@ from ablate.verdict.interim import asked_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.seen_noise import SeenNoise, seen_noise
 from ablate.verdict.sides import sides
-from ablate.verdict.stages import FUTILE, needed, planned_looks
+from ablate.verdict.stages import FUTILE, needed
 
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}

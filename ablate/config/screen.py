@@ -1,0 +1,119 @@
+"""A screen: one baseline and many variants of one change each, as an ordinary study.
+
+`study.screen` names the variants. This module writes it out as a study with one factor, `variant`.
+The levels are the baseline (the config as it stands) and each variant (the config with the
+overrides of the variant), and one claim compares each variant with the baseline. The baseline is
+trained once for all variants, and Holm's correction covers all of them. Whatever works for a study
+works for a screen.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+
+from ablate.config.hints import likely
+from ablate.errors import UserError
+
+FACTOR, BASELINE = "variant", "baseline"
+# of a screen: what each of its claims has, unless the variant's entry in `claims` says otherwise
+SHARED = ("kind", "metric", "better", "margin", "margin_reason", "alpha", "source")
+REPLICATES = "range(${budget.seeds})"
+
+
+def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
+    """Return the overrides of every variant by its name; {} for a config without a screen."""
+    screen = OmegaConf.select(config, "study.screen")
+    if screen is None:
+        return {}
+    plain: Any = OmegaConf.to_container(screen.variants, resolve=False)
+    return {str(name): overrides or {} for name, overrides in plain.items()}
+
+
+def changed_keys(changes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the keys that any variant changes, in their order."""
+    return [*dict.fromkeys(key for overrides in changes.values() for key in overrides)]
+
+
+def expand(config: DictConfig) -> None:
+    """Write the screen of a config out as factors, nuisances, claims and swept values.
+
+    A config without a screen stays as it is, and so does one whose screen is written out already.
+
+    Raises:
+        UserError: a variant has no change or a reserved name, or `claims` names no variant.
+    """
+    changes = variants(config)
+    if not changes:
+        _check_no_variant(config)
+        return
+    study = config.study
+    _check(changes, study.screen)
+    check_name(str(config.variant), changes)
+    if OmegaConf.is_missing(study, "factors"):
+        more = [] if OmegaConf.is_missing(study, "claims") else [*study.claims]
+        nuisance = [*study.nuisance, *changed_keys(changes)]
+        claims = [*(_claim(config, name) for name in changes), *more]
+        with read_write(config):
+            study.merge_with({"factors": [FACTOR], "nuisance": nuisance, "claims": claims})
+    _sweep(config, changes)
+
+
+def _sweep(config: DictConfig, changes: Iterable[str]) -> None:
+    """Sweep over all variants and seeds, where the experiment says nothing else."""
+    if OmegaConf.select(config, "hydra.sweeper") is None:
+        return
+    with read_write(config), read_write(config.hydra), open_dict(config):
+        given = config.hydra.sweeper.params or {}
+        usual = {FACTOR: ",".join((BASELINE, *changes)), "seed": REPLICATES}
+        config.hydra.sweeper.params = {**usual, **given}
+
+
+def _check_no_variant(config: DictConfig) -> None:
+    if str(config.get(FACTOR, BASELINE)) != BASELINE:
+        raise UserError(
+            f"{FACTOR}={config[FACTOR]}: only a study with study.screen.variants has variants"
+        )
+
+
+def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None:
+    for name, overrides in changes.items():
+        if name == BASELINE:
+            raise UserError(
+                f"study.screen.variants.{name}: this is the name of the config without a change; "
+                "choose another"
+            )
+        if not overrides:
+            raise UserError(
+                f"study.screen.variants.{name} changes nothing; give at least one override, such "
+                "as {model/norm: rms_norm}"
+            )
+        if FACTOR in overrides:
+            raise UserError(
+                f"study.screen.variants.{name} sets {FACTOR}; name the changed keys themselves"
+            )
+    for name in screen.claims:
+        if name not in changes:
+            raise UserError(f"study.screen.claims.{name}: {likely(str(name), [*changes])}")
+
+
+def check_name(name: str, changes: Iterable[str]) -> None:
+    """Raise UserError for a name that is neither the baseline's nor a variant's."""
+    names = [BASELINE, *changes]
+    if name not in names:
+        raise UserError(f"{FACTOR}={name}: {likely(name, names)}")
+
+
+def _claim(config: DictConfig, name: str) -> dict[str, Any]:
+    """Return the claim that a variant is better than the baseline, or what the screen says."""
+    screen = config.study.screen
+    shared = {key: screen[key] for key in SHARED}
+    side = "lower" if screen.better == "lower" else "higher"
+    own: Any = OmegaConf.to_container(screen.claims.get(name) or OmegaConf.create(), resolve=False)
+    claim = {
+        "id": f"{config.name}_{name}",
+        "statement": f"{name} reaches a {side} {screen.metric} than the baseline.",
+        **shared,
+        **own,
+    }
+    return {**claim, "treatment": {FACTOR: name}, "baseline": {FACTOR: BASELINE}}

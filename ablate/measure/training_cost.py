@@ -1,0 +1,96 @@
+"""What a step of training costs for each token: processor time, operations, and memory.
+
+Equation: for the first `sentences` rows of the training split, forward, loss and backward, without
+    the optimiser: microseconds, the median processor time of `repeats` steps over the tokens;
+    operations, the floating-point operations of all matrix products over the tokens; bytes, the
+    tensors that autograd keeps for the backward pass over the tokens, parameters left out.
+Source: torch.autograd.graph.saved_tensors_hooks, torch.utils.flop_counter.FlopCounterMode.
+What differs: processor time, not wall time, so that other processes of the machine matter less;
+    operations that are no matrix product, such as norms and activations, are not counted.
+What to expect: operations and bytes are the same on every machine. Microseconds are of this
+    machine and its number of threads, and vary by some per cent between runs.
+"""
+
+import statistics
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from ablate.config.limits import Count
+from ablate.data.module import TextData
+from ablate.data.pairs import Corpus
+from ablate.data.vocabulary import PAD
+from ablate.loss.cross_entropy import CrossEntropy
+from ablate.measure.base import Measure
+from ablate.model.base import Model
+
+WARM_UP = 2  # steps before those that are timed
+
+
+class TrainingCost(Measure):
+    """Times and counts steps on real text, in float32.
+
+    Args:
+        sentences: rows of a batch; of a language model on contexts, contexts.
+        repeats: timed steps.
+    """
+
+    needs = Model
+    knows = Corpus
+    measures = ("microseconds", "operations", "bytes")
+
+    def __init__(self, *, sentences: Count, repeats: Count) -> None:
+        self.sentences, self.repeats = sentences, repeats
+
+    def __call__(self, model: Any, data: TextData) -> dict[str, float]:
+        """Return microseconds, operations and bytes for each token."""
+        model = model.float().train()
+        batch = data.first_lines("train", self.sentences)
+        real = batch.targets != PAD
+        loss, tokens = CrossEntropy(), int(real.sum())
+
+        def step() -> None:
+            states = model(batch.inputs)[real]
+            torch.autograd.backward(model.head.score(loss, states, batch.targets[real])[0])
+
+        with torch.enable_grad():
+            kept = _kept_bytes(step, model)
+            with FlopCounterMode(display=False) as counter:
+                step()
+            seconds = _seconds(step, self.repeats)
+        return {
+            "microseconds": 1e6 * seconds / tokens,
+            "operations": counter.get_total_flops() / tokens,
+            "bytes": kept / tokens,
+        }
+
+
+def _kept_bytes(step: Any, model: Model) -> int:
+    """Return the bytes of all tensors that a step keeps for its backward pass, each once."""
+    parameters = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    sizes: dict[int, int] = {}
+    alive: list[Tensor] = []  # so that no address is used twice
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            alive.append(tensor)
+            sizes[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        step()
+    return sum(sizes.values())
+
+
+def _seconds(step: Any, repeats: int) -> float:
+    """Return the median processor time of a step."""
+    times = []
+    for _ in range(WARM_UP + repeats):
+        start = time.process_time()
+        step()
+        times.append(time.process_time() - start)
+    return statistics.median(times[WARM_UP:])

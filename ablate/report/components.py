@@ -1,0 +1,92 @@
+"""The components of a screen, as its figure shows them: effect, time and memory of each variant."""
+
+from dataclasses import dataclass
+
+from ablate.config.screen import BASELINE, FACTOR
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Entry, Screen, Verdict
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SMALL
+from ablate.verdict.kind import kind_of
+
+TIME, MEMORY = "measure/microseconds", "measure/bytes"  # of ablate.measure.training_cost
+
+
+BETTER, WORSE, SAME, OPEN = "better", "worse", "no difference that matters", "undecided"
+SHOWS = (BETTER, WORSE, SAME, OPEN)
+
+
+@dataclass(frozen=True)
+class Component:
+    """A variant beside the baseline.
+
+    `shows` is one of SHOWS, by the verdict. `effect` and `interval` are in units of the metric, and
+    positive where the variant is better. `costs` are its time and its memory for each token over
+    those of the baseline, None where the runs have no measure of them.
+    """
+
+    name: str
+    effect: float
+    interval: tuple[float, float] | None
+    shows: str
+    costs: tuple[float | None, float | None]
+
+
+def components(evidence: Evidence, verdict: Verdict) -> list[Component]:
+    """Return the variants of a screen that have an effect, the best one first; [] of no screen."""
+    screen = evidence.study.get("screen")
+    if not screen:
+        return []
+    means = {
+        str(arm["levels"].get(FACTOR)): {
+            metric: arm["metrics"][metric]["mean"]
+            for metric in (TIME, MEMORY)
+            if metric in arm["metrics"]
+        }
+        for arm in verdict["arms"]
+    }
+    rows = [
+        _component(claim, screen, means)
+        for claim in verdict["claims"]
+        if claim["metric"] == screen["metric"] and claim["effect"] is not None and _variant(claim)
+    ]
+    return sorted(rows, key=lambda row: -row.effect)
+
+
+def _variant(claim: Entry) -> str:
+    """Return the variant that a claim compares with the baseline, "" where it compares others."""
+    arms = {str(levels.get(FACTOR)) for levels in (claim["treatment"], claim["baseline"])}
+    others = arms - {BASELINE}
+    return others.pop() if len(others) == 1 and BASELINE in arms else ""
+
+
+def _component(claim: Entry, screen: Screen, means: dict[str, dict[str, float]]) -> Component:
+    name, effect = _variant(claim), claim["effect"]
+    assert effect is not None
+    sign = 1 if claim["better"] == screen["better"] else -1
+    sign *= 1 if claim["treatment"].get(FACTOR) == name else -1
+    ends = claim["interval"]
+    low, high = sorted(sign * end for end in ends) if ends else (0.0, 0.0)
+    ratios = [_ratio(means, name, metric) for metric in (TIME, MEMORY)]
+    return Component(
+        name=name,
+        effect=sign * effect,
+        interval=(low, high) if ends else None,
+        shows=_shows(claim, sign * effect),
+        costs=(ratios[0], ratios[1]),
+    )
+
+
+def _shows(claim: Entry, effect: float) -> str:
+    """Return what a verdict says of a variant, whichever way round its claim asks."""
+    if claim["verdict"] == INCONCLUSIVE:
+        return OPEN
+    alike = claim["grade"] == SMALL if claim["verdict"] == REFUTED else kind_of(claim).controlled
+    if alike:
+        return SAME
+    return BETTER if effect > 0 else WORSE
+
+
+def _ratio(means: dict[str, dict[str, float]], name: str, metric: str) -> float | None:
+    """Return a cost of a variant over that of the baseline."""
+    values = [means.get(arm, {}).get(metric) for arm in (name, BASELINE)]
+    return values[0] / values[1] if values[0] and values[1] else None

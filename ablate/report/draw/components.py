@@ -1,0 +1,70 @@
+"""All components of a screen: effect with interval, and beside it time and memory."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ablate.report.components import BETTER, OPEN, SAME, SHOWS, WORSE, Component
+from ablate.report.draw.style import GRID, INK, WIDTH, folded, legend_height, share_legend
+from ablate.report.marks import ARM_COLOURS, MARKS
+
+ROW = 0.24  # inches of a component
+AROUND = 0.9  # inches of the names of the axes
+COSTS = ("time", "memory")
+# colour and marker of what a verdict shows of a variant
+LOOKS = {
+    BETTER: (MARKS["supported"].colour, "o"),
+    WORSE: (MARKS["refuted"].colour, "s"),
+    SAME: (ARM_COLOURS[0], "^"),
+    OPEN: (MARKS["inconclusive"].colour, "D"),
+}
+
+
+def draw_components(rows: Sequence[Component], metric: str, margin: float) -> Figure:
+    """One row for each component, the best one on top.
+
+    Args:
+        rows: the components, in their order.
+        metric: name of the axis of effects, with the unit.
+        margin: the smallest difference that matters; 0 where there is none.
+    """
+    has_costs = any(cost is not None for row in rows for cost in row.costs)
+    height = AROUND + ROW * len(rows) + legend_height(SHOWS)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    ratios = (3, 1, 1) if has_costs else (1,)
+    panels = figure.subplots(1, len(ratios), squeeze=False, sharey=True, width_ratios=ratios)[0]
+    _draw_effects(panels[0], rows, metric, margin)
+    for number, panel in enumerate(panels[1:]):
+        _draw_costs(panel, [row.costs[number] for row in rows], COSTS[number])
+    share_legend(figure, panels, SHOWS)
+    return figure
+
+
+def _draw_effects(axes: Axes, rows: Sequence[Component], metric: str, margin: float) -> None:
+    axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+    if margin:
+        axes.axvspan(-margin, margin, color=GRID, alpha=0.3, linewidth=0)
+    for place, row in enumerate(rows):
+        colour, marker = LOOKS[row.shows]
+        if row.interval:
+            axes.plot(row.interval, [-place] * 2, color=colour, linewidth=1.6)
+        axes.plot([row.effect], [-place], marker, color=colour, label=row.shows)
+    names = [folded(row.name.replace("_", " ")) for row in rows]
+    axes.set_yticks([-place for place in range(len(rows))], names)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylabel("variant")
+    axes.set_xlabel(f"gain over the baseline,\n{metric}")
+    axes.locator_params(axis="x", nbins=6)
+
+
+def _draw_costs(axes: Axes, ratios: Sequence[float | None], name: str) -> None:
+    axes.axvline(1, color=INK, linewidth=0.9, zorder=1)
+    places = [(ratio, -place) for place, ratio in enumerate(ratios) if ratio is not None]
+    axes.plot([x for x, _ in places], [y for _, y in places], "o", color=INK, markersize=3.5)
+    axes.set_xlabel(f"{name},\ntimes that of\nthe baseline")
+    axes.set_ylabel("")
+    axes.tick_params(axis="y", length=0)
+    axes.locator_params(axis="x", nbins=3)
+    axes.margins(x=0.15)

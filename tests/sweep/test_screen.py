@@ -1,0 +1,133 @@
+"""A screen: a list of variants beside one baseline, written out as a study."""
+
+import json
+
+import pytest
+
+PROBED = """
+# @package _global_
+defaults: [override /probe: dot_products]
+name: mine
+budget: {seeds: 3}
+study:
+  screen:
+    metric: probe/trace
+    better: higher
+    margin: 0.05
+    margin_reason: none
+    variants:
+      wide: {model.d_head: 8}
+      wider: {model.d_head: 16}
+      other_seeds: {replicate: 1}
+    claims:
+      wider: {id: wider, kind: non_inferiority, statement: Wider heads have no smaller trace.}
+"""
+
+
+@pytest.fixture
+def study(small, tmp_path):
+    """Words of the screen with its results in a folder below that of the test."""
+    place = tmp_path / "own" / "experiment"
+    place.mkdir(parents=True)
+    given = [word for word in small if not word.startswith("paths.results")]
+
+    def command_line(results, *words, text=PROBED):
+        (place / "mine.yaml").write_text(text)
+        folders = [f"paths.results={tmp_path / results}", "paths.experiments=none"]
+        return ["+experiment=mine", *given, *folders, *words, f"--config-dir={tmp_path / 'own'}"]
+
+    return command_line
+
+
+@pytest.fixture
+def sweep(study, command, tmp_path, here):
+    """Run the screen; return the folder of its sweep."""
+
+    def ran(results, *words):
+        status, _, err = command(*study(results, *words), "-m")
+        assert status == 0, err
+        return max((tmp_path / results / "sweeps" / "mine").iterdir())
+
+    return ran
+
+
+def runs(folder):
+    return [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+
+
+def claims(folder):
+    return json.loads((folder / "verdict.json").read_text())["claims"]
+
+
+def test_one_baseline_serves_every_variant(sweep):
+    folder = sweep("whole")
+    arms = [run["arm"] for run in runs(folder)]
+    assert {arm: arms.count(arm) for arm in arms} == {
+        **{"baseline": 3, "wide": 3},
+        **{"wider": 3, "other_seeds": 3},
+    }
+    found = claims(folder)
+    assert [(claim["id"], claim["kind"]) for claim in found] == [
+        ("mine_wide", "superiority"),
+        ("wider", "non_inferiority"),
+        ("mine_other_seeds", "superiority"),
+    ]
+    assert all(claim["baseline"] == {"variant": "baseline"} for claim in found)
+    assert all(len(claim["seeds"]) == 3 for claim in found)
+    study = json.loads((folder / "study.json").read_text())["study"]
+    assert study["factors"] == ["variant"]
+    assert study["nuisance"] == ["model.d_head", "replicate"]
+
+
+def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, study, command, tmp_path):
+    whole = {(run["arm"], run["seed"]): run["identity"] for run in runs(sweep("same"))}
+    again = sweep("same", "variant=wide,baseline", "part=true")
+    assert all(run["reused"] for run in runs(again))
+    alone = study("alone", "model.d_head=8", "seed=1", "study=null")
+    status, _, err = command(*alone)
+    assert status == 0, err
+    (folder,) = (tmp_path / "alone" / "runs").iterdir()
+    assert folder.name == whole["wide", 1]
+
+
+def test_pieces_of_some_arms_come_to_the_verdict_of_the_whole(sweep, command, study, tmp_path):
+    whole = claims(sweep("whole"))
+    first = sweep("first", "variant=baseline,wide", "part=true")
+    assert {run["arm"] for run in runs(first)} == {"baseline", "wide"}
+    planned = command("plan", *study("plan", f"without_runs={first}"))
+    assert "6 cells of 2 arms" in planned[1], planned
+    rest = sweep("rest", f"without_runs={first}")
+    assert {run["arm"] for run in runs(rest)} == {"wider", "other_seeds"}
+    status, _, err = command("judge", first)
+    assert status == 2 and "part of a study" in err
+    assert command("join", str(first), str(rest), f"to={tmp_path / 'joined'}")[0] == 0
+    assert command("judge", str(tmp_path / "joined"))[0] == 0
+    for one, other in zip(whole, claims(tmp_path / "joined"), strict=True):
+        assert (one["effect"], one["interval"]) == (other["effect"], other["interval"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "said"),
+    [
+        ("wide: {model.d_head: 8}", "baseline: {model.d_head: 8}", [], "choose another"),
+        ("wide: {model.d_head: 8}", "wide: {}", [], "changes nothing"),
+        ("wide: {model.d_head: 8}", "wide: {variant: wider}", [], "sets variant"),
+        ("wide: {model.d_head: 8}", "wide: {model.d_haed: 8}", [], "model.d_haed"),
+        ("wider: {id: wider,", "wiedr: {id: wider,", [], "did you mean wider"),
+        ("wider: {id: wider,", "wider: {idd: wider,", [], "idd"),
+        ("metric: probe/trace", "metric: probe/tracee", [], "probe/tracee"),
+        ("    metric: probe/trace\n", "", [], "metric"),
+        ("", "", ["variant=wiedr"], "did you mean wider"),
+        ("", "", ["study.screen=null"], "study.claims"),
+    ],
+)
+def test_faults_are_named_before_any_run(study, command, tmp_path, here, old, new, words, said):
+    status, _, err = command(*study("bad", *words, text=PROBED.replace(old, new, 1)), "-m")
+    assert status == 2 and said in err and "Traceback" not in err, err
+    assert not (tmp_path / "bad" / "runs").exists()
+
+
+def test_a_variant_is_a_word_of_sweeps_of_screens_alone(study, command):
+    for words in (["variant=wide"], ["study=null", "variant=wide"]):
+        status, _, err = command(*study("one", *words))
+        assert status == 2 and "variant=wide" in err, err
