@@ -13,6 +13,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config.hints import likely
+from ablate.config.study import Claim, Question
 from ablate.errors import UserError
 
 FACTOR, BASELINE = "variant", "baseline"
@@ -24,7 +25,7 @@ REPLICATES = "range(${budget.seeds})"
 def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
     """Return the overrides of every variant by its name; {} for a config without a screen."""
     screen = OmegaConf.select(config, "study.screen")
-    if screen is None:
+    if screen is None or OmegaConf.is_missing(screen, "variants"):
         return {}
     plain: Any = OmegaConf.to_container(screen.variants, resolve=False)
     return {str(name): overrides or {} for name, overrides in plain.items()}
@@ -77,6 +78,8 @@ def _check_no_variant(config: DictConfig) -> None:
 
 
 def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None:
+    if missing := OmegaConf.missing_keys(screen):
+        raise UserError(f"study.screen.{min(missing)} has no value; give one in the experiment")
     for name, overrides in changes.items():
         if name == BASELINE:
             raise UserError(
@@ -92,9 +95,13 @@ def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None
             raise UserError(
                 f"study.screen.variants.{name} sets {FACTOR}; name the changed keys themselves"
             )
-    for name in screen.claims:
+    for name, claim in screen.claims.items():
         if name not in changes:
             raise UserError(f"study.screen.claims.{name}: {likely(str(name), [*changes])}")
+        for key in claim:
+            if key not in Claim.__annotations__ | Question.__annotations__:
+                allowed = likely(str(key), [*Question.__annotations__, *Claim.__annotations__])
+                raise UserError(f"study.screen.claims.{name} has no key {key}: {allowed}")
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:

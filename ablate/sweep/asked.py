@@ -8,10 +8,14 @@ from typing import Any
 
 import hydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
+from ablate.config.explain import explain
 from ablate.config.leaves import leaves
-from ablate.config.screen import BASELINE, FACTOR, variants
+from ablate.config.screen import BASELINE, FACTOR, changed_keys, variants
+from ablate.errors import UserError
 from ablate.evidence.analysis_log import Sweep, questions
 from ablate.evidence.registration import Form, form, registration_hash
 from ablate.evidence.types import Regime, Study
@@ -51,7 +55,9 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form
         free=_varied(study),
         code=digest_of_code(),
         claims=[[claim["id"], claim.get("reading") or ""] for claim in study["claims"]],
-        components=components(config.hydra.runtime.choices, study["factors"]),
+        components=components(
+            config.hydra.runtime.choices, [*study["factors"], *changed_keys(changes)]
+        ),
     )
     return sweep, registered
 
@@ -111,11 +117,18 @@ def _every(changes: Mapping[str, Any]) -> dict[str, str]:
 def _variants(
     config: DictConfig, changes: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return what every variant of a screen sets, by dotted keys."""
+    """Return what every variant of a screen sets, by dotted keys.
+
+    Raises:
+        UserError: the overrides of a variant cannot be composed.
+    """
     found: dict[str, dict[str, Any]] = {f"{FACTOR}={BASELINE}": {}}
     kept = _unswept(config)
     for name, overrides in changes.items():
-        composed = leaves(hydra.compose("config", [*kept, *words(overrides)]))
+        try:
+            composed = leaves(hydra.compose("config", [*kept, *words(overrides)]))
+        except (HydraException, OmegaConfBaseException) as error:
+            raise UserError(f"study.screen.variants.{name}: {explain(error)}") from None
         places = [place(key) for key in overrides]
         found[f"{FACTOR}={name}"] = {
             key: value
