@@ -10,6 +10,7 @@ from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 from ablate.config.check import check
+from ablate.config.screen import expand
 from ablate.config.location import CONF
 from ablate.record.label import place
 from ablate.verdict.study_checks import check_study
@@ -81,8 +82,10 @@ def _levels(key, value):
 def experiment(request, compose):
     """Name, config and swept levels of an experiment."""
     words = (f"+experiment={request.param}",)
-    sweeper = compose(*words, hydra_node=True).hydra.sweeper
-    return request.param, compose(*words), levels(sweeper)
+    sweep, config = compose(*words, hydra_node=True), compose(*words)
+    for one in (sweep, config):
+        expand(one)  # the study of a screen
+    return request.param, config, levels(sweep.hydra.sweeper)
 
 
 def test_every_experiment_composes_and_sweeps_what_exists(experiment):

@@ -33,6 +33,12 @@ ADDED = {
     "loop_equals_matrix",
     "mates_matter_without_mask",
     "mha_params_at_fixed_d_head",
+    "modern_alibi",
+    "modern_gelu",
+    "modern_one_deviation",
+    "modern_pre_ln",
+    "modern_screen_aa",
+    "modern_screen_planted",
     "no_pe_encoder_permutes",
     "no_pe_source_is_a_bag",
     "no_pe_target_of_one_layer_is_a_bag",
@@ -60,10 +66,17 @@ ADDED = {
 
 CLAIMS = read_claims()
 DOCUMENTS = {document.title: document for document in read_documents()}
+
+
+def claims_of(study):
+    """The claims of a study, and those of its screen."""
+    return [*study.get("claims", []), *study.get("screen", {}).get("claims", {}).values()]
+
+
 STUDIED = [
     (path.stem, claim)
     for path in sorted(CONF.glob("*.yaml"))
-    for claim in (yaml.safe_load(path.read_text()).get("study") or {}).get("claims", [])
+    for claim in claims_of(yaml.safe_load(path.read_text()).get("study") or {})
 ]
 
 
