@@ -10,8 +10,8 @@ from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 from ablate.config.check import check
-from ablate.config.screen import expand
 from ablate.config.location import CONF
+from ablate.config.screen import expand
 from ablate.record.label import place
 from ablate.verdict.study_checks import check_study
 
