@@ -45,6 +45,24 @@ def test_its_level_keeps_the_laws(template):
         check()
 
 
+def test_its_level_goes_through_the_regime_of_language_models(template, command):
+    """It is one that ablate lacks."""
+    assert "scaled" not in {path.stem for path in (ROOT / "conf").glob("model/position/*.yaml")}
+    (template / "play.txt").write_text("the cat and\n\na dog or the\n\n" * 60)
+    status, told, error = command(
+        *("--config-dir", "conf", "scale=language", "model/position=scaled", "logger=none"),
+        *("data=text", "data.files=[play.txt]", "data.documents=paragraph"),
+        *("model.n_layers=1", "model.d_model=16", "model.d_ff=32", "model.n_heads=2"),
+        *("batch.context=8", "batch.tokens=64", "batch.eval_tokens=64"),
+        *("budget.steps=6", "budget.warmup=2", "budget.validate_every=6"),
+        *("paths.results=results", "paths.cache=cache"),
+    )
+    assert status == 0, error
+    assert "test/bpb" in told and "sample 3" in told
+    (result,) = (template / "results").glob("runs/*/result.json")
+    assert json.loads(result.read_text())["metrics"]["val/bpb"] > 0
+
+
 @pytest.mark.slow
 def test_its_question_can_be_asked(template, small, command):
     *_, plan, _ = typed(template)

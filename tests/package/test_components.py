@@ -1,0 +1,46 @@
+"""The page of today's components: its words make runs, and its table is that of the figures."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from ablate.model.build import build
+from ablate.train.resolve import resolve
+from lab.bench.options import read, table
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
+CLAIMS = re.findall(r"^\|[^|]+\| (arXiv:\S+) \| (.*) \|$", PAGE, re.M)
+WORDS = [words for _, cell in CLAIMS for words in re.findall(r"`([^`]*=[^`]*)`", cell)]
+
+
+def test_the_page_has_every_sentence_once():
+    assert len(CLAIMS) == 30 and len(set(WORDS)) == len(WORDS) > 35
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_words_turn_an_option_on_in_a_language_model(words, compose):
+    base, job = (
+        resolve(compose("scale=language", "logger=none", *more)) for more in ([], words.split())
+    )
+    assert job.task.packs and job.config != base.config
+    with torch.device("meta"):
+        model = build(job.config.model, src_vocab=69, tgt_vocab=69, joint_vocab=True)
+    assert sum(p.numel() for p in model.parameters()) > 100_000
+
+
+@pytest.mark.parametrize("word", ["swiglu", "geglu"])
+def test_gated_layers_have_equal_parameters(word, compose):
+    sizes = []
+    for words in ([], [f"model/feed_forward={word}"]):
+        config = compose("scale=language", *words).model
+        with torch.device("meta"):
+            model = build(config, src_vocab=69, tgt_vocab=69, joint_vocab=True)
+        sizes.append(sum(p.numel() for p in model.parameters()))
+    assert sizes[1] == pytest.approx(sizes[0], rel=2e-3)
+
+
+def test_the_table_is_that_of_the_figures():
+    assert table(read(ROOT / "lab" / "bench" / "options.json")) in PAGE
