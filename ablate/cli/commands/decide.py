@@ -1,0 +1,38 @@
+"""Decide on a candidate of a campaign: keep it, discard it, or run more seeds.
+
+A campaign tries candidates one after the other against a baseline that moves when one is kept. All
+of its decisions share one error budget. docs/referee.md has the file and a loop.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from ablate.cli.parser import Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the campaign and the candidate."""
+    parser.add_argument("campaign", metavar="CAMPAIGN", type=Path, help="YAML file of the campaign")
+    parser.add_argument(
+        "--candidate", help="its name in the table; without it the latest that is not decided"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole decision as JSON")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the decision, and record it beside the campaign.
+
+    Raises:
+        UserError: a file is missing, malformed or changed, or there is no such candidate.
+    """
+    from ablate.referee.campaign_file import decide
+
+    answer = decide(arguments.campaign, arguments.candidate)
+    if arguments.json:
+        print(json.dumps(answer, indent=1))
+        return
+    wanted = answer.get("runs_wanted")
+    more = f"; run {wanted['runs']} more of {wanted['arm']}" if wanted else ""
+    left = answer["error"]["left"]
+    print(f"{answer['decision']} {answer['candidate']}{more} (error left: {left:.4f})")
