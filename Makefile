@@ -10,7 +10,7 @@ MULTI30K ?= null
 RUN ?= null
 
 # what make experiments runs: what has committed evidence, and needs no corpus of its own
-EXPERIMENTS ?= $(filter-out %_multi30k, $(notdir $(patsubst %/, %, $(wildcard experiments/*/))))
+EXPERIMENTS ?= $(filter-out %_multi30k speedrun, $(notdir $(patsubst %/, %, $(wildcard experiments/*/))))
 ALL = $(filter-out %_multi30k, $(notdir $(basename $(wildcard conf/experiment/*.yaml))))
 
 .PHONY: help docs setup ablate multi30k experiments ledger ledger-all site calibrate test test-slow \

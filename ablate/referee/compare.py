@@ -1,18 +1,24 @@
 """`ablate.compare` and `ablate.judge`: from a source of runs to a verdict."""
 
+import math
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.frame import is_frame
 from ablate.evidence.foreign.table import Table
 from ablate.evidence.foreign.wandb_api import place_of, read_project
 from ablate.referee.decide import judge_runs
-from ablate.referee.question import Question, question, read_question
+from ablate.referee.question import Design, Question, question, read_question
 from ablate.referee.registration import registration
+from ablate.referee.runs import runs_of
 from ablate.referee.verdict import Verdict, verdict
+from ablate.stats.means import variance_of
 
 WANDB = "wandb://"
 
@@ -28,6 +34,25 @@ def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Verdi
         return _verdict(runs, question(study), None)
     path = Path(study).expanduser()
     return _verdict(runs, read_question(path), path)
+
+
+def spread(
+    runs: Any, metric: str | None, arm: str | None, baseline: str | None
+) -> tuple[float, float]:
+    """Return the standard deviation of an arm's runs, and its degrees of freedom.
+
+    Raises:
+        UserError: the metric is missing, there is no such arm, or it has a single run.
+    """
+    if not metric or bool(arm) != bool(baseline):
+        raise UserError("a table needs --metric, and --arm and --baseline together or not at all")
+    design = Design(metric, "lower", (arm,) if arm else ())
+    counted = runs_of(read(runs, design.columns), design)
+    values = counted.values[counted.of_arm(baseline, "baseline")]
+    variance = variance_of(values[np.isfinite(values)])
+    if variance is None or not variance.value:
+        raise UserError(f"{metric}: {len(values)} runs show no run-to-run variation")
+    return math.sqrt(variance.value), variance.df
 
 
 def read(runs: Any, wanted: Iterable[str]) -> Table:

@@ -1,0 +1,74 @@
+"""Say how many runs a comparison takes, and what a given number of them can show.
+
+ablate power --sd 0.0013 --margin 0.002
+ablate power runs.csv --arm variant --metric val_loss --baseline relu --margin 0.002
+"""
+
+import argparse
+
+from ablate.cli.parser import Parser
+from ablate.errors import UserError
+
+OPTIONS = {
+    "sd": "standard deviation of the runs of an arm; paired: of the differences",
+    "margin": "smallest difference that matters",
+    "kind": "superiority (default), equivalence or non_inferiority",
+    "design": "unpaired (default), paired or target",
+    "alpha": "chance of a false verdict that is allowed (default: 0.05)",
+    "runs": "say what so many runs of each arm can show",
+    "arm": "of a table: column that says which arm a run belongs to",
+    "metric": "of a table: column with the result of a run",
+    "baseline": "of a table: the arm whose noise is planned with; without it all runs",
+}
+TABLE = ("arm", "metric", "baseline")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the noise and the margin."""
+    parser.add_argument("source", metavar="SOURCE", nargs="?", help="table of baseline runs")
+    for name, about in OPTIONS.items():
+        parser.add_argument(f"--{name}", help=about, metavar=name.upper())
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the plan.
+
+    Raises:
+        UserError: the noise is missing, or a value is not allowed.
+    """
+    from ablate.referee.power import Plan, check, sentences
+
+    if arguments.margin is None:
+        raise UserError("--margin is missing: name the smallest difference that matters")
+    sd, df = _noise(arguments)
+    named = {key: getattr(arguments, key) for key in ("kind", "design") if getattr(arguments, key)}
+    alpha = _number("alpha", arguments.alpha or "0.05")
+    plan = Plan(sd, _number("margin", arguments.margin), alpha=alpha, df=df, **named)
+    check(plan)
+    runs = None
+    if arguments.runs is not None:
+        runs = int(_number("runs", arguments.runs))
+        if runs < 2:
+            raise UserError(f"--runs {arguments.runs}: two runs are the fewest that show a spread")
+    for sentence in sentences(plan, runs):
+        print(sentence)
+
+
+def _noise(arguments: argparse.Namespace) -> tuple[float, float]:
+    """The standard deviation, and the degrees of freedom with which it is known."""
+    if (arguments.sd is None) == (arguments.source is None):
+        raise UserError("say --sd, or a table of baseline runs, but not both")
+    if arguments.sd is not None:
+        if given := [key for key in TABLE if getattr(arguments, key)]:
+            raise UserError(f"--{given[0]} is for a table of baseline runs")
+        return _number("sd", arguments.sd), float("inf")
+    from ablate.referee.compare import spread
+
+    return spread(arguments.source, arguments.metric, arguments.arm, arguments.baseline)
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"--{key} {text}: it must be a number") from None

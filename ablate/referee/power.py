@@ -1,0 +1,93 @@
+"""How many runs a comparison takes, and what a number of runs can show."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from scipy import special
+
+from ablate.errors import UserError
+from ablate.referee.question import Claim
+from ablate.stats.means import MeanDifference, Part, Variance
+from ablate.verdict.kind import KINDS
+
+DESIGNS = ("unpaired", "paired", "target")
+PLANNED_KINDS = ("superiority", "equivalence", "non_inferiority")
+DOUBT = 0.8  # confidence of the upper bound of a standard deviation that is known from few runs
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is planned.
+
+    Args:
+        sd: standard deviation of the runs of an arm; of the differences where they are paired.
+        margin: smallest difference that matters.
+        kind: superiority | equivalence | non_inferiority.
+        design: unpaired | paired | target.
+        alpha: of the two-sided interval.
+        df: degrees of freedom with which the standard deviation is known.
+    """
+
+    sd: float
+    margin: float
+    kind: str = "superiority"
+    design: str = "unpaired"
+    alpha: float = 0.05
+    df: float = math.inf
+
+    def noise(self, runs: int, sd: float) -> MeanDifference:
+        """Return the noise of a comparison with so many runs of each arm."""
+        arms = 2 if self.design == "unpaired" else 1
+        part = Part(Variance(sd**2, math.inf), 1.0, float(runs))
+        return MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
+
+    def needed(self, sd: float) -> dict[str, tuple[float, int | None]]:
+        """Return for each decision the true effect, and runs of each arm with power .8 for it."""
+        plans = KINDS[self.kind].seeds_needed(self._rule(), self.noise(2, sd), self.alpha)
+        return {side: (plan.effect, plan.seeds) for side, plan in plans.items()}
+
+    def detectable(self, runs: int) -> float | None:
+        """Return the effect (of sameness, the margin) that so many runs show with power .8."""
+        return KINDS[self.kind].detectable(self._rule(), self.noise(runs, self.sd), self.alpha)
+
+    def largest_sd(self) -> float:
+        """Return the upper bound of the standard deviation, given how well it is known."""
+        if math.isinf(self.df):
+            return self.sd
+        return float(self.sd * math.sqrt(self.df / special.chdtri(self.df, DOUBT)))
+
+    def _rule(self) -> Any:
+        return Claim(kind=self.kind, margin=self.margin, alpha=self.alpha).rule()
+
+
+def check(plan: Plan) -> None:
+    """Raise UserError for a plan that nothing could answer."""
+    if not 0 < plan.sd < math.inf:
+        raise UserError(f"sd={plan.sd:g}: a standard deviation is above 0")
+    if not 0 < plan.margin < math.inf:
+        raise UserError(f"margin={plan.margin:g}: name the smallest difference that matters")
+    if plan.kind not in PLANNED_KINDS:
+        raise UserError(f"kind={plan.kind}: allowed is {', '.join(PLANNED_KINDS)}")
+    if plan.design not in DESIGNS:
+        raise UserError(f"design={plan.design}: allowed is {', '.join(DESIGNS)}")
+    if not 0 < plan.alpha < 0.5:
+        raise UserError(f"alpha={plan.alpha:g}: it must be between 0 and 0.5")
+
+
+def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
+    """Yield what a plan comes to."""
+    unit = {"unpaired": "runs per arm", "paired": "pairs", "target": "runs"}[plan.design]
+    for side, (effect, count) in plan.needed(plan.sd).items():
+        many = f"{count:,}" if count else "more than 1,000"
+        said = f"{side}: {many} {unit} have 80 % power where the true effect is {effect:g}"
+        large = plan.largest_sd()
+        if large > plan.sd * 1.005:
+            worst = plan.needed(large)[side][1]
+            said += f"; up to {worst or 'more than 1,000'}, as the noise may be {large:.3g}"
+        yield f"{said}."
+    if runs:
+        what = "a margin" if KINDS[plan.kind].needs_margin else "a true effect"
+        least = plan.detectable(runs)
+        yield f"{runs} {unit} show {what} of {least:.3g} with 80 % power."

@@ -1,0 +1,42 @@
+"""`ablate power`: the number of runs, before there are any."""
+
+import re
+
+import pytest
+from statsmodels.stats.power import TTestIndPower, TTestPower
+
+from ablate.referee.power import Plan
+
+
+@pytest.mark.parametrize("runs", [5, 20, 60])
+@pytest.mark.parametrize("design", ["unpaired", "paired"])
+def test_what_runs_can_show_is_what_statsmodels_says(runs, design):
+    effect = Plan(1.0, 1.0, design=design).detectable(runs)
+    theirs = TTestIndPower() if design == "unpaired" else TTestPower()
+    assert theirs.power(effect, runs, 0.05) == pytest.approx(0.8, abs=0.003)
+
+
+@pytest.mark.parametrize("kind", ["superiority", "equivalence", "non_inferiority"])
+@pytest.mark.parametrize("margin", ["0.002", "0.001", "0.004"])
+def test_the_command_says_how_many(ablate_command, kind, margin):
+    words = ["--sd", "0.0013", "--margin", margin, "--kind", kind, "--runs", "10"]
+    status, out, err = ablate_command("power", *words)
+    assert (status, err) == (0, "")
+    assert re.search(r"supported: \d+ runs per arm", out) and "10 runs per arm show" in out
+
+
+def test_a_table_says_how_well_its_noise_is_known(ablate_command, runs_csv):
+    words = ["--arm", "variant", "--metric", "val_loss", "--baseline", "relu", "--margin", "0.002"]
+    status, out, _ = ablate_command("power", runs_csv, *words)
+    assert status == 0 and "as the noise may be" in out
+
+
+@pytest.mark.parametrize("words", [
+    [], ["--sd", "0.1"], ["--margin", "1"], ["--sd", "x", "--margin", "1"],
+    ["--sd", "-1", "--margin", "1"], ["--sd", "1", "--margin", "0"],
+    ["--sd", "1", "--margin", "1", "--kind", "trend"],
+    ["--sd", "1", "--margin", "1", "--runs", "1"], ["--sd", "1", "--margin", "1", "--arm", "a"],
+])  # fmt: skip
+def test_a_slip_is_one_sentence_with_status_2(ablate_command, words):
+    status, out, err = ablate_command("power", *words)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
