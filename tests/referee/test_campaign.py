@@ -150,7 +150,7 @@ def test_a_campaign_with_the_referee_seldom_keeps_what_is_useless():
     random = np.random.default_rng(1)
     campaigns = [with_referee(Rules("lower"), normal, random, [0.0] * 100) for _ in range(25)]
     assert np.mean([one.wrong > 0 for one in campaigns]) <= 0.2
-    assert all(greedy(normal, random, [0.0] * 100).wrong for _ in range(20))
+    assert np.mean([greedy(normal, random, [0.0] * 100).wrong > 0 for _ in range(20)]) >= 0.8
 
 
 def test_the_command_prints_the_decision(ablate_command, loop):
