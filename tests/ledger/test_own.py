@@ -88,6 +88,16 @@ def test_only_the_own_or_only_the_committed_verdicts(ledger, verdict, command):
     )
 
 
+@pytest.mark.parametrize("words", [[], ["state=refuted"], ["word=order", "--all"]])
+def test_who_has_no_sweep_with_a_verdict_is_told_how_to_get_one(
+    ledger, verdict, command, folders, words
+):
+    verdict("experiments/study", {CLAIM: "refuted"})
+    status, out, _ = command("ledger", "only=own", *words)
+    assert status == 0
+    assert "No sweep in results" in out and "-m" in out
+
+
 def test_the_family_of_committed_verdicts_has_no_sweeps(ledger, verdict, folders):
     def with_p(path, p):
         whole = json.loads((folders / path / "verdict.json").read_text())

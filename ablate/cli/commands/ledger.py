@@ -54,6 +54,11 @@ def run(arguments: argparse.Namespace) -> None:
         print((as_json if arguments.json else as_csv)(picked), end="")
     elif wanted or words or arguments.only or arguments.all:
         _print_list(picked, entries)
+        if arguments.only == "own" and not entries:
+            print(
+                f"No sweep in {arguments.results} has given a verdict yet: run an experiment "
+                "with -m (scale=smoke gives no verdict)."
+            )
     else:
         print("\n".join(summary(entries)))
 
