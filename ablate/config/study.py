@@ -15,7 +15,7 @@ class Question(TypedDict):
     `where`, `treatment` and `baseline` give levels of the study's factors. Factors that a contrast
     leaves open are averaged over, seed by seed: that is a main effect. With `minus`, the same
     contrast at other levels is subtracted: that is an interaction. Older evidence lacks the keys
-    that came later.
+    that came later. A verdict keeps the order of the keys.
     """
 
     id: str  # of the ledger, where it has the claim
@@ -23,18 +23,20 @@ class Question(TypedDict):
     source: str  # document and section, paper
     kind: str  # exact | superiority | equivalence | non_inferiority | stability | trend
     metric: str  # a key of the run's metrics
-    where: Levels  # that all its runs have
-    treatment: Levels  # of the one arm ...
-    baseline: Levels  # ... and of the other
-    minus: Levels  # in place of those of `where`
-    over: str  # of a trend: the factor whose levels are numbers
-    scale: str  # of a trend: linear | log (of the level) | log_log (of the metric too)
     better: str  # higher | lower
     # smallest difference worth naming, in units of the metric; of an exact claim: what every case
     # must differ from 0 by, at least
     margin: float
     margin_reason: str
     alpha: float
+    where: Levels  # that all its runs have
+    treatment: Levels  # of the one arm ...
+    baseline: Levels  # ... and of the other
+    minus: Levels  # in place of those of `where`
+    over: str  # of a trend: the factor whose levels are numbers
+    scale: str  # of a trend: linear | log (of the level) | log_log (of the metric too)
+    # which reading of the sentence this is, where the ledger's claim has several
+    reading: NotRequired[str]
     # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
     loses: NotRequired[Levels]
     # whether this is about what an arm cannot do: not supported while one still learns
@@ -42,8 +44,6 @@ class Question(TypedDict):
     # true effect for which seeds are planned; null: the margin, 0 where nothing is to be lost, a
     # fifth of the runs where it counts them
     plan_for: NotRequired[float | None]
-    # which reading of the sentence this is, where the ledger's claim has several
-    reading: NotRequired[str]
 
 
 class Claim(Question):
