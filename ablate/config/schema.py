@@ -113,7 +113,8 @@ class Config:
     contest: bool = False  # fresh seeds for a verdict that is there, judged by themselves alone
     threads: Annotated[int, Range(1, 1024)] = 1  # of one run; part of its identity
     # what multiplies float32 on a CPU; oneDNN is twice as fast on an AMD with AVX-512
-    products: Annotated[str, OneOf(("blas", "onednn"))] = "blas"
+    # auto: oneDNN where this torch has it
+    products: Annotated[str, OneOf(("blas", "onednn", "auto"))] = "blas"
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
     without: list[dict[str, Any]] = field(default_factory=list)  # arms of a sweep that do not run
     # of a study that is made in parts: evidence for `ablate join`, and no verdict before that

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from ablate.errors import UserError
 
-PRODUCTS = ("blas", "onednn")
 _chosen = "blas"
 
 
@@ -26,7 +25,7 @@ def choose_products(library: str) -> None:
     """Let a library make this process's products of float32 on a CPU.
 
     Args:
-        library: blas | onednn.
+        library: blas | onednn | auto, which is oneDNN where this torch has it.
 
     Raises:
         UserError: this torch does not have it.
@@ -37,6 +36,8 @@ def choose_products(library: str) -> None:
             "products=onednn needs a torch that is built with oneDNN, and this one is not: "
             "choose products=blas"
         )
+    if library == "auto":
+        library = "onednn" if has_onednn() else "blas"
     _chosen = library
 
 
