@@ -74,7 +74,9 @@ def steps_to(curves: Curves, target: float, better: str) -> tuple[np.ndarray, Nu
         below = np.flatnonzero(finite & (values <= sign * target))
         run = curves.runs[start]
         reached[run] = bool(len(below))
-        found[run] = _crossing(steps, values, below[0], sign * target) if len(below) else steps[-1]
+        found[run] = (
+            _crossing(steps, values, int(below[0]), sign * target) if len(below) else steps[-1]
+        )
     return curves.first, found, reached
 
 

@@ -1,0 +1,183 @@
+"""Designs of a study: datasets, interactions, trends, borrowed noise, failures, registration."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import ablate
+from ablate.errors import UserError
+from ablate.referee.registration import register
+
+
+def frame(**columns):
+    return pd.DataFrame(columns)
+
+
+def drawn(arms, runs=6, seed=0, **more):
+    """Runs of arms with these means; more columns are given per row."""
+    random = np.random.default_rng(seed)
+    names = np.repeat([*arms], runs)
+    loss = np.repeat([*arms.values()], runs) + 0.1 * random.standard_normal(len(names))
+    return pd.DataFrame({"arm": names, "loss": loss, "seed": [*range(runs)] * len(arms), **more})
+
+
+ASKED = {"arm": "arm", "metric": "loss", "better": "lower"}
+
+
+def claims_of(runs, **asked):
+    return ablate.compare(runs, **{**ASKED, **asked}).to_dict()["claims"]
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_pairs_are_matched_by_the_column_and_incomplete_ones_do_not_enter(better):
+    runs = drawn({"a": 1.0, "b": 0.9}, 8)
+    whole = runs.pivot(index="seed", columns="arm", values="loss").iloc[1:]
+    runs = runs[~((runs.arm == "b") & (runs.seed == 0))].sample(frac=1, random_state=1)
+    (claim,) = claims_of(runs, better=better, treatment="b", baseline="a", pair="seed")
+    side = "less" if better == "lower" else "greater"
+    p = stats.ttest_rel(whole.b, whole.a, alternative=side).pvalue
+    assert claim["p"]["supported"] == pytest.approx(p, rel=1e-9)
+    assert any("1 incomplete" in sentence for sentence in claim["details"])
+
+
+def test_datasets_have_a_verdict_each_and_one_over_all():
+    parts = [drawn({"a": 1.0, "b": 0.8 - k / 10}, seed=k).assign(task=f"t{k}") for k in range(4)]
+    found = claims_of(pd.concat(parts), treatment="b", baseline="a", group="task")
+    assert [claim["group"] for claim in found] == ["t0", "t1", "t2", "t3", "over all"]
+    effects = [claim["effect"] for claim in found[:-1]]
+    p = stats.ttest_1samp(effects, 0.0, alternative="greater").pvalue
+    assert found[-1]["p"]["supported"] == pytest.approx(p, rel=1e-9)
+    assert found[-1]["spread_between_datasets"] > 0.05
+
+
+def test_an_interaction_is_a_difference_of_differences():
+    wide = drawn({"a": 1.0, "b": 0.5}, seed=1).assign(width=512)
+    small = drawn({"a": 1.0, "b": 0.9}, seed=2).assign(width=128)
+    asked = {"treatment": "b", "baseline": "a", "where": {"width": 512}, "minus": {"width": 128}}
+    study = {**ASKED, "claims": [asked]}
+    (claim,) = ablate.judge(pd.concat([wide, small]), study).to_dict()["claims"]
+    means = [part.groupby("arm").loss.mean() for part in (wide, small)]
+    assert claim["effect"] == pytest.approx((means[0].a - means[0].b) - (means[1].a - means[1].b))
+    assert claim["verdict"] == "supported"
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_a_trend_is_the_slope_over_a_column(scale):
+    x = np.repeat([64, 128, 256, 512], 5)
+    loss = 3 - 0.1 * np.log2(x) + 0.02 * np.random.default_rng(0).standard_normal(20)
+    asked = {"metric": "loss", "better": "lower", "kind": "trend", "over": "width", "scale": scale}
+    (claim,) = ablate.compare(frame(width=x, loss=loss), **asked).to_dict()["claims"]
+    theirs = stats.linregress(np.log2(x) if scale == "log" else x, loss, alternative="less")
+    assert claim["p"]["supported"] == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert claim["difference"] == pytest.approx(theirs.slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_arms_of_few_runs_borrow_noise(count):
+    runs = pd.concat([drawn({"a": 1.0, "c": 2.0}, 10), drawn({"b": 0.5}, count, 3)])
+    asked = {"treatment": "b", "baseline": "a"}
+    alone, lent = (claims_of(runs, **asked, **n)[0] for n in ({}, {"noise": {"arms": ["a", "c"]}}))
+    assert (alone["verdict"] == "inconclusive") or count > 1
+    assert lent["verdict"] == "supported"
+    assert lent["degrees_of_freedom"] > 10
+    assert any("borrowed" in sentence for sentence in lent["trust"])
+
+
+def test_stated_noise_is_a_z_test_and_noise_that_does_not_fit_is_named():
+    runs = drawn({"a": 1.0}, 12)
+    asked = {"target": 1.1, "noise": {"sd": 0.01, "source": "a README"}}
+    (claim,) = claims_of(runs, **asked)
+    z = (1.1 - runs.loss.mean()) * math.sqrt(12) / 0.01
+    assert claim["p"]["supported"] == pytest.approx(stats.norm.sf(z), rel=1e-9)
+    assert any("does not fit" in sentence for sentence in claim["trust"])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, None])
+def test_runs_without_a_value_are_counted_and_their_rate_may_decide(value):
+    runs = drawn({"a": 1.0, "b": 0.99}, 12)
+    runs.loc[runs.index[:9], "loss"] = value
+    (claim,) = claims_of(runs, treatment="b", baseline="a")
+    assert claim["decided_by_failures"] and claim["verdict"] == "supported"
+    assert [arm["without_value"] for arm in claim["arms"]] == [0, 9]
+    (left_out,) = claims_of(runs, treatment="b", baseline="a", missing="leave_out")
+    assert not left_out["decided_by_failures"]
+    with pytest.raises(UserError, match="refuse"):
+        claims_of(runs, treatment="b", baseline="a", missing="refuse")
+
+
+def test_rates_of_marked_failures_are_compared_exactly():
+    runs = drawn({"a": 1.0, "b": 1.0}, 12).assign(state=["crashed"] * 10 + ["finished"] * 14)
+    asked = {"kind": "stability", "failed": {"state": ["crashed"]}}
+    (claim,) = claims_of(runs, treatment="b", baseline="a", **asked)
+    theirs = stats.barnard_exact([[10, 0], [2, 12]], alternative="greater").pvalue
+    assert theirs * 0.999 < claim["p"]["supported"] < 2 * theirs  # ties count fully here
+
+
+def test_curves_are_compared_at_their_last_or_best_value_or_by_the_steps_to_a_target():
+    rows = [
+        {"arm": arm, "id": f"{arm}{seed}", "step": step, "loss": 4.0 - pace * step + seed / 50}
+        for arm, pace in (("a", 0.1), ("b", 0.2))
+        for seed in range(4)
+        for step in range(11)
+    ]
+    asked = {"treatment": "b", "baseline": "a", "run": "id", "step": "step"}
+    last, steps = (claims_of(pd.DataFrame(rows), **asked, **m)[0] for m in ({}, {"reach": 3.5}))
+    assert last["difference"] == pytest.approx(-1.0)
+    assert steps["difference"] == pytest.approx(2.65 - 5.3)
+
+
+def test_copies_other_columns_and_equal_values_are_named():
+    runs = drawn({"a": 1.0, "b": 0.5}).assign(lr=[0.1] * 6 + [0.2] * 6)
+    runs = pd.concat([runs, runs.iloc[:2]])
+    verdict = ablate.compare(runs, **ASKED, treatment="b", baseline="a")
+    assert any("2 rows repeat" in sentence for sentence in verdict.trust)
+    assert any("lr (0.2 against 0.1)" in s for s in verdict.claims[0].trust)
+    equal = frame(arm=["a"] * 5 + ["b"] * 5, loss=[1.0] * 5 + [0.5] * 5)
+    (claim,) = ablate.compare(equal, **ASKED, treatment="b", baseline="a").claims
+    assert sum("exactly the same" in sentence for sentence in claim.trust) == 2
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(
+        "arm: arm\nmetric: loss\nbetter: lower\nstarted: at\n"
+        "claims:\n- {id: b, treatment: b, baseline: a, margin: 0.1}\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize(("start", "holds"), [
+    (2000.0, True), (999.0, False), ("1970-01-01T01:00:00", True), ("1970-01-01", False),
+    (None, False),
+])  # fmt: skip
+def test_a_question_is_registered_if_it_is_older_than_every_run(study, start, holds):
+    register(study, now=1000.0)
+    runs = drawn({"a": 1.0, "b": 0.5}).assign(at=[3000.0] * 11 + [start])
+    assert ablate.judge(runs, study).registered.holds is holds
+
+
+def test_a_changed_question_is_not_registered_and_wording_may_change(study):
+    register(study, now=1000.0)
+    runs = drawn({"a": 1.0, "b": 0.5}).assign(at=3000.0)
+    text = study.read_text()
+    study.write_text(text.replace("id: b,", "id: b, statement: A better sentence.,"))
+    assert ablate.judge(runs, study).registered.holds
+    study.write_text(text.replace("0.1", "0.2"))
+    assert not ablate.judge(runs, study).registered.holds
+
+
+def test_the_commands_register_and_judge(ablate_command, study, tmp_path):
+    runs = tmp_path / "runs.csv"
+    drawn({"a": 1.0, "b": 0.5}).assign(at=9e9).to_csv(runs, index=False)
+    assert ablate_command("register", study)[0] == 0
+    assert ablate_command("register", study)[0] == 2
+    status, out, _ = ablate_command("judge", runs, study, "--json")
+    assert status == 0 and json.loads(out)["registered"]["holds"]
+    copy = tmp_path / "study.registered.json"
+    copy.write_text(copy.read_text().replace("0.1", "0.3"))
+    assert ablate_command("judge", runs, study)[0] == 2
