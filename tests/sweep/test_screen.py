@@ -1,6 +1,7 @@
 """A screen: a list of variants beside one baseline, written out as a study."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +122,20 @@ def test_faults_are_named_before_any_run(study, command, tmp_path, here, old, ne
     status, _, err = command(*study("bad", *words, text=PROBED.replace(old, new, 1)), "-m")
     assert status == 2 and said in err and "Traceback" not in err, err
     assert not (tmp_path / "bad" / "runs").exists()
+
+
+def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
+    from ablate.sweep.composed import composed
+
+    guide = (Path(__file__).parents[2] / "docs" / "screen.md").read_text()
+    lines = guide.partition("```yaml\n")[2].partition("```")[0]
+    assert lines.count("\n") == 10
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(lines)
+    with composed(["+experiment=mine"], folder=str(tmp_path)) as sweep:
+        jobs = [" ".join(job) for job in sweep.jobs]
+    assert len(jobs) == 4 * sweep.config.budget.seeds
+    assert {"model.bias=false", "variant=no_biases"} <= {w for job in jobs for w in job.split()}
 
 
 def test_a_variant_is_a_word_of_sweeps_of_screens_alone(study, command):
