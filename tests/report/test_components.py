@@ -1,0 +1,79 @@
+"""The figure of a screen: gains have the sign of the variant, whichever way round a claim asks."""
+
+import numpy as np
+import pytest
+
+from ablate.evidence.folder import Evidence
+from ablate.record.files import finite
+from ablate.report.components import BETTER, OPEN, SAME, WORSE, components
+from ablate.report.draw.style import style
+from ablate.report.figures import figures
+from ablate.verdict.conclude import conclude
+
+from .conftest import CLAIM, STUDY, make_run
+
+GAINS = {"good": 0.2, "bad": -0.2, "lost": -0.3, "same": 0.0, "unclear": 0.02}
+SEEDS = range(8)
+
+
+def claim(name, **more):
+    sides = {"treatment": {"variant": name}, "baseline": {"variant": "baseline"}}
+    asked = {"id": name, "metric": "test/nll", "better": "lower", "margin": 0.05}
+    return {**CLAIM, **asked, **sides, **more}
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    claims = [
+        claim("good"),
+        claim("bad", better="higher"),
+        claim(
+            "lost",
+            kind="non_inferiority",
+            treatment={"variant": "baseline"},
+            baseline={"variant": "lost"},
+        ),
+        claim("same", kind="equivalence"),
+        claim("unclear"),
+    ]
+    screen = {
+        **{"variants": {name: {"model.bias": False} for name in GAINS}, "claims": {}},
+        **{"kind": "superiority", "metric": "test/nll", "better": "lower", "margin": 0.05},
+        **{"margin_reason": "none", "alpha": 0.05, "source": "none"},
+    }
+    study = {**STUDY, "factors": ["variant"], "claims": claims, "screen": screen, "seeds": 8}
+    runs = [_run(arm, seed) for arm in ("baseline", *GAINS) for seed in SEEDS]
+    return Evidence.made_up(study, runs)
+
+
+def _run(arm, seed):
+    noise = np.random.default_rng([seed, len(arm)]).normal(scale=0.1 if arm == "unclear" else 0.01)
+    costs = {"measure/microseconds": 120.0 if arm == "good" else 80.0}
+    values = {"test/nll": 2 - GAINS.get(arm, 0.0) + noise, "unigram_nll": 3.3, "val/nll": 2.0}
+    return make_run(arm, seed, factor="variant", **values, **costs)
+
+
+def test_gains_are_those_of_the_variants_and_sorted(evidence):
+    rows = components(evidence, conclude(evidence))
+    assert [row.effect for row in rows] == sorted((row.effect for row in rows), reverse=True)
+    for row in rows:
+        assert row.effect == pytest.approx(GAINS[row.name], abs=0.1)
+        low, high = row.interval
+        assert low <= row.effect <= high
+    found = {row.name: row.shows for row in rows}
+    assert found == {
+        **{"good": BETTER, "bad": WORSE, "same": SAME, "unclear": OPEN},
+        "lost": SAME,  # its claim asks whether the baseline loses something
+    }
+    assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
+
+
+def test_a_figure_stands_first_and_studies_without_a_screen_have_none(evidence):
+    with style():
+        drawn = [*figures(evidence, finite(conclude(evidence)))]
+        assert drawn[0].name == "components"
+        names = [label.get_text() for label in drawn[0].picture.get_axes()[0].get_yticklabels()]
+    assert names[0] == "good" and set(names) == set(GAINS)
+    study = {key: value for key, value in evidence.study.items() if key != "screen"}
+    plain = Evidence.made_up(study, evidence.runs)
+    assert not components(plain, conclude(plain))
