@@ -11,7 +11,7 @@ from ablate.verdict.kind import kind_of
 TIME, MEMORY = "measure/microseconds", "measure/bytes"  # of ablate.measure.training_cost
 
 
-BETTER, WORSE, SAME, OPEN = "better", "worse", "no difference that matters", "undecided"
+BETTER, WORSE, SAME, OPEN = "better", "worse", "no loss or difference that matters", "undecided"
 SHOWS = (BETTER, WORSE, SAME, OPEN)
 
 
@@ -80,7 +80,11 @@ def _shows(claim: Entry, effect: float) -> str:
     """Return what a verdict says of a variant, whichever way round its claim asks."""
     if claim["verdict"] == INCONCLUSIVE:
         return OPEN
-    alike = claim["grade"] == SMALL if claim["verdict"] == REFUTED else kind_of(claim).controlled
+    if claim["verdict"] == REFUTED:
+        alike = claim["grade"] == SMALL
+    else:  # a claim that nothing is lost also holds where much is gained
+        least = min(map(abs, claim["interval"] or [0.0]))
+        alike = kind_of(claim).controlled and least <= claim["margin"]
     if alike:
         return SAME
     return BETTER if effect > 0 else WORSE
