@@ -1,7 +1,7 @@
 """The typed part of the config: every key that is not a component's own.
 
 Hydra merges all YAML files into these classes, so a key that stands nowhere here is an error
-before any work. Component nodes (`dict[str, Any]`) are checked against the signature of their
+before any work. Nodes of components are checked against the signature of their
 `_target_` by `ablate.config.check`.
 """
 

@@ -109,20 +109,20 @@ def _levels(
     return {f"{key}={name}": _inside(config, key, name) for key in given for name in given[key]}
 
 
-def _every(changes: Mapping[str, Any]) -> dict[str, str]:
+def _every(changes: Mapping[str, object]) -> dict[str, str]:
     """Return the sweep over all arms of a screen; a part of it may run some of them."""
     return {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
 
 
 def _variants(
-    config: DictConfig, changes: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
+    config: DictConfig, changes: Mapping[str, Mapping[str, object]]
+) -> dict[str, dict[str, object]]:
     """Return what every variant of a screen sets, by dotted keys.
 
     Raises:
         UserError: the overrides of a variant cannot be composed.
     """
-    found: dict[str, dict[str, Any]] = {f"{FACTOR}={BASELINE}": {}}
+    found: dict[str, dict[str, object]] = {f"{FACTOR}={BASELINE}": {}}
     kept = _unswept(config)
     for name, overrides in changes.items():
         try:

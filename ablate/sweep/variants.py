@@ -1,19 +1,18 @@
 """The jobs of a screen: each has the overrides of the variant that it names."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from ablate.config.screen import FACTOR, check_name
 from ablate.record.label import value_text
 
 
-def words(overrides: Mapping[str, Any]) -> list[str]:
+def words(overrides: Mapping[str, object]) -> list[str]:
     """Return the overrides of a variant as the words of a command."""
     return [f"{key}={value_text(value)}" for key, value in overrides.items()]
 
 
 def with_changes(
-    jobs: Iterable[Sequence[str]], changes: Mapping[str, Mapping[str, Any]]
+    jobs: Iterable[Sequence[str]], changes: Mapping[str, Mapping[str, object]]
 ) -> list[list[str]]:
     """Return the overrides of every job, each with those of the variant that it names.
 
@@ -23,7 +22,7 @@ def with_changes(
     return [[*job, *_changes_of(job, changes)] for job in jobs]
 
 
-def _changes_of(job: Sequence[str], changes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _changes_of(job: Sequence[str], changes: Mapping[str, Mapping[str, object]]) -> list[str]:
     names = [word.partition("=")[2] for word in job if word.startswith(f"{FACTOR}=")]
     if not names or not changes:
         return []
