@@ -44,3 +44,9 @@ def test_gated_layers_have_equal_parameters(word, compose):
 
 def test_the_table_is_that_of_the_figures():
     assert table(read(ROOT / "lab" / "bench" / "options.json")) in PAGE
+
+
+def test_every_option_of_the_table_trains():
+    rows = read(ROOT / "lab" / "bench" / "options.json")
+    unigram = 4.83  # bits per byte of tiny Shakespeare
+    assert len(rows) > 30 and all(row["bpb"] < 0.9 * unigram for row in rows.values())
