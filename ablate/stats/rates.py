@@ -15,10 +15,12 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
+from scipy import special
 
 from ablate.stats.spending import ONCE, Fractions, repeated
 
 GRID = 201
+LARGEST = 40_000  # tables that are listed one by one
 DIGITS = 9  # statistics that agree to this many digits are ties
 STEPS = 20  # of bisection: the ends are exact to 2e-6
 
@@ -59,8 +61,20 @@ class Rates:
         """One-sided p-value against the hypothesis that the true difference is at most x."""
         if not self.known:
             return 1.0
+        if self.of_first * self.of_second > LARGEST:
+            return repeated(self._p_of_many(x), self.looks)
         found = float(p_values(self.of_first, self.of_second, x)[self.first, self.second])
         return repeated(found, self.looks)
+
+    def _p_of_many(self, x: float) -> float:
+        """The p-value of the score statistic as a normal variable, for tables too large to list."""
+        share1, share2 = self.first / self.of_first, self.second / self.of_second
+        ratio = self.of_second / self.of_first
+        p1 = float(_constrained(np.full((1, 1), share1), np.full((1, 1), share2), ratio, x)[0, 0])
+        p2 = min(max(p1 - x, 0.0), 1.0)
+        error = math.sqrt(p1 * (1 - p1) / self.of_first + p2 * (1 - p2) / self.of_second)
+        distance = share1 - share2 - x
+        return float(special.ndtr(-distance / error)) if error else float(distance <= 0)
 
     def p_at_least(self, x: float) -> float:
         """One-sided p-value against the hypothesis that the true difference is at least x."""

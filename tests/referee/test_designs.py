@@ -181,3 +181,11 @@ def test_the_commands_register_and_judge(ablate_command, study, tmp_path):
     copy = tmp_path / "study.registered.json"
     copy.write_text(copy.read_text().replace("0.1", "0.3"))
     assert ablate_command("judge", runs, study)[0] == 2
+
+
+@pytest.mark.parametrize("failed", [1, 500, 20_000])
+def test_failures_among_many_runs_are_tested_without_listing_every_table(failed):
+    runs = drawn({"a": 1.0, "b": 1.0}, 50_000)
+    runs.loc[runs.index[:failed], "loss"] = math.nan
+    (claim,) = claims_of(runs, treatment="b", baseline="a")
+    assert claim["decided_by_failures"] == (failed > 1)
