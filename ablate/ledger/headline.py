@@ -5,7 +5,8 @@
    there are others.
 3. In a setting (corpus, size of the model, metric, what is compared) the longest budget decides.
 4. Of models that were trained, real text decides where it was asked beside an artificial language.
-5. A sentence with *always*, *must*, *never* or *exactly* is refuted by one counterexample.
+5. A sentence with *always*, *must*, *never* or *exactly* is refuted by one counterexample, which
+   must hold after a correction for the number of settings that were asked.
 6. All supported is supported, all refuted is refuted. Supported and refuted are *mixed*. Decided
    here and undecided there is *undecided*.
 7. Evidence that was there and is gone counts as undecided.
@@ -82,7 +83,7 @@ def headline(statement: str, findings: Sequence[Finding], gone: Sequence[Gone] =
     deciding = _real_text([_longest(group) for group in _by_setting(counted)])
     chosen = tuple(one for group in deciding for one in group)
     word = _combined({one.verdict for one in chosen} | missing)
-    universal = bool(UNIVERSAL.search(statement)) and REFUTED in {one.verdict for one in chosen}
+    universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(chosen)
     return Headline(
         word=REFUTED if universal else word,
         on=_strongest_contrast(chosen) if word == MIXED and not universal else "",
@@ -97,6 +98,18 @@ def _combined(verdicts: set[str]) -> str:
     if {SUPPORTED, REFUTED} <= verdicts:
         return MIXED
     return UNDECIDED if INCONCLUSIVE in verdicts else next(iter(verdicts))
+
+
+def _has_counterexample(findings: Sequence[Finding]) -> bool:
+    """Return whether a setting refutes its claim after a correction for all settings (Bonferroni).
+
+    Each of them could show a counterexample by chance. An exact one leaves nothing to chance.
+    """
+    tests = sum(bool(one.p) for one in findings)
+    return any(
+        one.verdict == REFUTED and (not one.p or one.p[REFUTED] * tests <= one.alpha)
+        for one in findings
+    )
 
 
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:

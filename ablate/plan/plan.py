@@ -13,7 +13,7 @@ from ablate.evidence.registration import digest
 from ablate.evidence.types import Levels, Study
 from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise, statistics_of
-from ablate.plan.power import Sight, sights
+from ablate.plan.power import Sight, reason, sights
 from ablate.plan.registry import Kin, Row
 from ablate.record.training import Record
 from ablate.record.types import Fingerprints
@@ -121,8 +121,11 @@ def make(sweep: Composed) -> Plan:
     Raises:
         UserError: something in it cannot work.
     """
-    config = sweep.config
-    planned = plan(sweep.context, config, sweep.jobs, 0)
+    return of_cells(sweep.config, plan(sweep.context, sweep.config, sweep.jobs, 0))
+
+
+def of_cells(config: DictConfig, planned: Planned) -> Plan:
+    """Return the plan of cells that are composed and checked; its arms have no cost yet."""
     engine = construct(config.engine)
     tuned = planned.tune["key"] if planned.tune else ""
     return Plan(
@@ -218,6 +221,16 @@ def claims(planned: Plan, known: Sequence[Row]) -> list[Sight]:
     levels: list[Levels] = [arm.cell.levels for arm in planned.arms]
     earlier = _earlier(planned, study, whole)
     return sights(study, levels, planned.seeds, earlier, {m: noise(same, m) for m in metrics})
+
+
+def doubts(planned: Plan, known: Sequence[Row]) -> list[str]:
+    """Return the claims that earlier runs of their arms leave undecided, each with its reason."""
+    if planned.config.study is None or not planned.seeds:
+        return []
+    study = plain_study(planned.arms[0].cell.config)
+    earlier = _earlier(planned, study, [row for row in known if not row.sample])
+    reasons = ((claim["id"], reason(claim, earlier)) for claim in study["claims"])
+    return [*dict.fromkeys(f"{claim}: {why}" for claim, why in reasons if why)]
 
 
 def _earlier(planned: Plan, study: Study, known: Sequence[Row]) -> Evidence:

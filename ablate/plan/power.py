@@ -59,10 +59,10 @@ def sights(
         _sight(claim, planned, earlier, regime.get(claim["metric"]), max(1, len(uncertain)))
         for claim in study["claims"]
     ]
-    return [replace(one, one_way=_one_way(one.claim, earlier)) for one in seen]
+    return [replace(one, one_way=reason(one.claim, earlier)) for one in seen]
 
 
-def _one_way(claim: Claim, earlier: Evidence) -> str:
+def reason(claim: Claim, earlier: Evidence) -> str:
     """Return why earlier runs of the arms leave a claim one way only; "" where they do not."""
     if claim["kind"] == "exact" or claim["metric"] in UNSTABLE:
         return ""

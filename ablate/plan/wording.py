@@ -12,6 +12,7 @@ from ablate.sweep.cell import plain_study
 HEAD = ("arm", "cells", "done", "seconds each", "by")
 SIDES = "<>>><"
 UNKNOWN = "not known"
+WARNING = "By earlier runs of their arms, these claims would stay undecided:"
 
 
 def told(planned: Plan, seen: list[Sight]) -> str:
@@ -91,8 +92,7 @@ def _sights(seen: list[Sight]) -> list[str]:
         return []
     head = "What each claim could see with power .8 (where nothing is to be lost: at which margin):"
     doubts = dict.fromkeys(f"{one.claim['id']}: {one.one_way}" for one in seen if one.one_way)
-    warning = "By earlier runs of their arms, these claims would stay undecided:"
-    told = ["", warning, *(f"  {doubt}" for doubt in doubts)] if doubts else []
+    told = ["", WARNING, *(f"  {doubt}" for doubt in doubts)] if doubts else []
     return ["", head, *(f"  {_sight(one)}" for one in seen), *told]
 
 

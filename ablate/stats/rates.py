@@ -10,7 +10,8 @@ Expect: conservative. Runs of the same seed count as independent, though they sh
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -85,6 +86,12 @@ class Rates:
         if not self.known:
             return -math.inf, math.inf
         return self._lower((1 - level) / 2), -self._mirrored._lower((1 - level) / 2)
+
+    def splits(self) -> Iterator["Rates"]:
+        """Yield every table with as many events in all."""
+        events = self.first + self.second
+        for first in range(max(0, events - self.of_second), min(events, self.of_first) + 1):
+            yield replace(self, first=first, second=events - first)
 
     @property
     def _mirrored(self) -> "Rates":

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -43,10 +43,12 @@ def launch(
     config: DictConfig,
     job_overrides: Sequence[Sequence[str]],
     first: int,
+    before: "Callable[[DictConfig, Planned], None]",
 ) -> list[JobReturn]:
     """Have every cell run, by the workers of the engine; a failed run fails alone.
 
-    Other workers of the sweep may run some of the cells, or all of them.
+    Other workers of the sweep may run some of the cells, or all of them. `before` is called with
+    the sound cells before the first of them runs.
 
     Raises:
         UserError: the workers of the engine are gone, and the sweep has not ended.
@@ -62,6 +64,7 @@ def launch(
     if engine.works_here:
         pool.prepare()
     planned = plan(context, config, job_overrides, first)
+    before(config, planned)
 
     def here() -> None:
         _work(context, config, planned, pool, stay=engine.stay)

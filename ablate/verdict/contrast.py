@@ -206,4 +206,4 @@ def _stack(
 
 
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:
-    return all(has_learned(run, metric) for side in sides for run in side.runs[seed])
+    return all(has_learned(run, metric, side) for side in sides for run in side.runs[seed])

@@ -1,10 +1,13 @@
 """Runs that failed to learn: a rate beside a claim about a metric, which is about learned runs.
 
-A run that diverged, collapsed or stayed at the floor of its metric has no score to compare. So the
+A run that diverged, collapsed, stayed at the floor of its metric or is stuck on a plateau has no
+score to compare. So the
 seed's pair is left out of the mean. Where the arms fail at clearly different rates, that decides a
 claim about quality: the arm that fails less often is the better one. Both tests are one-sided.
 Where some run failed, each of the two ways to a decision has half of alpha (Bonferroni), and the
-mean is consulted where the rates do not decide.
+mean is consulted where the rates do not decide. Where no split of the failed runs between the arms
+could decide, the mean has all of alpha (after Tarone 1990: a test that cannot reject costs
+nothing).
 Source: Barnard 1945 for the test (ablate.stats.rates); Clopper & Pearson 1934 for the interval.
 """
 
@@ -53,7 +56,7 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
     """Return the number of runs that failed to learn, and of all that ended."""
-    return sum(not has_learned(run, metric) for run in side.ended), len(side.ended)
+    return sum(not has_learned(run, metric, side) for run in side.ended), len(side.ended)
 
 
 def _is_gap(claim: Claim) -> bool:

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE, WENT_WRONG, value
+from ablate.evidence.outcome import UNSTABLE, UNTRAINED_BLEU, WENT_WRONG, value
 from ablate.evidence.types import Claim, Run
 from ablate.metric.table import METRICS, metric_of
 from ablate.phrases import listed
@@ -20,7 +20,7 @@ INITIAL = "initial"  # level of `weights`: what is measured are the weights befo
 SPLITS = ("train", "val", "test")
 UNLEARNED_KINDS = ("stability",)  # about runs that go wrong
 AGAINST_BASELINE = ("equivalence", "non_inferiority")
-UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
+PLATEAU = 0.5  # of the gain of the best run of an arm: with less, a run is stuck
 # they have no floor
 UNLEARNED = (
     "probe",
@@ -88,11 +88,13 @@ def _never_trained(arm: Side) -> bool:
     )
 
 
-def has_learned(run: Run, metric: str) -> bool:
-    """Return whether a run has learned anything, so that its metric says how well.
+def has_learned(run: Run, metric: str, arm: Side) -> bool:
+    """Return whether a run has learned the task, so that its metric says how well.
 
-    It has not where it diverged or collapsed, or scores no better than without learning. Metrics
-    that count such runs, and those that need no learning, are about all runs.
+    It has not where it diverged or collapsed, scores no better than without learning, or is stuck
+    on a plateau: it gained less than half of what the best run of its arm gained over the unigram
+    model, in nll. Metrics that count such runs, and those that need no learning, are about all
+    runs.
     """
     place = metric.partition("/")[0]
     if metric in UNSTABLE or (place in UNLEARNED and place != "gap"):
@@ -101,7 +103,18 @@ def has_learned(run: Run, metric: str) -> bool:
         return False
     told = _told_by(metric) if place != "gap" else ""
     above = _above(run, f"{metric.rpartition('/')[0]}/{told}") if told else None
-    return above is None or above > 0
+    return (above is None or above > 0) and not _is_stuck(run, metric, arm)
+
+
+def _is_stuck(run: Run, metric: str, arm: Side) -> bool:
+    nll = f"{metric.rpartition('/')[0]}/nll"
+    gained = _above(run, nll)
+    if gained is None:
+        return False
+    peers = [peer for of_seed in arm.runs.values() for peer in of_seed]
+    alike = [peer for peer in peers if peer["levels"] == run["levels"]]
+    finished = [_above(peer, nll) or 0.0 for peer in alike if peer["status"] == "finished"]
+    return gained < PLATEAU * max(finished)
 
 
 def _told_by(metric: str) -> str:

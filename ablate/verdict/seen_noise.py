@@ -3,7 +3,15 @@
 from typing import NamedTuple
 
 from ablate.stats.estimate import Estimate
-from ablate.stats.false_rates import CLUSTERED, ENOUGH, FEW, SKEWED, false_rate, in_clusters
+from ablate.stats.false_rates import (
+    CLUSTERED,
+    ENOUGH,
+    FEW,
+    HIDDEN,
+    SKEWED,
+    false_rate,
+    in_clusters,
+)
 from ablate.stats.skew import is_visible
 from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.kind import kind_of
@@ -11,7 +19,7 @@ from ablate.verdict.kind.base import Finding
 
 
 class SeenNoise(NamedTuple):
-    """A reason to doubt the nominal level, one of `ablate.stats.false_rates.MEASURED`.
+    """A reason to doubt the nominal level, one of those of `ablate.stats.false_rates`.
 
     `rate` is the measured share of false verdicts, `nominal` the one that the level promises.
     """
@@ -23,20 +31,17 @@ class SeenNoise(NamedTuple):
 
 
 def seen_noise(finding: Finding) -> SeenNoise | None:
-    """Return why the nominal level of a verdict does not hold, None where it does."""
+    """Return how often such a verdict is false at worst; None where it rests on no mean."""
     effect, paired = finding.found, finding.paired
     if finding.problem or finding.rates or paired is None or not isinstance(effect, Estimate):
         return None
     if effect.skewness is None or not effect.error > 0:
         return None
     reason = _reason(effect.skewness, effect.pairs, clustered=in_clusters(paired.differences))
-    if not reason:
-        return None
     equivalence = SUPPORTED in kind_of(finding.claim).whole
     nominal = finding.claim["alpha"] / (1 if equivalence else 2)
-    return SeenNoise(
-        reason, effect.pairs, false_rate(reason, effect.pairs, equivalence=equivalence), nominal
-    )
+    rate = false_rate(effect.pairs, equivalence=equivalence)
+    return SeenNoise(reason, effect.pairs, rate, nominal)
 
 
 def _reason(skewness: float, seeds: int, *, clustered: bool) -> str:
@@ -44,4 +49,4 @@ def _reason(skewness: float, seeds: int, *, clustered: bool) -> str:
         return SKEWED
     if clustered:
         return CLUSTERED
-    return FEW if seeds < ENOUGH else ""
+    return FEW if seeds < ENOUGH else HIDDEN

@@ -37,6 +37,7 @@ class AblateLauncher(Launcher):
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
         """Run all cells; a failed one does not stop the others."""
+        from ablate.plan.doubts import say_doubts
         from ablate.sweep.launch import launch
 
-        return launch(self.context, self.config, job_overrides, initial_job_idx)
+        return launch(self.context, self.config, job_overrides, initial_job_idx, say_doubts)

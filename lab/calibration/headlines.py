@@ -69,7 +69,9 @@ def _verdicts(
 
 
 def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Finding:
-    decision = KINDS["superiority"].alone(estimate(plus - minus, plus=plus), MARGIN, ALPHA)
+    kind = KINDS["superiority"]
+    tests = kind.scaled(kind.tests(estimate(plus - minus, plus=plus), MARGIN))
+    decision = kind.decide(tests, ALPHA)
     return Finding(
         claim="c",
         statement="",
@@ -92,4 +94,6 @@ def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Fi
         looks=0,
         report=Path("report.md"),
         trained=True,
+        alpha=ALPHA,
+        p=tests,
     )

@@ -89,9 +89,9 @@ TEXT = (
     "cell (`python -m lab.robustness`). Each cell has superiority, non-inferiority or trend "
     "(nominal 2.5) / equivalence (nominal 5) / superiority by the plain t (nominal 2.5). From "
     f"{ENOUGH} seeds on, the first two may lie 1.5 points above their nominal level in the first "
-    "table. The second has noise for which nothing is promised: verdicts on visibly skewed noise "
-    "and on noise in two clusters state these rates (ablate/stats/false_rates.py), and so do "
-    f"verdicts with fewer than {ENOUGH} seeds. The shapes are defined in "
+    "table. The second has noise for which nothing is promised. Every verdict on a mean states the "
+    "largest rate of both tables for its number of seeds (ablate/stats/false_rates.py). "
+    "The shapes are defined in "
     "lab/calibration/shapes.py."
 )
 PRICE = (

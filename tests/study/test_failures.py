@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.stats.rates import share_interval
+from ablate.stats.rates import Rates, share_interval
 from ablate.verdict.conclude import conclude
 
 PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
@@ -86,3 +86,87 @@ def test_rates_that_are_alike_leave_the_question_to_the_pairs_that_learned(judge
 )
 def test_the_interval_of_a_rate_is_exact(events, runs, low, high):
     assert share_interval(events, runs, 0.9) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.fixture
+def learning(claim, run, evidence):
+    """Return the verdict on BLEU of arms with these gains over the unigram model, in nats."""
+
+    def judge(pre, post, **changes):
+        runs = [
+            run(arm, seed, unigram_nll=6.0, **{"test/nll": 6.0 - gain, "test/bleu": 20 * gain})
+            for arm, gains in ((PRE, pre), (POST, post))
+            for seed, gain in enumerate(gains)
+        ]
+        return conclude(evidence(runs, claim(metric="test/bleu", **changes)))["claims"][0]
+
+    return judge
+
+
+GAINS = [3.0, 3.1, 3.2, 3.05, 3.15]
+
+
+@pytest.mark.parametrize(
+    ("post", "stuck"),
+    [
+        ([1.0, 1.2, 1.1, 1.05, 0.4], 1),
+        ([2.0, 0.9, 2.1, 0.9, 0.8], 3),  # most runs of an arm
+        ([1.0, 1.2, 1.1, 1.05, 0.9], 0),  # worse, and yet no plateau
+        ([0.1, 0.12, 0.11, 0.1, 0.09], 0),  # an arm that is poor as a whole
+    ],
+)
+def test_a_run_far_below_the_best_of_its_arm_is_stuck(learning, post, stuck):
+    entry = learning(GAINS, post)
+    assert entry["failed_to_learn"]["post_ln"]["runs"] == stuck
+    assert entry["failed_to_learn"]["pre_ln"]["runs"] == 0
+    assert entry["pairs"] == len(GAINS) - stuck
+
+
+def test_claims_about_the_loss_leave_stuck_runs_out_too(claim, run, evidence):
+    runs = [run(PRE, s, unigram_nll=6.0, **{"test/nll": 3.0 + s / 100}) for s in range(6)]
+    nlls = [3.5, 3.51, 3.52, 3.53, 3.54, 5.9]
+    runs += [run(POST, s, unigram_nll=6.0, **{"test/nll": nll}) for s, nll in enumerate(nlls)]
+    entry = conclude(evidence(runs, claim(better="lower")))["claims"][0]
+    assert (entry["pairs"], entry["failed_to_learn"]["post_ln"]["runs"]) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("table", "decides"),
+    [((0, 5, 3, 5), False), ((1, 12, 1, 12), False), ((0, 5, 5, 5), True), ((4, 12, 4, 12), True)],
+)
+def test_the_mean_has_all_of_alpha_where_no_split_of_the_failures_could_decide(table, decides):
+    splits = [*Rates(*table).splits()]
+    assert {one.first + one.second for one in splits} == {table[0] + table[2]}
+    assert any(4 * min(one.p_at_most(0.0), one.p_at_least(0.0)) <= 0.05 for one in splits) == (
+        decides
+    )
+
+
+@pytest.mark.parametrize("failed", [1, 2])
+def test_few_failures_alike_cost_the_mean_nothing(judged, failed):
+    entry = judged(12, failed, failed, gain=0.1)
+    alone = judged(12 - failed, 0, 0, gain=0.1)
+    assert entry["p"]["supported"] == pytest.approx(alone["p"]["supported"], rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "bleu", "nll", "verdict"),
+    [
+        ("unstable", 0.0, 5.9, "supported"),
+        ("collapsed", 0.4, 5.8, "supported"),
+        ("unstable", 5.0, 5.9, "inconclusive"),  # translates something
+        ("unstable", 0.1, 3.0, "inconclusive"),  # learns, and slowly
+        ("diverged", 0.0, 5.9, "inconclusive"),
+    ],
+)
+def test_a_run_that_translates_nothing_and_hardly_learns_counts_as_collapsed(
+    claim, run, evidence, metric, bleu, nll, verdict
+):
+    ends = ((PRE, 65.0, 1.0), (POST, bleu, nll))
+    runs = [
+        run(arm, seed, unigram_nll=6.0, **{"test/bleu": score, "test/nll": loss})
+        for arm, score, loss in ends
+        for seed in range(5)
+    ]
+    asked = claim(metric=metric, kind="stability", margin=0.0, better="lower")
+    assert conclude(evidence(runs, asked))["claims"][0]["verdict"] == verdict

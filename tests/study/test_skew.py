@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from ablate.stats.estimate import estimate
-from ablate.stats.false_rates import CLUSTERED, FEW, MEASURED, SKEWED, false_rate, in_clusters
+from ablate.stats.false_rates import CLUSTERED, HIDDEN, MEASURED, SKEWED, false_rate, in_clusters
 from ablate.stats.holm import adjust
 from ablate.stats.skew import correction, is_visible, of_wider, skewness, standard_error
 from ablate.verdict.conclude import conclude
@@ -118,12 +118,11 @@ def test_two_seeds_on_either_side_of_a_wide_gap_are_clusters(values, clustered):
     assert in_clusters(np.array(values, dtype=float)) == clustered
 
 
-@pytest.mark.parametrize("noise", [FEW, SKEWED, CLUSTERED])
 @pytest.mark.parametrize("seeds", [2, 4, 6, 9, 12, 50])
-def test_a_verdict_states_the_larger_of_the_neighbouring_rates(noise, seeds):
+def test_a_verdict_states_the_larger_of_the_neighbouring_rates(seeds):
     for equivalence in (False, True):
-        rate = false_rate(noise, seeds, equivalence=equivalence)
-        assert 0.025 < rate <= max(row[equivalence] for row in MEASURED[noise].values())
+        rate = false_rate(seeds, equivalence=equivalence)
+        assert 0.025 < rate <= max(row[equivalence] for row in MEASURED.values())
 
 
 @pytest.mark.parametrize(
@@ -132,7 +131,7 @@ def test_a_verdict_states_the_larger_of_the_neighbouring_rates(noise, seeds):
         ([1.0, 1.2, 0.9, 1.1, 1.05], 5, "where noise is skewed"),
         ([1.0, 1.2, 0.9, 1.1, 1.05, 1.3, 0.8, 1.15, 0.95, 1.0, 1.1, -9.0], 12, SKEWED),
         ([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 5.0, 5.1, 5.2, 5.3, 5.4, 5.5], 12, CLUSTERED),
-        ([1.0, 1.2, 0.9, 1.1, 1.05, 1.3, 0.8, 1.15, 0.95, 1.0, 1.1, 1.2], 12, None),
+        ([1.0, 1.2, 0.9, 1.1, 1.05, 1.3, 0.8, 1.15, 0.95, 1.0, 1.1, 1.2], 12, HIDDEN),
     ],
 )
 def test_a_verdict_says_how_often_such_verdicts_are_false(
@@ -141,9 +140,9 @@ def test_a_verdict_says_how_often_such_verdicts_are_false(
     post = (np.arange(seeds) % 3 * 0.1).tolist()
     found = conclude(evidence(arms(pre, post), claim(), seeds=seeds))
     caveats = [caveat for caveat in found["caveats"] if "of such verdicts are false" in caveat]
-    assert len(caveats) == (reason is not None)
+    assert len(caveats) == 1
     assert all(reason in caveat for caveat in caveats)
-    assert ("false_rate" in found["claims"][0]) == (reason is not None)
+    assert found["claims"][0]["false_rate"] > 0.025
 
 
 def test_normal_seeds_are_rarely_visibly_skewed():

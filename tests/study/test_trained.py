@@ -76,9 +76,9 @@ def test_two_arms_that_agree_in_every_run_stay_exact(claim, arms, evidence, gaps
 @pytest.mark.parametrize(
     ("draws", "fixed", "count"),
     [
-        ({"draws": 20}, [], "20 random draws each"),
-        ({}, ["7 draws of weights in float64"], "7 random draws each"),
-        ({"draws": 3}, ["7 draws of weights"], "3 random draws each"),
+        ({"draws": 20}, [], "40 of 40 random draws"),
+        ({}, ["7 draws of weights in float64"], "14 of 14 random draws"),
+        ({"draws": 3}, ["7 draws of weights"], "6 of 6 random draws"),
         ({}, ["nothing was drawn"], "2 of 2 cases ("),
     ],
 )

@@ -81,17 +81,31 @@ class Kind(ABC):
         return replace(self._among_learned(claim, learned), failures=failed)
 
     def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
-        """Decide by the rates of failure, else by the pairs that learned; each at half of alpha."""
+        """Decide by the rates of failure, else by the pairs that learned.
+
+        Each has half of alpha. Where so few runs failed that no split of them between the arms
+        would decide, the pairs have all of it.
+        """
         effect, rates = learned.estimate, rates_of_failure(claim, learned.sides)
         if rates is not None:
-            tests = _halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
-            if min(self.scaled(tests).values()) <= claim["alpha"]:
+            tests = self._of_rates(rates)
+            if self._decides(tests, claim):
                 return Finding(claim, effect, learned.runs, learned, tests, rates=rates)
         if effect.pairs < FEWEST:
             why = f"too few pairs of runs have learned ({effect.pairs}; an interval takes {FEWEST})"
             return self.without(claim, why, effect, learned)
         found = self.with_effect(claim, effect, learned)
-        return found if rates is None else replace(found, p=_halved(found.p))
+        if rates is None or not any(
+            self._decides(self._of_rates(split), claim) for split in rates.splits()
+        ):
+            return found
+        return replace(found, p=_halved(found.p))
+
+    def _of_rates(self, rates: Rates) -> Tests:
+        return _halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
+
+    def _decides(self, tests: Tests, claim: Claim) -> bool:
+        return min(self.scaled(tests).values()) <= claim["alpha"]
 
     def of_failures(self, better: float, worse: float) -> Tests:
         """Return the p-values behind each decision, of failing less often and more often."""

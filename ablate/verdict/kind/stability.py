@@ -7,7 +7,7 @@ from jaxtyping import Bool
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE
+from ablate.evidence.outcome import UNSTABLE, is_unstable
 from ablate.evidence.types import Claim
 from ablate.stats.rates import Rates, p_values
 from ablate.verdict.contrast import contrast
@@ -75,7 +75,7 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
     counts = []
     arms = sides(claim, evidence)
     for side in sorted(arms, key=lambda side: -side.weight):
-        wrong = sum(run["status"] in UNSTABLE[claim["metric"]] for run in side.ended)
+        wrong = sum(is_unstable(run, claim["metric"]) for run in side.ended)
         counts += [wrong, len(side.ended)]
     first, of_first, second, of_second = counts
     looks = looks_of(claim, evidence, ended_in(arms))

@@ -1,5 +1,6 @@
 """What a reader must know beside the verdicts, as sentences."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from ablate.evidence.types import Claim, Entry, Run
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, name_of
 from ablate.stats.estimate import SEEDS
-from ablate.stats.false_rates import FEW
+from ablate.stats.false_rates import FEW, HIDDEN
 from ablate.verdict import match
 from ablate.verdict.interim import asked_of
 from ablate.verdict.kind.base import Finding
@@ -23,7 +24,8 @@ from ablate.verdict.stages import FUTILE, needed
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
 OF_HOLM, OF_INTERVALS = "Verdicts follow p-values", "Intervals of"
-OF_TIMES, OF_SIZES = "While times were taken", "Arms that are compared differ"
+WHERE = {FEW: "where noise is skewed", HIDDEN: f"where noise has {HIDDEN}"}
+OF_TIMES, OF_SIZES = "While times were taken", "arms that are compared differ"
 IDLE = 0.2  # cores that other processes may use while something is timed
 
 
@@ -82,11 +84,13 @@ def _at_end(
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
     """Arms that a claim compares although their numbers of trained parameters are apart."""
-    claims = [finding.claim for finding in findings if not finding.problem]
-    pairs = (sorted(pair, key=_size) for claim in claims for pair in _compared(claim, evidence))
-    apart = dict.fromkeys(said for pair in pairs if (said := _apart(*pair)))
-    if apart:
-        yield f"{OF_SIZES} in trained parameters: {'; '.join(apart)}."
+    claims: dict[str, list[str]] = {}
+    for claim in (finding.claim for finding in findings if not finding.problem):
+        pairs = (sorted(pair, key=_size) for pair in _compared(claim, evidence))
+        if apart := dict.fromkeys(said for pair in pairs if (said := _apart(*pair))):
+            claims.setdefault("; ".join(apart), []).append(name_of(claim))
+    for apart_in, names in claims.items():
+        yield f"{_subject(names)}: {OF_SIZES} in trained parameters: {apart_in}."
 
 
 def _apart(small: Run, large: Run) -> str:
@@ -206,11 +210,11 @@ def _of_noise(findings: list[Finding]) -> Iterator[str]:
     claims: dict[SeenNoise, list[str]] = {}
     for finding in findings:
         if noise := seen_noise(finding):
-            claims.setdefault(noise, []).append(finding.claim["id"])
+            claims.setdefault(noise, []).append(name_of(finding.claim))
     for noise, names in claims.items():
-        where = "where noise is skewed" if noise.reason == FEW else f"with {noise.reason} as here"
+        where = WHERE.get(noise.reason, f"with {noise.reason} as here")
         yield (
-            f"{listed(list(dict.fromkeys(names)))}: with {noise.seeds} seeds, up to "
+            f"{_subject(names)}: with {noise.seeds} seeds, up to "
             f"{noise.rate:.1%} of such verdicts are false {where}, instead of {noise.nominal:.1%} "
             "(measured, docs/calibration.md)."
         )
@@ -252,6 +256,10 @@ def _count(runs: list[Run]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) > 1)}"
 
 
+def _subject(names: list[str]) -> str:
+    return listed([*dict.fromkeys(names)])
+
+
 def about(claim: Entry, claims: list[Entry], caveats: list[str]) -> list[str]:
     """Return the caveats of a study that apply to one of its claims."""
     names = {label for one in claims for label in (one["id"], name_of(one))}
@@ -260,13 +268,23 @@ def about(claim: Entry, claims: list[Entry], caveats: list[str]) -> list[str]:
 
 def _applies(caveat: str, claim: Entry, names: set[str]) -> bool:
     """Whether a caveat is about this claim, or about all claims of the study."""
-    subject = caveat.partition(":")[0]
-    if subject in names:
-        return subject in (claim["id"], name_of(claim))
+    subjects = _subjects(caveat, names)
+    if subjects:
+        return not subjects.isdisjoint((claim["id"], name_of(claim)))
     if caveat.startswith(OF_HOLM):
         return bool(claim["p"])
     if caveat.startswith(OF_INTERVALS):
         return bool(claim["interval"]) and metric_of(claim["metric"]).name in caveat
-    if caveat.startswith(OF_TIMES):
-        return "second" in claim["metric"]
-    return not caveat.startswith(OF_SIZES) or bool(claim["treatment"]) or claim["kind"] == "trend"
+    return "second" in claim["metric"] if caveat.startswith(OF_TIMES) else True
+
+
+def _subjects(caveat: str, names: set[str]) -> set[str]:
+    """Return the claims that a caveat begins with, one or several of them listed."""
+    left, subjects = caveat, set()
+    while begun := [name for name in names if re.match(rf"{re.escape(name)}(:|,| and )", left)]:
+        longest = max(begun, key=len)
+        subjects.add(longest)
+        if left[len(longest)] == ":":
+            return subjects
+        left = re.sub(r"^(,| and) ?", "", left[len(longest) :])
+    return set()

@@ -27,11 +27,22 @@ def of_cases(claim: Claim, found: Exact) -> str:
     left = len(found.cases) - counted
     out = f", {left} more do not count (control at rest or not measured)" if left else ""
     worst = f"{'smallest' if claim['margin'] else 'largest'} deviation {found.worst:.3g}"
-    draws = f", of {found.draws} random draws each" if found.draws else ""
     return (
-        f"{_what(claim)} is {_place(claim)} in {counted - found.broken} of {counted} cases{draws} "
+        f"{_what(claim)} is {_place(claim)} in {_held_in(found)} "
         f"({worst}{out}){_could_fail(claim, found)}: {found.verdict}."
     )
+
+
+def _held_in(found: Exact) -> str:
+    """In how many random draws an exact claim holds; of cases that break it the worst is known."""
+    counted = len(found.counted)
+    cases = f"{counted - found.broken} of {counted} case{'s' * (counted != 1)}"
+    if not found.draws:
+        return cases
+    if found.broken:
+        return f"{cases}, each the worst of {found.draws:,} random draws"
+    draws = f"{counted * found.draws:,}"
+    return f"{draws} of {draws} random draws" + (f", in {counted} cases" if counted > 1 else "")
 
 
 def of_trained(claim: Claim, found: TrainedValue, decision: Decision) -> str:

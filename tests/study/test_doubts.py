@@ -1,0 +1,52 @@
+"""What earlier runs leave undecided is said before a sweep starts, and not by `plan` alone."""
+
+from types import SimpleNamespace
+
+import pytest
+from omegaconf import OmegaConf
+
+from ablate.plan import doubts
+from ablate.plan.power import reason
+from ablate.sweep.launch import Planned
+from ablate.sweep.preflight import Checked
+
+PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
+
+
+@pytest.mark.parametrize(
+    ("scores", "changes", "why"),
+    [
+        ((99.9, 99.9), {"kind": "equivalence", "margin": 1.0}, "ceiling"),
+        ((99.8, 99.9), {"kind": "superiority", "margin": 1.0}, "gain"),
+        ((30.0, 1.0), {"kind": "non_inferiority", "margin": 2.0}, "lose"),
+        ((0.1, 0.1), {"kind": "superiority", "margin": 1.0}, "nothing was learned"),
+        ((0.1, 0.1), {"kind": "equivalence", "margin": 1.0}, "nothing was learned"),
+        ((30.0, 29.0), {"kind": "superiority", "margin": 1.0}, ""),
+        ((0.0, 30.0), {"kind": "superiority", "margin": 1.0}, ""),
+    ],
+)
+def test_earlier_runs_say_which_claims_would_stay_undecided(
+    claim, run, evidence, scores, changes, why
+):
+    arms = zip((PRE, POST), scores, strict=True)
+    runs = [
+        run(arm, seed, **{"test/bleu": score + seed / 100})
+        for arm, score in arms
+        for seed in (0, 1)
+    ]
+    asked = claim(metric="test/bleu", **changes)
+    found = reason(asked, evidence(runs, asked))
+    assert why in found and bool(found) == bool(why)
+
+
+@pytest.mark.parametrize("lines", [[], ["c: both arms are at the ceiling"], ["a: x", "b: y"]])
+@pytest.mark.parametrize("study", [None, {"claims": []}])
+def test_they_are_printed_once_before_the_first_run(monkeypatch, capsys, tmp_path, lines, study):
+    config = OmegaConf.create({"name": "mine", "paths": {"results": str(tmp_path)}})
+    planned = Planned([], [], study, Checked({}, 0), {})
+    monkeypatch.setattr(doubts, "of_cells", lambda *_: SimpleNamespace(tuned=""))
+    monkeypatch.setattr(doubts, "doubts", lambda *_: lines)
+    doubts.say_doubts(config, planned)
+    printed = capsys.readouterr().err
+    assert bool(printed) == bool(lines and study is not None)
+    assert all(line in printed for line in lines if study is not None)
