@@ -56,6 +56,9 @@ def building(key: str, node: Any) -> Iterator[None]:
 def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
     cause = error.__cause__ or error
     said = next(iter(str(cause).splitlines()), "") or type(cause).__name__
+    if missing := re.search(r"missing \d+ required .*?'(\w+)'", said):
+        name = f"{key}.{missing[1]}"
+        return BuildError(f"{name} has no value; say {name}=VALUE")
     return BuildError(f"{', '.join(_blamed(key, node, said))}: {said}")
 
 

@@ -137,3 +137,17 @@ def test_a_look_up_of_what_does_not_exist_is_named(command, small):
         status, _, sentence = command(*small, f"{key}='{value}'")
         assert (status, sentence.count("\n")) == (2, 1)
         assert sentence.startswith(f"ablate: {key}")
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [
+        ("initial._target_=ablate.initial.checkpoint.Checkpoint", "initial.folder"),
+        ("data._target_=ablate.data.parallel.Parallel", "data."),
+        ("tokenizer._target_=ablate.nowhere.Missing", "tokenizer._target_"),
+    ],
+)
+def test_a_class_that_lacks_an_argument_names_it(command, small, word, key):
+    status, _, sentence = command(*small, word)
+    assert (status, sentence.count("\n")) == (2, 1)
+    assert key in sentence
