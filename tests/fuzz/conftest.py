@@ -11,7 +11,8 @@ FUZZ = settings(
 )
 STATUSES = (0, 1, 2)  # done, the work failed, wrong input
 
-PROGRESS = re.compile(r"[\w-]+: (checking|preparing|composing)|  ")
+NOTICE = r"ablate \w+: this command is called"  # of an old name
+PROGRESS = re.compile(rf"[\w-]+: (checking|preparing|composing)|  |{NOTICE}")
 
 
 class Said(NamedTuple):
