@@ -43,7 +43,7 @@ def _options(folder: Path) -> Iterator[Option]:
 def _summary(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
-    comments = [line for line in comments if not line.startswith("@package")]
+    comments = [line for line in comments if not line.startswith(("@package", "label:"))]
     node: dict[str, object] = yaml.safe_load(text) or {}
     if comments:
         return comments[0]

@@ -155,6 +155,18 @@ class Target(TypedDict):
     of_seeds: list[float | None]
 
 
+class Cases(TypedDict):
+    """The cases of an exact claim. One counts where its control responded."""
+
+    of: int
+    counted: int
+    broken: int  # of those that count
+    draws: int | None  # random draws behind each value
+    control: float | None  # how far the control moved at least
+    elsewhere: NotRequired[tuple[str, float]]  # an arm that breaks the rule, and its deviation
+    holding: NotRequired[int]  # of a claim about trained models: seeds that satisfy it
+
+
 class Found(TypedDict):
     """What the runs that count say of a question."""
 
@@ -178,6 +190,15 @@ class Found(TypedDict):
     seeds_needed: dict[str, Planned] | None
     sensitivity: list[Band]
     sentence: str
+    headline: NotRequired[str]  # the layers of the answer (ablate.verdict.wording.layers)
+    evidence: NotRequired[str]
+    problem: NotRequired[str]  # why there is nothing to judge
+    withheld: NotRequired[str]  # when what an arm cannot do was asked too early
+    sentences: NotRequired[int]  # of the tests, where they are part of the error
+    cases: NotRequired[Cases]
+    rates: NotRequired[
+        list[tuple[int, int]]
+    ]  # failed runs of runs, the arm that counts as plus first
     information: NotRequired[list[float]]  # of several looks: the share of the seeds at each
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[Held | None]

@@ -15,6 +15,7 @@ from ablate.verdict.decision import at_each_budget, was_trained
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE, Replication
 from ablate.verdict.replication_file import asked_again
+from ablate.verdict.wording.layers import bounds, opening
 
 READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
 BUILT_IN = "toy"
@@ -31,6 +32,9 @@ def content(
         "verdict": verdict,
         "warning": slice_warning(verdict),
         "regime": regime(verdict),
+        "openings": [opening(claim, claim) for claim in verdict["claims"]],
+        "early": [opening(claim, claim.get("short", claim)) for claim in verdict["claims"]],
+        "bounds": bounds(verdict),
         "arms": tables.arms(evidence, verdict),
         "effects": tables.effects([*at_each_budget(claims(evidence, verdict))]),
         "margins": tables.other_margins(claims(evidence, verdict)),

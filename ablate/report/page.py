@@ -15,8 +15,10 @@ from markdown_it.utils import EnvType, OptionsDict
 from ablate.phrases import code, text
 from ablate.report.marks import AGAIN, MARKS, style_names
 
-VERDICTS = ("SUPPORTED", "REFUTED", "INCONCLUSIVE")
-CLASSES = {word: f"verdict {word.lower()}" for word in VERDICTS} | {
+FOLD = re.compile(r"^(<details>\n<summary>[\w ]+</summary>|</details>)$", re.MULTILINE)
+ANSWER = re.compile(r"[.:,]")  # what ends the first word of an answer
+VERDICTS = {"Supported": "supported", "Refuted": "refuted", "Undecided": "inconclusive"}
+CLASSES = {word: f"verdict {state}" for word, state in VERDICTS.items()} | {
     word.upper(): f"again {word.replace(' ', '-')}" for word in AGAIN
 }
 TEMPLATES = Environment(
@@ -63,9 +65,15 @@ def body(report: str, picture: Callable[[str, str], str]) -> str:
     parser.add_render_rule("image", _image)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
-    tokens = parser.parse(report)
+    parts = FOLD.split(report)  # the fold is ours; a study's text has its markup escaped
+    env = {"picture": picture}
+    return "".join(part if FOLD.fullmatch(part) else _rendered(parser, part, env) for part in parts)
+
+
+def _rendered(parser: MarkdownIt, part: str, env: EnvType) -> str:
+    tokens = parser.parse(part)
     _mark(tokens)
-    return str(parser.renderer.render(tokens, parser.options, {"picture": picture}))
+    return str(parser.renderer.render(tokens, parser.options, env))
 
 
 def _mark(tokens: Sequence[Token]) -> None:
@@ -75,8 +83,9 @@ def _mark(tokens: Sequence[Token]) -> None:
         if before.type == "paragraph_open" and children and children[0].type == "image":
             before.attrSet("class", "figure")
         for strong, word in zip(children, children[1:], strict=False):
-            if strong.type == "strong_open" and word.content in CLASSES:
-                strong.attrSet("class", CLASSES[word.content])
+            answer = ANSWER.split(word.content, maxsplit=1)[0]
+            if strong.type == "strong_open" and answer in CLASSES:
+                strong.attrSet("class", CLASSES[answer])
 
 
 def _image(

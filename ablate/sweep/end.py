@@ -18,7 +18,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.join import seeds_told
 from ablate.evidence.table import as_markdown, as_rich, rows
-from ablate.evidence.types import Answer, Run, Verdict
+from ablate.evidence.types import Answer, Entry, Run, Verdict
 from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.parts import is_part
@@ -137,28 +137,30 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
 def announce(console: Console, verdict: Verdict) -> None:
     """Print the verdict of every claim, in what regime it holds, and what it does not cover."""
     from ablate.report.content import regime
+    from ablate.verdict.wording.layers import bounds
 
     for claim in verdict["claims"]:
         reading = f" [{claim['reading']}]" if claim.get("reading") else ""
-        statement = f"  {claim['statement']}{reading}"
+        statement = f" {claim['statement']}{reading}"
         still = claim["learning"]["still"] if "learning" in claim else ()
-        console.print("\n", _headed(claim, still), statement, sep="", soft_wrap=True)
-        console.print(f"  {claim['sentence']}", soft_wrap=True)
+        console.print("\n", _headed(claim, claim, still), statement, sep="", soft_wrap=True)
+        console.print(f"  {claim['evidence']}", soft_wrap=True)
         if short := claim.get("short"):
-            sentence = f"  {short['sentence']}"
-            console.print("  ", _headed(short), sentence, sep="", soft_wrap=True)
-    console.print(f"\nRegime: {regime(verdict)}.", soft_wrap=True)
+            when, line = f"  After {short['steps']:,} steps: ", f" {short['evidence']}"
+            console.print(when, _headed(claim, short), line, sep="", soft_wrap=True)
+    console.print(f"\n{bounds(verdict)}", soft_wrap=True)
+    console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)
     for caveat in verdict["caveats"]:
         console.print(f"- {caveat}", soft_wrap=True)
 
 
-def _headed(claim: Answer, still: Sequence[str] = ()) -> Text:
-    """Return a verdict with what qualifies it; the word is coloured."""
+def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
+    """Return the answer with what qualifies it; the words of the answer are coloured."""
     from ablate.report.marks import MARKS
+    from ablate.verdict.wording.layers import opening
 
-    mark = MARKS[claim["verdict"]]
-    grade = f", {claim['grade']}" if claim["grade"] else ""
-    exploratory = " (exploratory)" if claim["exploratory"] else ""
+    mark = MARKS[answer["verdict"]]
+    exploratory = " (exploratory)" if answer["exploratory"] else ""
     learning = " (still learning)" if still else ""
-    word = f"{mark.letter} {claim['verdict'].upper()}"
-    return Text.assemble((word, f"bold {mark.colour}"), grade, exploratory, learning)
+    words = f"{mark.letter} {opening(claim, answer)}."
+    return Text.assemble((words, f"bold {mark.colour}"), exploratory, learning)

@@ -25,6 +25,7 @@ from ablate.verdict.judge import age, judged
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.learning import withheld
 from ablate.verdict.wording.caveats import caveats
+from ablate.verdict.wording.layers import with_layers
 
 # What a regime calls a config key that may be a factor; the steps stay the number that they are.
 REGIME = {
@@ -53,6 +54,8 @@ def conclude(evidence: Evidence) -> Verdict:
     noted = [*departed, *caveats(evidence, findings, claims)]
     for claim in (*claims, *early):
         claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
+    entries = both(claims, early, evidence, short) if short else claims
+    answered = zip(evidence.study["claims"], entries, strict=True)
     return {
         "experiment": evidence.name,
         "regime": _regime(evidence),
@@ -68,7 +71,7 @@ def conclude(evidence: Evidence) -> Verdict:
         "reused_runs": sum(run["reused"] for run in evidence.runs),
         "older_runs": age(evidence.runs, registration)[0],
         "caveats": noted,
-        "claims": both(claims, early, evidence, short) if short else claims,
+        "claims": [with_layers(claim, entry) for claim, entry in answered],
         "arms": [_arm(arm, runs) for arm, runs in by_arm(evidence.runs).items()],
     }
 

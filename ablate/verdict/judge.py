@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Band, Claim, Entry, Found, Question, Registration, Run
+from ablate.evidence.types import Band, Cases, Claim, Entry, Found, Question, Registration, Run
+from ablate.stats.estimate import SENTENCES, Estimate
 from ablate.stats.holm import Tests
+from ablate.stats.rates import Rates
 from ablate.stats.signs import sign_flip
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.control import Control, control
@@ -85,7 +87,19 @@ def _exact(claim: Claim, found: Exact) -> Found:
         "seeds_needed": None,
         "sensitivity": _bands(kind_of(claim).turns(found, claim["alpha"])),
         "sentence": wording.of_cases(claim, found),
+        "cases": _cases(found),
     }
+
+
+def _cases(found: Exact) -> Cases:
+    cases: Cases = {
+        "of": len(found.cases),
+        "counted": len(found.counted),
+        "broken": found.broken,
+        "draws": found.draws,
+        "control": found.control,
+    }
+    return cases if found.elsewhere is None else {**cases, "elsewhere": found.elsewhere}
 
 
 def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control | None) -> Found:
@@ -125,16 +139,40 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
         "sensitivity": _bands(turns),
         "sentence": f"{finding.problem}: {decision}." if finding.problem else said,
     }
+    besides: Any = _counts(finding) | _of_kind(finding, held)
+    return {**entry, **besides}
+
+
+def _counts(finding: Finding) -> dict[str, Any]:
+    """The numbers of runs, cases and sentences that some claims have."""
+    found, cases = finding.found, finding.cases
+    entry: dict[str, Any] = {}
+    if isinstance(found, Estimate) and found.sentences and found.units == SENTENCES:
+        entry["sentences"] = found.sentences
+    if isinstance(found, Rates):
+        entry["rates"] = [(found.first, found.of_first), (found.second, found.of_second)]
     if finding.failures:
         entry["failed_to_learn"] = finding.failures
     if finding.rates is not None:
         entry["decided_by_failures"] = True
+    if cases is not None:
+        holding = {"holding": found.holding} if isinstance(found, TrainedValue) else {}
+        entry |= {"seeds": cases.seeds, "differences": cases.values}
+        entry["cases"] = {**_cases(cases), **holding}
+    return entry
+
+
+def _of_kind(finding: Finding, held: Control | None) -> dict[str, Any]:
+    """What only some kinds of claims, or claims at some looks, have."""
+    found, kind, claim = finding.found, kind_of(finding.claim), finding.claim
+    assert not isinstance(found, Exact)
+    entry: dict[str, Any] = {}
+    if finding.problem:
+        entry["problem"] = finding.problem
     if (noise := seen_noise(finding)) is not None:
         entry["false_rate"] = noise.rate
     if found.looks != ONCE:
         entry["information"] = list(found.looks)
-    if finding.cases is not None:
-        entry["seeds"], entry["differences"] = finding.cases.seeds, finding.cases.values
     if SUPPORTED in kind.whole:
         entry["interval_equivalence"] = _bounded(found.interval(1 - 2 * claim["alpha"]))
     if kind.controlled:

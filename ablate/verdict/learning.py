@@ -61,7 +61,7 @@ def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
         return entry
     sentence = f"{entry['sentence']} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."
     nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # that chance could have made
-    return {**entry, **nothing, "verdict": INCONCLUSIVE, "sentence": sentence}
+    return {**entry, **nothing, "verdict": INCONCLUSIVE, "sentence": sentence, "withheld": when}
 
 
 def said(claim: Question, found: Learning) -> str:

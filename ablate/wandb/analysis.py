@@ -29,7 +29,7 @@ from ablate.wandb.start import finish, start
 
 CLAIM = (
     *("id", "verdict", "primary", "exploratory", "kind", "metric", "effect", "low", "high"),
-    *("margin", "alpha", "p_supported", "p_refuted", "pairs", "steps", "statement", "sentence"),
+    *("margin", "alpha", "p_supported", "p_refuted", "pairs", "steps", "headline", "evidence"),
 )
 ENDINGS = ("finished", "diverged", "collapsed", "failed")
 DOTS = 120  # per inch of a figure

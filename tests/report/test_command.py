@@ -17,8 +17,8 @@ def folder(evidence, tmp_path):
 def test_verdicts_are_printed_and_the_report_lies_in_the_folder(command, folder):
     status, out, err = command("judge", folder)
     assert (status, err) == (0, "")
-    assert out.splitlines()[1].endswith("  Pre-LN reaches a higher BLEU than Post-LN.")
-    assert "over 5 seeds, margin 1" in out.splitlines()[2]
+    assert out.splitlines()[1].endswith(". Pre-LN reaches a higher BLEU than Post-LN.")
+    assert "5 paired seeds" in out.splitlines()[2]
     assert out.splitlines()[-1] == f"report: {folder / 'report.md'}, {folder / 'report.html'}"
     assert {p.name for p in folder.iterdir()} > {"verdict.json", "report.md", "report.html"}
 
@@ -40,7 +40,7 @@ def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_p
     ("arguments", "said"),
     [
         ((), "the following arguments are required: SOURCE"),
-        (("a", "b"), "unknown argument b: allowed here is project=, group=, to="),
+        (("a", "b", "c"), "unknown argument c: allowed here is project=, group=, to="),
         (("a", "ot=b"), "unknown argument ot=: did you mean to=?"),
         (("a", "to="), "to= has no value"),
         (("nowhere",), "nowhere/study.json is missing: this is not the folder of a study"),

@@ -13,11 +13,11 @@ from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
 
 ALWAYS = (
-    "What was asked",
+    "How it was measured",
+    "Caveats",
     "Arms",
     "Effects",
     "Runs that went wrong",
-    "Caveats",
     "How it was analysed",
     "To run it again",
 )
@@ -61,9 +61,9 @@ def test_every_report_has_all_sections_and_all_verdicts(every):
     assert report.startswith("# made_up\n")
     for claim in json.loads((every / "verdict.json").read_text())["claims"]:
         primary = " (primary)" if claim["primary"] else ""
-        grade = f", {claim['grade']}" if claim["grade"] else ""
-        assert f"- **{claim['verdict'].upper()}**{grade}{primary}" in report
-        assert claim["statement"] in report
+        opening = claim["headline"].removesuffix(f" {claim['statement']}")
+        assert f"- **{opening}**{primary}" in report
+        assert claim["statement"] in report and claim["evidence"].split(":")[0] in report
     assert "python -m ablate +experiment=made_up -m" in report
     assert "torch 2.9.0" in report
     assert not re.search(r"\b(nan|None|inf)\b(?!:)", report)
@@ -170,7 +170,7 @@ def test_tuned_values_are_shown_with_the_one_that_was_chosen(report):
 
 
 def test_exploratory_is_said(report):
-    said = r"- \*\*[A-Z]+\*\*, [a-z ]+ \(primary\) \(exploratory\) Pre-LN"
+    said = r"- \*\*[A-Za-z, ]+\.\*\* \(primary\) \(exploratory\) Pre-LN"
     assert re.search(said, report("exploratory"))
     assert "(exploratory)" not in report()
 
@@ -182,7 +182,7 @@ def test_published_numbers_stand_beside_ours(report):
     assert "[arXiv:1706.03762](https://arxiv.org/abs/1706.03762), table 3 | WMT14" in row
     assert re.search(r"\| 27\.30 \| 5\d\.\d\d ± \d\.\d\d \|$", row)
     assert "| 28.00 | - |" in text
-    assert "The published regimes are others" in text
+    assert "The published settings are others" in text
     assert "Beside the published numbers" not in sections(report())
 
 
@@ -223,7 +223,7 @@ def asked_again(evidence, word, **changes):
 @pytest.mark.parametrize("word", ["reproduced", "weaker", "not reproduced", "open"])
 def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence, parsed, word):
     text = report(contest=[asked_again(evidence, word, sentence="<script>x</script> *again*.")])
-    assert f"Fresh seeds: **{word.upper()}**. " in text.partition("**Regime:**")[0]
+    assert f"Fresh seeds: **{word.upper()}**. " in text.partition("## How it was measured")[0]
     assert "Not reproduced: anything else" in text
     tree = parsed(page("made_up", text, {}))
     assert not list(tree.iter("script"))

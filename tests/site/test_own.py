@@ -20,7 +20,7 @@ def beside(experiment, build, pages, tmp_path):
         verdict = known["verdict"]
         verdict["registered"] += 1e6
         for number, claim in enumerate(verdict["claims"]):
-            claim |= {"verdict": "inconclusive", "pairs": 3, "sentence": f"Own sentence {number}."}
+            claim |= {"verdict": "inconclusive", "pairs": 3, "evidence": f"Own sentence {number}."}
             claim |= {"differences": claim["differences"][:3], "seeds": claim["seeds"][:3]}
         verdict["claims"].append({**verdict["claims"][0], "id": "mine"})
         known["study"]["claims"].append({**known["study"]["claims"][0], "id": "mine"})
@@ -96,7 +96,7 @@ def test_packaged_verdicts_are_shown_without_their_runs(build, pages, tmp_path, 
     found = {page.path.stem: page for page in pages(tmp_path / "site").values()}
     for claim in json.loads((folder / "verdict.json").read_text())["claims"]:
         for page in (found[name], found[claim["id"]]):
-            assert claim["sentence"] in page.text
+            assert claim["evidence"] in page.text
         numbers = claim["kind"] != "exact"
         assert ('<figure class="forest"' in found[claim["id"]].path.read_text()) == numbers
         assert "of one worker" not in found[claim["id"]].text

@@ -252,6 +252,7 @@ def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_pa
             "id": HARM,
             "statement": HARM,
             "sentence": HARM,
+            "evidence": HARM,
             "margin_reason": HARM,
         }
         claim |= {"id": HARM, "statement": HARM}

@@ -79,6 +79,7 @@ def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
     assert {key: early[key] for key in short if key in early} | {"sentence": ""} == {
         key: short[key] for key in short if key in early
     } | {"sentence": ""}
+    assert short["evidence"] == early["evidence"]
     assert short.keys() - early.keys() == {"steps", "time_to_target"}
 
 

@@ -27,7 +27,7 @@ def test_a_study_connects_and_has_no_verdict(command, here, small, tmp_path):
     assert status == 0
     assert said.startswith("heads_param_count: preparing its study\n")
     assert "it gives no verdict" in told
-    assert not any(word in told for word in ("SUPPORTED", "REFUTED", "Held fixed", "report:"))
+    assert not any(word in told for word in ("Supported", "Refuted", "Held fixed", "report:"))
     (sweep,) = (tmp_path / "results" / "sweeps" / "heads_param_count").iterdir()
     assert (sweep / "table.md").exists()
     assert not (sweep / "verdict.json").exists()

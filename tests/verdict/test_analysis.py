@@ -57,8 +57,8 @@ def test_it_is_a_run_of_the_group_that_says_the_verdict(analysis, swept):
 
 def test_its_tables(analysis, uploaded, swept):
     verdict = json.loads((swept / "verdict.json").read_text())
-    said = [(row["id"], row["verdict"], row["sentence"]) for row in table(analysis, "claims")]
-    assert said == [(c["id"], c["verdict"], c["sentence"]) for c in verdict["claims"]]
+    said = [(row["id"], row["verdict"], row["evidence"]) for row in table(analysis, "claims")]
+    assert said == [(c["id"], c["verdict"], c["evidence"]) for c in verdict["claims"]]
     means = {row["arm"]: row["test/bleu mean"] for row in table(analysis, "arms")}
     assert means == {arm["arm"]: arm["metrics"]["test/bleu"]["mean"] for arm in verdict["arms"]}
     rows = table(analysis, "runs")

@@ -37,7 +37,7 @@ def test_wandb_and_the_local_records_give_the_same_files(ask, swept, tmp_path):
     verdict = json.loads((swept / "verdict.json").read_text())
     assert any(claim["effect"] for claim in verdict["claims"])  # there is something to compare
     for claim in verdict["claims"]:
-        assert claim["sentence"] in said
+        assert claim["evidence"] in said
     ask(swept, f"to={tmp_path / 'b'}")
     for folder in (tmp_path / "a", tmp_path / "b"):
         assert json.loads((folder / "verdict.json").read_text()) == verdict

@@ -1,0 +1,97 @@
+"""Names of options and values that a person would use: "Pre-LN", "no warm-up", "8 heads".
+
+The YAML file of an option has its name in a comment, `# label: Pre-LN`. A comment reaches neither
+the constructor of the option nor the identity of a run. An option without a label, such as one of a
+user's, is called by the name of its file; a value of a key that is not listed here, by both.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from ablate.config.location import CONF
+
+LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
+SPLIT = re.compile(r"[./_]+")
+
+# `{}` stands for the value.
+KEYS = {
+    "adapt.rank": "rank {}",
+    "batch.context": "context {}",
+    "batch.tokens": "{} tokens a batch",
+    "budget.steps": "{} steps",
+    "checkpoint.tested": "{} weights",
+    "data.n_train": "{} training pairs",
+    "data.distance": "distance {}",
+    "loss.smoothing": "smoothing {}",
+    "measure": "measured: {}",
+    "model.d_ff": "feed-forward width {}",
+    "model.d_head": "head width {}",
+    "model.d_model": "width {}",
+    "model.dropout.rate": "dropout {}",
+    "model.n_decoder_layers": "{} decoder layers",
+    "model.n_heads": "{} heads",
+    "model.n_layers": "{} layers",
+    "optimizer.betas": "betas {}",
+    "optimizer.lr": "learning rate {}",
+    "optimizer.weight_decay": "weight decay {}",
+    "search.length_penalty": "length penalty {}",
+    "search.size": "beam of {}",
+    "task.attention": "attention to the {}",
+    "tokenizer.vocab_size": "{} subwords",
+    "trainer.precision": "precision {}",
+    "weights": "{} weights",
+}
+SINGULAR = {"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"}
+
+
+@cache
+def option_label(group: str, option: str) -> str:
+    """Return the label of an option, such as "Pre-LN" of pre_ln in model/residual.
+
+    Args:
+        group: the config group, without the place after an @.
+        option: the name of the YAML file, without its ending.
+    """
+    path = CONF / group / f"{option}.yaml"
+    label = LABEL.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return label[1].strip() if label else option.replace("_", " ")
+
+
+def level_label(factor: str, level: Any) -> str:
+    """Return what a person calls one level of a factor.
+
+    Args:
+        factor: a config group, with or without a place after an @, or a config key.
+        level: the name of an option, or the value of the key.
+    """
+    group, _, place = factor.partition("@")
+    if isinstance(level, str) and (CONF / group).is_dir():
+        label = option_label(group, level)
+        part = place.removeprefix("model.").partition(".")[0]
+        return f"{label} ({part})" if place else label
+    value = _value(level)
+    if factor in KEYS:
+        label = KEYS[factor].format(value)
+        return SINGULAR.get(label, label)
+    words = " ".join(SPLIT.split(factor)[-2:] if factor.startswith("probe") else _last(factor))
+    return f"{words} {value}"
+
+
+def arm_label(levels: Mapping[str, Any]) -> str:
+    """Return what a person calls an arm: its levels, with commas between them."""
+    return ", ".join(level_label(factor, level) for factor, level in levels.items())
+
+
+def _last(factor: str) -> list[str]:
+    """The words of the last part of a key."""
+    return re.split(r"[./]", factor)[-1].split("_")
+
+
+def _value(level: Any) -> str:
+    if isinstance(level, bool):
+        return "on" if level else "off"
+    if isinstance(level, int):
+        return f"{level:,}"
+    return "none" if level is None else str(level).replace("_", " ")

@@ -1,0 +1,245 @@
+"""The answer to a claim in three layers: a headline, one line of evidence, and the details.
+
+The headline is for a reader who knows no statistics: the answer, and the claim. The evidence has
+the estimate, its interval, the runs and the margin. Everything else is a detail. All is made from
+the data of a verdict, after the last rule has been applied.
+"""
+
+from typing import cast
+
+from ablate.config.labels import arm_label, level_label, option_label
+from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
+from ablate.metric.table import Metric, metric_in_words
+from ablate.phrases import listed
+from ablate.verdict.decision import (
+    DIRECTION,
+    INCONCLUSIVE,
+    LARGE,
+    OPPOSITE,
+    REFUTED,
+    SMALL,
+    SUPPORTED,
+    was_trained,
+)
+
+EVIDENCE = 40  # words at most; what does not fit is a detail
+SHORT = 3  # words of a metric's name that is repeated
+OPENINGS = {
+    (SUPPORTED, ""): "Supported",
+    (SUPPORTED, LARGE): "Supported",
+    (SUPPORTED, DIRECTION): "Supported, but maybe small",
+    (REFUTED, ""): "Refuted",
+    (REFUTED, SMALL): "Refuted: too small to matter",
+    (REFUTED, OPPOSITE): "Refuted: it is the other way round",
+    (INCONCLUSIVE, ""): "Undecided",
+}
+OPENINGS_OF_KIND = {
+    ("equivalence", SUPPORTED): "Supported: no difference that matters",
+    ("equivalence", REFUTED): "Refuted: there is a difference",
+    ("non_inferiority", SUPPORTED): "Supported: no loss that matters",
+    ("non_inferiority", REFUTED): "Refuted: there is a loss that matters",
+}
+PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
+
+
+def opening(claim: Question, answer: Answer | Entry | Short) -> str:
+    """Return the answer in a few words, such as "Refuted: too small to matter"."""
+    decision = answer["verdict"], answer["grade"]
+    return OPENINGS_OF_KIND.get((claim["kind"], answer["verdict"])) or OPENINGS[decision]
+
+
+def bounds(verdict: Verdict) -> str:
+    """Return the line that bounds a result: the size of the model, the corpus, the steps."""
+    regime = verdict["regime"]
+    sizes = [
+        arm["metrics"]["parameters"]["mean"]
+        for arm in verdict["arms"]
+        if "parameters" in arm["metrics"]
+    ]
+    corpus = " and ".join(option_label("data", name) for name in str(regime["data"]).split(" and "))
+    if not was_trained(verdict):
+        return "Computed without training; it holds for models of any quality."
+    steps = regime["steps"] if isinstance(regime["steps"], str) else f"{regime['steps']:,}"
+    size = f"{_parameters(sizes)} parameters" if sizes else "an unknown size"
+    return (
+        f"Measured with models of {size} on {corpus}, {steps} steps. Larger models and other text "
+        "may differ."
+    )
+
+
+def _parameters(sizes: list[float]) -> str:
+    low, high = (f"{float(f'{size:.3g}'):,.0f}" for size in (min(sizes), max(sizes)))
+    return low if low == high else f"{low} to {high}"
+
+
+def evidence(claim: Claim, answer: Answer) -> str:
+    """Return estimate, interval, runs and margin in at most two sentences."""
+    first, second = _evidence(claim, answer)
+    line = f"{first[:1].upper()}{first[1:]}."
+    both = f"{line} {second}".strip()
+    return both if len(both.split()) <= EVIDENCE else line
+
+
+def _evidence(claim: Claim, answer: Answer) -> tuple[str, str]:
+    """What was measured, and what it is to be compared with."""
+    condition = f"With {arm_label(claim['where'])}, " if claim["where"] else ""
+    if problem := answer.get("problem"):
+        return problem, ""
+    if answer.get("decided_by_failures"):
+        return f"{_failures(answer)}, which decides", ""
+    if claim["kind"] == "exact":
+        return f"{condition}{_exact(claim, answer)}", _could_fail(claim, answer)
+    if answer["effect"] is None:
+        return f"no two runs with the same seed have ended with {_metric(claim).name}", ""
+    measured = _rates(claim, answer) if "rates" in answer else _estimate(claim, answer)
+    return f"{condition}{measured}", _margin(claim, answer)
+
+
+def with_layers(claim: Claim, entry: Entry) -> Entry:
+    """Return an entry of verdict.json with its layers, at both of its budgets."""
+    if "short" in entry:
+        entry = cast(Entry, entry | {"short": entry["short"] | _layers(claim, entry["short"])})
+    return cast(Entry, entry | _layers(claim, entry))
+
+
+def _layers(claim: Claim, answer: Answer) -> dict[str, str]:
+    return {
+        "headline": f"{opening(claim, answer)}. {claim['statement']}",
+        "evidence": evidence(claim, answer),
+    }
+
+
+def _estimate(claim: Claim, answer: Answer) -> str:
+    """The effect as a change of the metric, so that a fall of a loss has a minus."""
+    unit = _unit(claim)
+    sign = -1 if claim["better"] == "lower" else 1
+    value = unit.say(sign * cast(float, answer["effect"]), sign=True)
+    change = f"{value} {unit.name}{_points(unit)}"
+    ends, level = answer["interval"], 1 - claim["alpha"]
+    if "interval_equivalence" in answer:  # that of the two one-sided tests, which decide
+        ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
+    beside = f"({_interval(ends, level, unit, sign)}; {_runs(answer)})"
+    if claim["kind"] == "trend":
+        return f"{change} {PER[claim['scale']]} {_factor(claim['over'])} {beside}"
+    against = f"{arm_label(claim['treatment'])} against {arm_label(claim['baseline'])}"
+    if claim["minus"]:
+        return f"{against}: {change} more than with {arm_label(claim['minus'])} {beside}"
+    return f"{against}: {change} {beside}"
+
+
+def _points(unit: Metric) -> str:
+    return "" if unit.unit in ("", "points", "share", "count") else f" ({unit.unit})"
+
+
+def _factor(over: str) -> str:
+    """What a trend runs over, in words: "heads" of model.n_heads."""
+    return level_label(over, "").strip().removesuffix(" of")
+
+
+def _interval(ends: list[float] | None, level: float, unit: Metric, sign: int) -> str:
+    if ends is None:
+        return "no interval"
+    low, high = sorted(sign * end for end in ends)
+    digits = unit.digits if max(-low, high) >= 10**-unit.digits else None
+    said = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
+    return f"{100 * level:.3g} % CI {' to '.join(said)}"
+
+
+def _runs(answer: Answer) -> str:
+    """How many seeds, and of how many test sentences, an estimate has."""
+    seeds = f"{answer['pairs']} paired seed{'s' * (answer['pairs'] != 1)}"
+    sentences = answer.get("sentences")
+    return f"{seeds}, {sentences:,} sentences" if sentences else seeds
+
+
+def _margin(claim: Claim, answer: Answer) -> str:
+    """What the margin means, or what would settle an open claim."""
+    if "withheld" in answer:
+        return f"But {answer['withheld']} nothing shows what an arm cannot do."
+    if answer["verdict"] == INCONCLUSIVE:
+        return _outlook(claim, answer)
+    name, margin = _unit(claim).name, claim["margin"]
+    if not margin:
+        return ""
+    if claim["kind"] == "trend":
+        return f"Slopes above {margin:g} count as large enough to matter."
+    bound = f"{margin:g} {name}" if len(name.split()) <= SHORT else f"{margin:g}"
+    if claim["kind"] in ("equivalence", "non_inferiority"):
+        return f"Differences within {bound} do not matter."
+    return f"Differences above {bound} count as large enough to matter."
+
+
+def _outlook(claim: Claim, answer: Answer) -> str:
+    """How many seeds would settle the claim at the noise as measured."""
+    planned = [*(answer["seeds_needed"] or {}).values()]
+    plans = [plan for plan in planned if plan["seeds"]]
+    if not plans:
+        return "More test sentences, not seeds, would settle it." if planned else ""
+    fewest = min(plans, key=lambda plan: cast(int, plan["seeds"]))
+    seeds, effect = f"{fewest['seeds']:,} seeds in all", _unit(claim).say(fewest["effect"])
+    return f"About {seeds} would settle it if the true effect were {effect}."
+
+
+def _rates(claim: Claim, answer: Answer) -> str:
+    arms = [arm_label(claim["treatment"]), arm_label(claim["baseline"])]
+    if claim["better"] == "lower":  # then the baseline counts as plus
+        arms.reverse()
+    counts = zip(answer["rates"], arms, strict=True)
+    name = _metric(claim).name.removesuffix(" runs")
+    return listed([f"{n} of {of} runs of {arm}" for (n, of), arm in counts]) + f" {name}"
+
+
+def _failures(answer: Answer) -> str:
+    counts = answer.get("failed_to_learn", {}).items()
+    arms = [f"{count['runs']} of {count['of']} runs of {arm}" for arm, count in counts]
+    return f"{listed(arms)} failed to learn"
+
+
+def _exact(claim: Claim, answer: Answer) -> str:
+    """How many cases hold, and how far the worst one is off."""
+    cases = answer["cases"]
+    if not cases["counted"]:
+        why = "its control did not respond" if cases["of"] else "nothing was measured"
+        return f"no case of {_metric(claim).name} counts, since {why}"
+    if "holding" in cases:
+        holding = f"it holds in {cases['holding']} of {answer['pairs']} seeds"
+        interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], _unit(claim), 1)
+        mean = f"mean deviation {answer['effect']:.3g} ({interval}; {_allowed(claim)})"
+        return f"{holding}; {mean}"
+    holding = f"it holds in {cases['counted'] - cases['broken']} of {cases['counted']} cases"
+    draws = f" of {cases['draws']} random draws" if cases["draws"] else ""
+    end = "smallest" if claim["margin"] else "largest"
+    worst = f"{end} deviation {answer['effect']:.3g} ({_allowed(claim)})"
+    return f"{holding}{draws}; {worst}"
+
+
+def _allowed(claim: Claim) -> str:
+    """Where every value of an exact claim must lie."""
+    if claim["margin"]:
+        return f"needed: {claim['margin']:g}"
+    return f"allowed: {claim['tolerance']:g}"
+
+
+def _could_fail(claim: Claim, answer: Answer) -> str:
+    """What shows that the check of a claim that holds could have failed, if anything does."""
+    cases = answer["cases"]
+    if answer["verdict"] != SUPPORTED or "holding" in cases:
+        return ""
+    if cases["control"] is not None:
+        control = claim.get("control_measures") or "its control"
+        return f"The check can fail: {control}: {cases['control']:.3g} at least."
+    if "elsewhere" in cases:
+        arm, distance = cases["elsewhere"]
+        return f"The check can fail: with {arm} the deviation is {distance:.3g}."
+    return "No run shows that the check could have failed."
+
+
+def _unit(claim: Claim) -> Metric:
+    metric = _metric(claim)
+    if claim["kind"] == "trend" and claim["scale"] == "log_log":
+        return Metric("(exponent)", "", 3)
+    return metric
+
+
+def _metric(claim: Claim) -> Metric:
+    return metric_in_words(claim["metric"], claim.get("measures"))

@@ -1,0 +1,69 @@
+"""The layers of an answer: what a reader learns from the headline and the line of evidence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ablate.config.labels import arm_label, level_label, option_label
+from ablate.config.location import CONF
+from ablate.verdict.wording.layers import EVIDENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+VERDICTS = sorted(ROOT.glob("experiments/*/verdict.json"))
+
+
+def answers():
+    for path in VERDICTS:
+        for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]:
+            yield path.parent.name, claim, claim
+            if "short" in claim:
+                yield path.parent.name, claim, claim["short"]
+
+
+def test_every_committed_answer_has_a_headline_and_short_evidence():
+    lines = [(name, answer["headline"], answer["evidence"]) for name, _, answer in answers()]
+    assert len(lines) > 800
+    long = [name for name, _, evidence in lines if len(evidence.split()) > EVIDENCE]
+    assert len(long) <= 4  # interactions of arms that differ in four settings
+    assert not [name for name, headline, _ in lines if "[" in headline or " - " in headline[:20]]
+
+
+def test_the_evidence_has_the_numbers_of_the_verdict():
+    for name, claim, answer in answers():
+        if claim["kind"] in ("superiority", "equivalence") and "problem" not in answer:
+            if answer.get("decided_by_failures") or answer["effect"] is None:
+                continue
+            assert f"{answer['pairs']} paired seed" in answer["evidence"], name
+            assert arm_label(claim["treatment"])[1:] in answer["evidence"], name
+            better = (answer["effect"] > 0) == (claim["better"] == "higher")
+            assert (": -" in answer["evidence"]) != better or not answer["effect"], name
+
+
+@pytest.mark.parametrize(
+    ("levels", "label"),
+    [
+        ({"model/residual": "pre_ln", "schedule": "no_warmup"}, "Pre-LN, no warm-up"),
+        ({"model/position@model.decoder.position": "none"}, "no positions (decoder)"),
+        ({"model.n_heads": 1, "model.dropout.rate": 0.1}, "1 head, dropout 0.1"),
+        ({"model.n_layers": 12, "model.causal": True}, "12 layers, causal on"),
+        ({"model/position": "my_own_one"}, "my own one"),
+        ({"data.n_train": 12000}, "12,000 training pairs"),
+        ({"model.some_new_key": None}, "some new key none"),
+    ],
+)
+def test_arms_have_names_that_a_person_would_use(levels, label):
+    assert arm_label(levels) == label
+
+
+def test_options_of_a_group_have_different_labels():
+    for folder in sorted(path for path in CONF.rglob("*") if path.is_dir()):
+        group = folder.relative_to(CONF).as_posix()
+        labels = [option_label(group, path.stem) for path in folder.glob("*.yaml")]
+        assert len(labels) == len(set(labels)), group
+
+
+def test_a_label_reaches_neither_the_constructor_nor_the_identity(compose):
+    config = compose("+experiment=preln_vs_postln", "model/residual=pre_ln")
+    assert level_label("model/residual", "pre_ln") == "Pre-LN"
+    assert "Pre-LN" not in str(config)
