@@ -160,11 +160,14 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
 
 
 def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
-    """The first override without which the config can be composed; "the config" where none is."""
+    """The last override without which the config can be composed; "the config" where none is.
+
+    Of `logger=none logger.project=x` that is the second: it sets a key of what the first removes.
+    """
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
         rests = ([other for other in words if other is not word] for word in words)
-        found = (word for word, rest in zip(words, rests, strict=True) if _composes(rest))
-        return next(found, "the config")
+        pairs = reversed([*zip(words, rests, strict=True)])
+        return next((word for word, rest in pairs if _composes(rest)), "the config")
 
 
 def _composes(words: list[str]) -> bool:

@@ -26,7 +26,7 @@ def is_unstable(run: Run, metric: str) -> bool:
     bleu, nll, unigram = (run["metrics"].get(key) for key in (BLEU, NLL, "unigram_nll"))
     if bleu is None or nll is None or unigram is None:
         return False
-    return bleu <= UNTRAINED_BLEU and nll > (1 - HARDLY) * unigram
+    return bool(bleu <= UNTRAINED_BLEU and nll > (1 - HARDLY) * unigram)
 
 
 def value(run: Run, metric: str) -> float:

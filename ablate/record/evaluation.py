@@ -14,7 +14,8 @@ import numpy as np
 from omegaconf import DictConfig
 
 from ablate.record import identity
-from ablate.record.files import write_arrays, write_json, write_text
+from ablate.record.arrays import write_arrays
+from ablate.record.files import write_json, write_text
 from ablate.record.part import Part
 from ablate.record.types import EvaluationParts
 

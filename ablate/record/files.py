@@ -15,13 +15,10 @@ import os
 import platform
 import re
 import shutil
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ablate.errors import UserError
 
@@ -92,18 +89,6 @@ def check_writable(folder: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a whole file or nothing: a temporary file beside it is renamed over it."""
     write_bytes(path, text.encode())
-
-
-def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write named arrays as an .npz that `np.load` reads, atomically; twice the same bytes."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
-        for name, array in arrays.items():
-            content = io.BytesIO()
-            np.lib.format.write_array(content, array, allow_pickle=False)
-            member = zipfile.ZipInfo(f"{name}.npy")  # without a date
-            file.writestr(member, content.getvalue(), zipfile.ZIP_LZMA)
-    write_bytes(path, packed.getvalue())
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -20,7 +20,7 @@ from lab.bench.same_numbers import read_cells
 
 GROUPS = (
     *("model/position", "model/residual", "model/norm", "model/attention", "model/padding"),
-    *("model/block", "model/values", "model/head"),
+    *("model/block", "model/values", "model/head", "model/parametrisation"),
     *(
         "model/feed_forward",
         "model/embedding",

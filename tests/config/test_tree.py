@@ -24,7 +24,7 @@ EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # Corpora and tokenizers that need something from the user.
 NEEDS = {
     "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
-    "data=huggingface": ["data.path=x"],
+    "data=huggingface": ["data.path=x", "tokenizer=bpe"],
     "data=huggingface_pairs": ["data.path=x", "data.source=aa", "data.target=bb"],
     "data=language": [
         *(f"data.{split}=x" for split in ("train", "validation", "test")),

@@ -91,7 +91,9 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
     shown = ask("verdict=tested")[1].splitlines()
     place = next(i for i, line in enumerate(shown) if CLAIM in line)
     assert shown[place].startswith(f"◐ mixed: it depends on the size of the model  {CLAIM}  ")
-    assert [line.strip() for line in shown[place + 1 : place + 5]] == [
+    assert [line.strip() for line in shown[place + 1 : place + 7]] == [
+        "It is supported here: micro.",
+        "It is refuted here: rnn.",
         "Only artificial languages were asked, not real text.",
         "supported: a, toy",
         "refuted: b, toy",

@@ -14,6 +14,7 @@ def test_names_of_the_scores(thorough):
     evaluation.read(Predictions(nll, nll.expand(2), confidence, torch.tensor([True, False])))
     evaluation.add(torch.tensor([0]), ["a b c d e"], ["a b c d f g"])
     evaluation.end(torch.tensor([5, 9, 0]), torch.tensor([9, 9, 1]))
+    evaluation.passes.update(torch.tensor(0.0), 0)  # of a search that counts no passes
     found = evaluation.compute()
     more = {"bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy", "unended"}
     more |= {"word_f1", "stem_f1", "word_order"}

@@ -9,7 +9,8 @@ import pytest
 
 from ablate.plan.noise import noise, regimes
 from ablate.plan.registry import Kin, rows
-from ablate.record.files import seal, write_arrays, write_json
+from ablate.record.arrays import write_arrays
+from ablate.record.files import seal, write_json
 from ablate.record.training import processor
 
 PARTS = {

@@ -8,7 +8,6 @@ from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
 from ablate.model.build import build
-from ablate.search.base import length_limits
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
 
@@ -96,7 +95,7 @@ def test_jacobi_finds_what_greedy_finds(model, src, settings):
     ratio, extra = settings
     by_word = Greedy(max_ratio=ratio, max_extra=extra)
     greedy = by_word(model, src)
-    limits = length_limits(src, ratio, extra).tolist()
+    limits = by_word.limits(src).tolist()
     ended = [min(len(ids) + 1, limit) for ids, limit in zip(greedy, limits, strict=True)]
     assert by_word.steps.tolist() == ended or extra < 1
     counted = Counted(model)

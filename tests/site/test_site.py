@@ -27,7 +27,7 @@ def read(committed, pages):
 def test_every_claim_document_and_experiment_has_its_page(committed, read):
     claims = {path.stem for path in (committed / "claims").glob("*.html")}
     assert {claim.id for claim in read_claims()} <= claims
-    assert len([*(committed / "documents").glob("*.html")]) == 5
+    assert len([*(committed / "documents").glob("*.html")]) == 6
     for verdict in (Path(__file__).parents[2] / "experiments").glob("*/verdict.json"):
         page = committed / "experiments" / f"{verdict.parent.name}.html"
         assert json.loads(verdict.read_text())["claims"][0]["statement"] in read[page].text

@@ -213,8 +213,8 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     assert read.short.regime["steps"] == 600
     write_report(read, folder)
     report = (folder / "report.md").read_text()
-    assert "**REFUTED**, too small to matter (primary) (still learning) Pre-LN beats" in report
-    assert "**SUPPORTED**, large enough to matter at the short budget. After 600 updates" in report
+    assert "**Refuted: too small to matter.** (primary) (still learning) Pre-LN beats" in report
+    assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
     assert "2,400 optimiser steps of 512 tokens and 600 of them" in report
     found, warnings = collect(folder.parent, tmp_path)
     assert not warnings

@@ -9,7 +9,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import _groups
 from ablate.evidence.sentence_scores import by_group
-from ablate.record.files import write_arrays
+from ablate.record.arrays import write_arrays
 from ablate.verdict.conclude import conclude
 from lab.calibration.stress import of_groups
 

@@ -44,7 +44,7 @@ def test_a_bad_cell_is_named_with_what_is_wrong(cell, override, words):
 
 
 def test_a_probe_that_cannot_measure_is_named_before_any_does(cell):
-    with pytest.raises(UserError, match=r"cell 0 .*probe\.rows is 1: it must be at least 2"):
+    with pytest.raises(UserError, match=r"cell 0 .*probe\.rows=1: it must be at least 2"):
         preflight.preflight([cell("probe=dot_products", "probe.rows=1")])
 
 

@@ -66,4 +66,4 @@ def test_options_of_a_group_have_different_labels():
 def test_a_label_reaches_neither_the_constructor_nor_the_identity(compose):
     config = compose("+experiment=preln_vs_postln", "model/residual=pre_ln")
     assert level_label("model/residual", "pre_ln") == "Pre-LN"
-    assert "Pre-LN" not in str(config)
+    assert "Pre-LN" not in str(config.model)
