@@ -10,12 +10,15 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ablate.errors import UserError
-from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import digest
 from ablate.evidence.seal import RUNS, seal_of
 from ablate.record.files import SEAL, append_line, check_seal, seal, writing
+
+if TYPE_CHECKING:
+    from ablate.evidence.folder import Evidence  # numpy
 
 MANIFEST = "manifest.jsonl"
 FOLDER = "experiments"  # the name of a folder in which evidence is kept
@@ -65,7 +68,7 @@ def _lines(path: Path) -> Iterator[KeptStudy]:
         yield study
 
 
-def keep(folder: Path, evidence: Evidence, *, logged: bool) -> None:
+def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
     """Add the line of evidence that was just saved in a folder, where it is one of experiments.
 
     Raises:

@@ -14,7 +14,7 @@ from ablate.train.resolve import resolve
 
 # Probes train nothing; arms of other corpora, batches, beginnings or architectures share less; and
 # those of aa_null differ in their random numbers alone.
-OTHERS = re.compile(r"override /(probe|data|model|tokenizer):")
+OTHERS = re.compile(r"override /((probe|data|model|tokenizer):|scale: language)")
 OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt")
 
 
