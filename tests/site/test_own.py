@@ -79,7 +79,7 @@ def test_one_kind_can_be_shown_alone(beside, only, name):
     assert ("claims/mine.html" in found) == (only == "own")
     assert len([page for page in found if page.startswith("experiments/")]) == 1
     texts = [page for page in found.values() if page.path.parent.name == "documents"]
-    assert len(texts) == (1 if only == "own" else 5)
+    assert len(texts) == (1 if only == "own" else 6)
     for page in found.values():
         assert all(page.target(link)[0].is_file() for link in page.links if "//" not in link)
 
