@@ -2,12 +2,12 @@
 
 from typing import cast
 
+from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, UNSTABLE, value
 from ablate.evidence.table import by_arm
 from ablate.evidence.types import Question, Run, Told, Verdict
 from ablate.metric.table import metric_of
-from ablate.record.label import say
 
 # the step of its factor that a slope is for; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
@@ -25,18 +25,13 @@ def _key(claim: Question) -> tuple[str, str]:
 
 
 def contrast(claim: Told) -> list[str]:
-    """What is compared, in short lines: `pre_ln`, `- post_ln`, `at no_warmup`.
-
-    Where lower is better the baseline stands first, so that a positive difference is better.
-    """
+    """Return what is compared, in short lines: `Pre-LN`, `against Post-LN`, `with no warm-up`."""
     lines = [f"slope over {claim['over']}"] if claim["kind"] == "trend" else []
     if claim["treatment"]:
-        arms = [say(claim["treatment"]), say(claim["baseline"])]
-        first, second = arms if claim["better"] == "higher" else reversed(arms)
-        lines = [first, f"- {second}"]
-    lines += [f"at {say(claim['where'])}"] if claim["where"] else []
-    lines += [f"after {claim['steps']:,} updates"] if "steps" in claim else []
-    return lines + ([f"minus that at {say(claim['minus'])}"] if claim["minus"] else [])
+        lines = [arm_label(claim["treatment"]), f"against {arm_label(claim['baseline'])}"]
+    lines += [f"with {arm_label(claim['where'])}"] if claim["where"] else []
+    lines += [f"after {claim['steps']:,} steps"] if "steps" in claim else []
+    return lines + ([f"more than with {arm_label(claim['minus'])}"] if claim["minus"] else [])
 
 
 def has_effect(claim: Told) -> bool:
@@ -60,8 +55,10 @@ def effect_axis(claim: Told) -> str:
         if not per:
             return f"exponent of {metric.name} over {claim['over']}{turned}"
         return f"slope of {metric.axis} {per} {claim['over']}{turned}"
-    what = "" if claim["metric"].endswith("changed") else "difference in "  # is one by itself
-    return f"{what}{metric.axis}"
+    if claim["metric"].endswith("changed"):  # is a difference by itself
+        return metric.axis
+    falls = claim["better"] == "lower" and claim["kind"] != "exact"  # then a gain is a fall
+    return f"{'fall of' if falls else 'difference in'} {metric.axis}"
 
 
 def outcomes(runs: list[Run]) -> dict[str, dict[str, int]]:

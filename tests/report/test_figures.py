@@ -173,11 +173,11 @@ def test_effects_of_another_size_get_an_axis_of_their_own(evidence):
     assert [len(panel.get_yticks()) for panel in axes] == [2, 1]
 
 
-def test_where_lower_is_better_the_baseline_stands_first(evidence):
+def test_where_lower_is_better_a_gain_is_a_fall(evidence):
     claim = {"metric": "test/nll", "better": "lower"}
     (axes,) = all_axes(drawn(evidence(claims=[claim]))["effects"])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["post_ln\n- pre_ln"]
-    assert "nats per token" in axes.get_xlabel()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Pre-LN\nagainst Post-LN"]
+    assert axes.get_xlabel().startswith("fall of test nll (nats per token)")
 
 
 def test_every_run_is_a_dot(evidence):
