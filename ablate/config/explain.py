@@ -160,14 +160,17 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
 
 
 def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
-    """The last override without which the config can be composed; "the config" where none is.
+    """The last override without whose key the config can be composed.
 
     Of `logger=none logger.project=x` that is the second: it sets a key of what the first removes.
+    Where several are wrong, the first that cannot be composed alone; "the config" where none is.
     """
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
-        rests = ([other for other in words if other is not word] for word in words)
-        pairs = reversed([*zip(words, rests, strict=True)])
-        return next((word for word, rest in pairs if _composes(rest)), "the config")
+        keys = [word.partition("=")[0] for word in words]
+        for word, key in reversed([*zip(words, keys, strict=True)]):
+            if _composes([other for other, name in zip(words, keys, strict=True) if name != key]):
+                return word
+        return next((word for word in words if not _composes([word])), "the config")
 
 
 def _composes(words: list[str]) -> bool:

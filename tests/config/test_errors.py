@@ -151,3 +151,17 @@ def test_a_class_that_lacks_an_argument_names_it(command, small, word, key):
     status, _, sentence = command(*small, word)
     assert (status, sentence.count("\n")) == (2, 1)
     assert key in sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["loss=-1", "loss=-1"], "loss=-1"),
+        (["schedule=3", "seed=2", "loss=4"], "schedule=3"),
+        (["logger=none", "logger.project=x"], "logger.project=x"),
+        (["search=7"], "search=7"),
+    ],
+)
+def test_of_several_wrong_overrides_one_is_named(command, words, named):
+    status, _, error = command(*words)
+    assert status == 2 and named in error
