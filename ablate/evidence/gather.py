@@ -252,6 +252,13 @@ def _groups(link: Link) -> dict[str, Groups]:
 
 
 def read_rows(path: Path) -> Rows | None:
-    """BLEU statistics of every sentence; None of a task that translates nothing."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return arrays["bleu"] if "bleu" in arrays.files else None
+    """Return the BLEU statistics of every sentence; None of a task that translates nothing.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return arrays["bleu"] if "bleu" in arrays.files else None
+    except Exception as error:  # whatever zipfile, lzma, zlib and numpy raise for damaged bytes
+        raise UserError(f"{path} is damaged ({type(error).__name__})") from None

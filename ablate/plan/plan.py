@@ -2,15 +2,17 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
-from ablate.evidence.folder import Evidence
+from ablate.errors import UserError
+from ablate.evidence.folder import Evidence, Rows
 from ablate.evidence.registration import digest
-from ablate.evidence.types import Levels, Study
+from ablate.evidence.types import Levels, Run, Study
 from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise, statistics_of
 from ablate.plan.power import Sight, reason, sights
@@ -244,7 +246,12 @@ def _earlier(planned: Plan, study: Study, known: Sequence[Row]) -> Evidence:
         for arm in arms.get(row.kin.arm, [])
         if arm.asked is None or arm.asked in row.tested or not row.tested
     ]
-    tests = [row.tested.get(arm.asked or "") for row, arm in found]
-    runs = [{**as_run(row, arm.asked or ""), "levels": arm.cell.levels} for row, arm in found]
-    statistics = {t.identity: statistics_of(t.folder) for t in tests if t is not None}
+    runs: list[Run] = []
+    statistics: dict[str, dict[str, Rows]] = {}
+    for row, arm in found:
+        test = row.tested.get(arm.asked or "")
+        with suppress(UserError):  # a damaged record says nothing, and its run will be repeated
+            if test is not None:
+                statistics[test.identity] = statistics_of(test.folder)
+            runs.append({**as_run(row, arm.asked or ""), "levels": arm.cell.levels})
     return Evidence.made_up(study, runs, statistics=statistics)
