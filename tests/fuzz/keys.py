@@ -41,6 +41,7 @@ NEEDS = {
     "model=decoder_only": ("task=language_model",),
     "model=encoder_only": ("task=masked_language_model",),
     "scale=gpu": ("data=toy", "trainer=cpu"),
+    "scale=language_gpu": ("trainer=cpu",),
     "scale=multi30k": ("data=toy",),
     "scale=reference": ("data=toy",),
     "task=language_model": ("model=decoder_only",),

@@ -85,16 +85,28 @@ WORDS = {
     "upload": ["nowhere", EVIDENCE, "mode=offline", "mode=x", "tags=a,b", "project=[b]"],
 }
 
+# What a command needs to have a chance; the words above come behind.
+ALWAYS = {
+    "": SMALL,
+    "-m": (*SMALL, "seed=0"),
+    "clean": ("results=.",),
+    "judge": (EVIDENCE,),
+    "plan": (*SMALL, f"+experiment={NAME}"),
+    "power": ("--sd=0.1", "--margin=0.2"),
+    "register": (),
+    "site": ("experiments=experiments",),
+}
+
 EACH = -(-60 // len(WORDS))  # calls of a command, so that all together are 60 at least
 
 
 @st.composite
 def arguments(draw, name):
     """Some words for a command, and now and then one that means nothing."""
-    words = draw(st.lists(st.sampled_from(WORDS[name]), max_size=4, unique=True))
-    words = [*SMALL, *words] if name in ("", "-m") else words
+    words = draw(st.lists(st.sampled_from(WORDS[name]), max_size=2, unique=True))
+    words = [*ALWAYS.get(name, ()), *words]
     odd = draw(texts.filter(lambda text: "\0" not in text))
-    return [*words, *draw(st.sampled_from([[], [], [], [odd]]))]
+    return [*words, *draw(st.sampled_from([[], [], [], [], [odd]]))]
 
 
 def draws(strategy):

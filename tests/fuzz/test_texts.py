@@ -144,7 +144,7 @@ def test_groups(prepare, tmp_path):
     outcomes = Counter()
 
     @settings(FUZZ, max_examples=60)
-    @given(texts(least=4, most=6))
+    @given(texts(least=3, most=5))
     def holds(content):
         path.write_bytes(content)
         result = prepare(
