@@ -43,6 +43,8 @@ KEYS = {
     "trainer.precision": "precision {}",
     "weights": "{} weights",
 }
+# What a key means where it is null.
+NULLS = {"model.d_head": "head width d_model / n_heads"}
 SINGULAR = {"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"}
 
 
@@ -71,6 +73,8 @@ def level_label(factor: str, level: Any) -> str:
         label = option_label(group, level)
         part = place.removeprefix("model.").partition(".")[0]
         return f"{label} ({part})" if place else label
+    if level is None and factor in NULLS:
+        return NULLS[factor]
     value = _value(level)
     if factor in KEYS:
         label = KEYS[factor].format(value)

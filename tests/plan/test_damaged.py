@@ -46,3 +46,13 @@ def test_a_damaged_file_is_named(path, damage):
     damage(path)
     with pytest.raises(UserError, match=r"test\.stats\.npz is damaged"):
         read_rows(path)
+
+
+def test_a_sweep_starts_beside_earlier_runs_with_damaged_statistics(small, command, here, tmp_path):
+    words = (*small, "+experiment=relu_vs_linear", "budget.short=null", "-m")
+    assert command(*words, "seed=0")[0] == 0
+    paths = [*(tmp_path / "results" / "runs").rglob("test.stats.npz")]
+    for path in paths:
+        cut(path)
+    status, _, error = command(*words, "seed=1")
+    assert paths and (status, "Traceback" in error) == (0, False), error

@@ -40,6 +40,15 @@ def test_the_evidence_has_the_numbers_of_the_verdict():
             assert (": -" in answer["evidence"]) != better or not answer["effect"], name
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
+    lines = (ROOT / page).read_text(encoding="utf-8").replace("**", "").split("\n")
+    text = "\n".join(line.removeprefix(">").strip() if line[:1] == ">" else "" for line in lines)
+    quotes = [" ".join(quote.split()) for quote in text.split("\n\n") if "% CI" in quote]
+    given = {f"{answer['headline']} {answer['evidence']}" for _, _, answer in answers()}
+    assert quotes and not [quote for quote in quotes if quote not in given]
+
+
 @pytest.mark.parametrize(
     ("levels", "label"),
     [
@@ -49,6 +58,7 @@ def test_the_evidence_has_the_numbers_of_the_verdict():
         ({"model.n_layers": 12, "model.causal": True}, "12 layers, causal on"),
         ({"model/position": "my_own_one"}, "my own one"),
         ({"data.n_train": 12000}, "12,000 training pairs"),
+        ({"model.d_head": None}, "head width d_model / n_heads"),
         ({"model.some_new_key": None}, "some new key none"),
     ],
 )

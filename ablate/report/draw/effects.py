@@ -8,6 +8,7 @@ from ablate.evidence.types import Told
 from ablate.report.draw.style import GRID, INK, folded, stack
 from ablate.report.marks import MARKS
 from ablate.report.selection import bound, contrast, effect_axis
+from ablate.verdict.decision import INCONCLUSIVE
 from ablate.verdict.kind import KINDS
 
 ROW = 0.62  # inches of one claim, or more where its name takes more lines
@@ -103,4 +104,5 @@ def _draw_row(axes: Axes, row: int, claim: Told) -> None:
             axes.plot(ends, [above] * 2, "|", color=colour, markersize=8, markeredgewidth=1.6)
     axes.plot([claim["effect"] or 0.0], [above], mark.marker, color=colour, markersize=6.5)
     beside = axes.get_yaxis_transform()
-    axes.text(1.015, middle, claim["verdict"], transform=beside, va="center", fontweight="bold")
+    word = "undecided" if claim["verdict"] == INCONCLUSIVE else claim["verdict"]
+    axes.text(1.015, middle, word, transform=beside, va="center", fontweight="bold")
