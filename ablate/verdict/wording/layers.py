@@ -11,6 +11,7 @@ from ablate.config.labels import arm_label, level_label, option_label
 from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import listed
+from ablate.record.label import say
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -83,10 +84,12 @@ def evidence(claim: Claim, answer: Answer) -> str:
 def _evidence(claim: Claim, answer: Answer) -> tuple[str, str]:
     """What was measured, and what it is to be compared with."""
     condition = f"With {arm_label(claim['where'])}, " if claim["where"] else ""
+    failed = _failures(claim, answer)
     if problem := answer.get("problem"):
-        return problem, ""
+        return problem, f"{failed}." if failed else ""
     if answer.get("decided_by_failures"):
-        return f"{_failures(answer)}, which decides", ""
+        decides = answer["verdict"] != INCONCLUSIVE
+        return f"{failed}, which decides" if decides else f"{failed}, which is too few to decide", ""
     if claim["kind"] == "exact":
         return f"{condition}{_exact(claim, answer)}", _could_fail(claim, answer)
     if answer["effect"] is None:
@@ -189,9 +192,19 @@ def _rates(claim: Claim, answer: Answer) -> str:
     return listed([f"{n} of {of} runs of {arm}" for (n, of), arm in counts]) + f" {name}"
 
 
-def _failures(answer: Answer) -> str:
-    counts = answer.get("failed_to_learn", {}).items()
-    arms = [f"{count['runs']} of {count['of']} runs of {arm}" for arm, count in counts]
+def _failures(claim: Claim, answer: Answer) -> str:
+    """How many runs of each arm failed to learn; "" where none did."""
+    counts = answer.get("failed_to_learn", {})
+    if not any(count["runs"] for count in counts.values()):
+        return ""
+    where, names = claim["where"], {}
+    for levels in (claim["treatment"], claim["baseline"]):
+        names[say(where | levels)] = arm_label(where | levels)
+        names[say(where | levels | claim["minus"])] = arm_label(where | levels | claim["minus"])
+    arms = [
+        f"{count['runs']} of {count['of']} runs with {names.get(arm, arm)}"
+        for arm, count in counts.items()
+    ]
     return f"{listed(arms)} failed to learn"
 
 
