@@ -89,7 +89,10 @@ def _evidence(claim: Claim, answer: Answer) -> tuple[str, str]:
         return problem, f"{failed}." if failed else ""
     if answer.get("decided_by_failures"):
         decides = answer["verdict"] != INCONCLUSIVE
-        return f"{failed}, which decides" if decides else f"{failed}, which is too few to decide", ""
+        return (
+            f"{failed}, which decides" if decides else f"{failed}, which is too few to decide",
+            "",
+        )
     if claim["kind"] == "exact":
         return f"{condition}{_exact(claim, answer)}", _could_fail(claim, answer)
     if answer["effect"] is None:
