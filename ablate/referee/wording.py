@@ -13,28 +13,12 @@ from ablate.referee.measure import OVER_ALL, PAIRED, label
 from ablate.referee.question import Design
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
-from ablate.verdict.decision import (
-    DIRECTION,
-    INCONCLUSIVE,
-    LARGE,
-    OPPOSITE,
-    SMALL,
-    SUPPORTED,
-    Turn,
-)
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SMALL, SUPPORTED, Turn
 from ablate.verdict.kind import KINDS
+from ablate.verdict.wording.layers import EVIDENCE, PER, opening_of
 
-HEADLINE, EVIDENCE = 25, 40  # words at most
+HEADLINE = 25  # words at most
 NAME_WORDS, NAME_LETTERS = 3, 40  # of an arm or a metric
-OPENINGS = {
-    (SUPPORTED, DIRECTION): "Supported, but maybe small",
-    (SUPPORTED, LARGE): "Supported",
-    (SUPPORTED, ""): "Supported",
-    ("refuted", SMALL): "Refuted, too small to matter",
-    ("refuted", OPPOSITE): "Refuted, it is the other way round",
-    ("refuted", ""): "Refuted",
-    (INCONCLUSIVE, ""): "Undecided",
-}
 
 
 def short(name: str) -> str:
@@ -64,17 +48,17 @@ def headline(judged: Judged, design: Design) -> str:
     """Return the answer in one sentence for a reader who knows no statistics."""
     measured, decision = judged.measured, judged.decision
     grade = decision.grade if measured.claim.margin else decision.grade.replace(DIRECTION, "")
-    opening = OPENINGS.get((decision.status, grade), decision.status.capitalize())
+    opening = opening_of(measured.claim.kind, decision.status, grade)
     place = "" if not measured.group else f" ({short(measured.group)})"
     said = _undecided(judged, design) if decision.status == INCONCLUSIVE else _said(judged, design)
-    return _cut(f"{opening}{place}: {said}.", HEADLINE)
+    return _cut(f"{opening}{place}. {said}.", HEADLINE)
 
 
 def _undecided(judged: Judged, design: Design) -> str:
     measured = judged.measured
     if measured.problem:
-        return measured.problem
-    return f"these runs do not settle whether {_claimed(judged, design)}"
+        return measured.problem.capitalize()
+    return f"These runs do not settle whether {_claimed(judged, design)}"
 
 
 def _claimed(judged: Judged, design: Design) -> str:
@@ -109,7 +93,7 @@ def _said_of_superiority(judged: Judged, design: Design) -> str:
     size = number(abs(effect.effect), _error(judged))
     if claim.minus:
         more = "larger" if effect.effect > 0 else "smaller"
-        return f"the gain of {treatment} over {baseline} is {more} here, by {size}"
+        return f"The gain of {treatment} over {baseline} is {more} here, by {size}"
     enough = ", enough to matter" if judged.decision.grade == LARGE else ""
     return f"{treatment} has a {_way(judged, design)} {metric} than {baseline}, by {size}{enough}"
 
@@ -117,7 +101,7 @@ def _said_of_superiority(judged: Judged, design: Design) -> str:
 def _said_of_trend(judged: Judged, design: Design) -> str:
     claim, metric = judged.measured.claim, plain(_metric(design))
     if judged.decision.grade == SMALL and claim.margin:
-        return f"the slope of {metric} over {plain(claim.over)} is below {claim.margin:g}"
+        return f"The slope of {metric} over {plain(claim.over)} is below {claim.margin:g}"
     verb = "rises" if _way(judged, design) == "higher" else "falls"
     return f"{metric} {verb} with {plain(claim.over)}"
 
@@ -143,7 +127,7 @@ def _said_of_non_inferiority(judged: Judged, design: Design) -> str:
 
 
 def _fail(judged: Judged, rates: Rates) -> str:
-    fewer = "fewer" if rates.effect > 0 else "more"
+    fewer = "Fewer" if rates.effect > 0 else "More"
     return f"{fewer} runs of {_treatment(judged)} fail than of {_baseline(judged)}"
 
 
@@ -195,8 +179,7 @@ def _estimate(judged: Judged, design: Design) -> str:
 def _what(judged: Judged) -> str:
     claim = judged.measured.claim
     if claim.kind == "trend":
-        per = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
-        return f"Slope {per[claim.scale]} {short(claim.over)}"
+        return f"Slope {PER[claim.scale]} {short(claim.over)}"
     if claim.minus:
         return f"Difference of differences, {_treatment(judged)} minus {_baseline(judged)}"
     return f"{_treatment(judged)} minus {_baseline(judged)}"

@@ -45,8 +45,12 @@ PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power
 
 def opening(claim: Question, answer: Answer | Entry | Short) -> str:
     """Return the answer in a few words, such as "Refuted: too small to matter"."""
-    decision = answer["verdict"], answer["grade"]
-    return OPENINGS_OF_KIND.get((claim["kind"], answer["verdict"])) or OPENINGS[decision]
+    return opening_of(claim["kind"], answer["verdict"], answer["grade"])
+
+
+def opening_of(kind: str, verdict: str, grade: str) -> str:
+    """Return the answer to a claim of this kind in a few words."""
+    return OPENINGS_OF_KIND.get((kind, verdict)) or OPENINGS[verdict, grade]
 
 
 def bounds(verdict: Verdict) -> str:
