@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.evidence.foreign.table import Numbers
-from ablate.referee.wording import short
 from ablate.report.draw.style import INK, folded, looks, style
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def draw(verdict: "Verdict") -> Figure:
         left, right = figure.subplots(1, 2, width_ratios=[1.1, 1])
         _draw_runs(left, {name: arms[name] for name in names})
         left.set_xlabel(design.metric)
-        _draw_effects(right, claims, -1.0 if design.better == "lower" else 1.0)
+        _draw_effects(right, claims, design.sign)
         right.set_xlabel(f"difference of {design.metric}\n({design.better} is better)")
     return figure
 
@@ -49,7 +48,7 @@ def _draw_runs(axes: Axes, arms: dict[str, Numbers]) -> None:
         axes.plot(values, heights, look.marker, color=look.colour, alpha=0.8, markersize=4)
         mean = float(arms[name].mean())
         axes.plot([mean, mean], [-row - 0.4, -row + 0.4], color=INK, linewidth=1.4)
-    axes.set_yticks([-row for row in range(len(arms))], [folded(short(name)) for name in arms])
+    axes.set_yticks([-row for row in range(len(arms))], [folded(name) for name in arms])
     axes.set_ylim(-max(len(arms), 1) + 0.45, 0.55)
     axes.grid(axis="y", visible=False)
 
@@ -68,7 +67,7 @@ def _draw_effects(axes: Axes, claims: "list[ClaimVerdict]", sign: float) -> None
         axes.plot([effect], [-row], "o", color=INK)
         for margin in {measured.claim.margin, -measured.claim.margin} - {0.0}:
             axes.plot([margin, margin], [-row - 0.3, -row + 0.3], ":", color=INK)
-    names = [short(f"{c.judged.measured.group} {c.judged.measured.claim.id}") for c in claims]
+    names = [f"{c.judged.measured.group} {c.judged.measured.claim.id}".strip() for c in claims]
     axes.set_yticks([-row for row in range(len(claims))], [folded(name) for name in names])
     axes.yaxis.tick_right()
     axes.set_ylim(-max(len(claims), 1) + 0.45, 0.55)

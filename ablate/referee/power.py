@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scipy import special
 
 from ablate.errors import UserError
-from ablate.referee.question import Claim
+from ablate.referee.question import CORRECTED, TEXTBOOK, Claim
 from ablate.stats.means import MeanDifference, Part, Variance
 from ablate.verdict.kind import KINDS
 
@@ -27,6 +27,7 @@ class Plan:
         kind: superiority | equivalence | non_inferiority.
         design: unpaired | paired | target.
         alpha: of the two-sided interval.
+        test: corrected | textbook, whether t will be corrected for skewness.
         df: degrees of freedom with which the standard deviation is known.
     """
 
@@ -35,13 +36,15 @@ class Plan:
     kind: str = "superiority"
     design: str = "unpaired"
     alpha: float = 0.05
+    test: str = CORRECTED
     df: float = math.inf
 
     def noise(self, runs: int, sd: float) -> MeanDifference:
         """Return the noise of a comparison with so many runs of each arm."""
         arms = 2 if self.design == "unpaired" else 1
         part = Part(Variance(sd**2, math.inf), 1.0, float(runs))
-        return MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
+        found = MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
+        return found if self.test == TEXTBOOK else replace(found, skewness=0.0, skewed=runs)
 
     def needed(self, sd: float) -> dict[str, tuple[float, int | None]]:
         """Return for each decision the true effect, and runs of each arm with power .8 for it."""
@@ -72,6 +75,8 @@ def check(plan: Plan) -> None:
         raise UserError(f"kind={plan.kind}: allowed is {', '.join(PLANNED_KINDS)}")
     if plan.design not in DESIGNS:
         raise UserError(f"design={plan.design}: allowed is {', '.join(DESIGNS)}")
+    if plan.test not in (CORRECTED, TEXTBOOK):
+        raise UserError(f"test={plan.test}: allowed is {CORRECTED}, {TEXTBOOK}")
     if not 0 < plan.alpha < 0.5:
         raise UserError(f"alpha={plan.alpha:g}: it must be between 0 and 0.5")
 

@@ -11,17 +11,16 @@ from ablate.evidence.foreign.table import Row, label_of, meant
 from ablate.phrases import listed
 from ablate.verdict.kind import KINDS
 
-WITHOUT = ("exact",)  # kinds about ablate's own checks
-ALLOWED_KINDS = tuple(kind for kind in KINDS if kind not in WITHOUT)
 RATE, LEAVE_OUT, REFUSE = "rate", "leave_out", "refuse"
+CORRECTED, TEXTBOOK = "corrected", "textbook"
 FEW = 4  # runs of an arm whose noise is borrowed
 DESIGN = (
     *("arm", "metric", "better", "pair", "group", "run", "step", "take", "by", "reach"),
-    *("started", "where", "failed", "missing", "noise", "alpha", "name"),
+    *("started", "where", "failed", "floor", "missing", "noise", "test", "alpha", "name"),
 )
 CLAIM = (
     *("id", "statement", "source", "kind", "treatment", "baseline", "target", "margin"),
-    *("margin_reason", "where", "minus", "over", "scale", "plan_for", "alpha"),
+    *("margin_reason", "tolerance", "where", "minus", "over", "scale", "plan_for", "alpha"),
 )
 
 
@@ -59,8 +58,11 @@ class Design:
         started: the column with the time at which a run was started.
         where: the rows that count, by column a value or several.
         failed: values by column that mark a failed run.
+        floor: the metric of a model that has learned nothing. A run that is not better, or that
+            gained less than half of what the best run of its arm gained, failed.
         missing: rate | leave_out | refuse, or the value that stands for a run without one.
         noise: noise that is stated or borrowed.
+        test: corrected | textbook, whether t is corrected for skewness.
         alpha: of the two-sided intervals, and shared by all claims.
         name: of the study.
     """
@@ -78,10 +80,22 @@ class Design:
     started: str = ""
     where: Mapping[str, object] = field(default_factory=dict)
     failed: Mapping[str, object] = field(default_factory=dict)
+    floor: float | None = None
     missing: str | float = RATE
     noise: Noise = Noise()
+    test: str = CORRECTED
     alpha: float = 0.05
     name: str = "comparison"
+
+    @property
+    def lower(self) -> bool:
+        """Whether a lower number is better, as fewer steps to a target always are."""
+        return self.better == "lower" or self.reach is not None
+
+    @property
+    def sign(self) -> float:
+        """-1 where a lower number is better, else 1."""
+        return -1.0 if self.lower else 1.0
 
     @property
     def columns(self) -> list[str]:
@@ -97,10 +111,11 @@ class Claim:
 
     Args:
         id: its name.
-        kind: superiority | equivalence | non_inferiority | stability | trend.
+        kind: superiority | equivalence | non_inferiority | exact | stability | trend.
         treatment, baseline: arms, as a label or as values by column; None: every arm in turn.
         target: the number that the treatment's mean is compared with, in place of a baseline.
         margin: the smallest difference that matters, in units of the metric; 0 where none is named.
+        tolerance: of an exact claim, the largest difference that counts as none.
         where: rows that the claim is about.
         minus: values that replace those of `where` in a second difference, which is subtracted.
         over: the numeric column of a trend.
@@ -113,6 +128,7 @@ class Claim:
     baseline: Any = None
     target: float | None = None
     margin: float = 0.0
+    tolerance: float = 0.0
     margin_reason: str = ""
     statement: str = ""
     source: str = ""
@@ -212,12 +228,23 @@ def _design(given: Row) -> Design:
         if key in given:
             given[key] = rule(key, given[key])
     design = Design(**given)
+    _check_design(design)
+    return design
+
+
+def _check_design(design: Design) -> None:
+    """Raise UserError for keys that do not go together."""
     if bool(design.run) != bool(design.step):
         raise UserError("run and step belong together: name the columns of both, or of none")
+    if design.floor is not None and design.missing not in (RATE, LEAVE_OUT):
+        raise UserError(f"floor={design.floor:g} needs missing={RATE} or missing={LEAVE_OUT}")
+    if design.floor is not None and design.reach is not None:
+        raise UserError(
+            "floor and reach do not go together: a run that learns nothing never gets there"
+        )
     for key in ("by", "reach"):
         if getattr(design, key) not in ("", None) and not design.step:
             raise UserError(f"{key} needs the columns run and step, in which a run has many rows")
-    return design
 
 
 def _claim(number: int, given: Any, design: Design) -> Claim:
@@ -239,23 +266,51 @@ def _claim(number: int, given: Any, design: Design) -> Claim:
 
 def _check_together(claim: Claim, design: Design) -> None:
     """Raise UserError for a claim that no rule could decide."""
+    against = [key for key in ("baseline", "target") if getattr(claim, key) is not None]
     if KINDS[claim.kind].needs_margin and not claim.margin:
         raise UserError(f"margin is missing: {claim.kind} needs the smallest loss that matters")
     if claim.kind == "trend":
-        if not claim.over:
-            raise UserError("over is missing: a trend runs over a numeric column")
+        _check_trend(claim, against)
     elif claim.over:
         raise UserError(f"over={claim.over} has no meaning for kind={claim.kind}")
-    elif claim.baseline is None and claim.target is None:
+    elif not against:
         raise UserError("baseline is missing: name an arm, or a target such as baseline: 3.28")
+    elif len(against) > 1:
+        raise UserError("a claim has a baseline or a target, not both")
     elif claim.target is None and not design.arm:
         raise UserError("arm is missing: name the column that says which arm a run belongs to")
-    if claim.target is not None and claim.baseline is not None:
-        raise UserError("a claim has a baseline or a target, not both")
     if claim.kind == "stability" and (claim.target is not None or claim.minus):
         raise UserError("stability compares the failed runs of two arms")
-    if claim.minus and (claim.treatment is None and claim.kind != "trend"):
-        raise UserError("minus needs a treatment: an interaction is about two arms")
+    if claim.minus and claim.kind != "trend" and (claim.treatment is None or not claim.baseline):
+        raise UserError("minus needs a treatment and a baseline: it subtracts another difference")
+    _check_exact(claim, design)
+
+
+def _check_trend(claim: Claim, against: Sequence[str]) -> None:
+    if not claim.over:
+        raise UserError("over is missing: a trend runs over a numeric column")
+    for key in against:
+        raise UserError(
+            f"{key}={getattr(claim, key)} has no meaning for kind=trend; minus names the runs "
+            "whose slope is subtracted"
+        )
+
+
+def _check_exact(claim: Claim, design: Design) -> None:
+    if claim.kind != "exact":
+        if claim.tolerance:
+            raise UserError(
+                f"tolerance={claim.tolerance:g} is for kind=exact; others have a margin"
+            )
+    elif claim.margin and claim.tolerance:
+        raise UserError("an exact claim has a tolerance, to be equal, or a margin, to differ")
+    elif claim.minus:
+        raise UserError("kind=exact looks at each run, and has no minus")
+    elif claim.target is None and not design.pair:
+        raise UserError(
+            "pair is missing: kind=exact compares each run of the treatment with one of the "
+            "baseline, so name the column that pairs them; kind=equivalence compares means"
+        )
 
 
 def _noise(given: Any) -> Noise:
@@ -332,10 +387,13 @@ WANTED = {
 RULES: dict[str, Callable[[str, Any], Any]] = {
     "better": _word("lower", "higher"),
     "take": _word("last", "best"),
-    "kind": _word(*ALLOWED_KINDS),
+    "kind": _word(*KINDS),
+    "test": _word(CORRECTED, TEXTBOOK),
     "scale": _word("linear", "log", "log_log"),
     "alpha": _alpha,
     "margin": _positive,
+    "tolerance": _positive,
+    "floor": _optional(_number),
     "target": _optional(_number),
     "reach": _optional(_number),
     "plan_for": _optional(_number),

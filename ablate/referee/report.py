@@ -70,7 +70,7 @@ def _claim(claim: "ClaimVerdict") -> Iterator[str]:
 def _arms(claim: "ClaimVerdict") -> list[list[str]]:
     """Return a row per arm for a table: label, runs, without value, mean, standard deviation."""
     rows = []
-    for arm in claim.to_dict("lower")["arms"]:
+    for arm in claim.to_dict(1.0)["arms"]:
         sd = arm["sd"]
         mean = "-" if arm["mean"] is None else number(arm["mean"], sd or 0.0)
         told = "-" if sd is None else f"{sd:.3g}"

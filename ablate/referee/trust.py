@@ -8,8 +8,10 @@ from scipy import special
 
 from ablate.evidence.foreign.table import Table
 from ablate.phrases import listed
+from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
-from ablate.referee.measure import Arm, lenders
+from ablate.referee.means import lenders
+from ablate.referee.question import TEXTBOOK
 from ablate.referee.runs import Runs
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
@@ -57,9 +59,10 @@ def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
     yield from _noise(arms, runs)
     for arm in arms:
         if len(arm.values) > 2 and is_visible(skewness(arm.values), len(arm.values)):
+            how = "is not" if runs.design.test == TEXTBOOK else "is"
             yield (
-                f"The runs of {arm.label} are skewed: t tests of few such runs err more often "
-                "than alpha says (docs/calibration.md)."
+                f"The runs of {arm.label} are skewed, for which t {how} corrected; with few runs "
+                "it may still err more often than alpha says (docs/referee.md)."
             )
         if len(arm.values) > 1 and not np.ptp(arm.values):
             yield f"All {len(arm.values)} runs of {arm.label} have exactly the same value."

@@ -5,16 +5,18 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ablate.evidence.foreign.table import Row
 from ablate.phrases import listed
 from ablate.referee import trust
+from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
+from ablate.referee.exact import Cases
 from ablate.referee.question import Question
 from ablate.referee.registration import Registered
 from ablate.referee.runs import Runs
-from ablate.referee.wording import details, evidence, headline
+from ablate.referee.wording import Wording, level_of
 from ablate.stats.means import MeanDifference, variance_of
 from ablate.verdict.decision import INCONCLUSIVE
 
@@ -28,8 +30,8 @@ class ClaimVerdict:
     """The verdict on one claim.
 
     Args:
-        headline: the answer, in at most 25 words.
-        evidence: estimate, interval, runs and margin, in at most 40 words.
+        headline: the answer in a sentence.
+        evidence: estimate, interval, runs and margin in one line.
         details: what a reviewer asks for, a sentence each.
         trust: how far to trust it, a sentence each.
     """
@@ -43,13 +45,15 @@ class ClaimVerdict:
     def __str__(self) -> str:
         return f"{self.headline}\n  {self.evidence}"
 
-    def to_dict(self, better: str) -> Row:
-        """Return the verdict as plain data; effects are positive where the treatment is better."""
+    def to_dict(self, sign: float) -> Row:
+        """Return the verdict as plain data.
+
+        The effect is positive where the treatment is better; the difference, which is the effect
+        with this sign, where its number is higher.
+        """
         judged, measured = self.judged, self.judged.measured
         claim, effect = measured.claim, measured.effect
-        sign = -1.0 if better == "lower" else 1.0
-        ends = effect.interval(1 - claim.alpha)
-        bounded = list(ends) if all(map(math.isfinite, ends)) else None
+        exact = claim.kind == "exact"
         found = None if math.isnan(effect.effect) else effect.effect
         told = {
             "id": claim.id,
@@ -60,12 +64,12 @@ class ClaimVerdict:
             "headline": self.headline,
             "evidence": self.evidence,
             "effect": found,
-            "interval": bounded,
+            "interval": _bounded(effect.interval(1 - claim.alpha)),
             "difference": None if found is None else sign * found,
             "margin": claim.margin,
             "alpha": claim.alpha,
-            "p": measured.p,
-            "p_adjusted": judged.p_adjusted,
+            "p": {} if exact else measured.p,
+            "p_adjusted": {} if exact else judged.p_adjusted,
             "uncorrected": str(judged.alone),
             "method": effect.method,
             "decided_by_failures": measured.failures is not None,
@@ -86,12 +90,20 @@ class ClaimVerdict:
         if isinstance(effect, MeanDifference) and effect.parts:
             df = effect.df if math.isfinite(effect.df) else None
             told |= {"standard_error": effect.error, "degrees_of_freedom": df}
+        if level_of(claim) != 1 - claim.alpha:
+            told |= {"interval_equivalence": _bounded(effect.interval(level_of(claim)))}
+        if isinstance(effect, Cases):
+            told |= {
+                "tolerance": claim.tolerance,
+                "cases": len(effect.counted),
+                "broken": effect.broken,
+            }
         if measured.spread is not None:
             told |= {"spread_between_datasets": measured.spread}
         return told
 
     @staticmethod
-    def _arm(arm: Any) -> Row:
+    def _arm(arm: Arm) -> Row:
         variance = variance_of(arm.values)
         return {
             "arm": arm.label,
@@ -161,7 +173,7 @@ class Verdict:
             "headline": self.headline,
             "counts": dict(self.runs.counts),
             "trust": [self.registered.sentence, *self.trust],
-            "claims": [claim.to_dict(design.better) for claim in self.claims],
+            "claims": [claim.to_dict(design.sign) for claim in self.claims],
         }
 
     def to_frame(self) -> "DataFrame":
@@ -194,6 +206,10 @@ class Verdict:
         write(self, folder)
 
 
+def _bounded(ends: tuple[float, float]) -> list[float] | None:
+    return list(ends) if all(map(math.isfinite, ends)) else None
+
+
 def _p(claim: Row) -> dict[str, float]:
     return {f"p {side}": p for side, p in claim["p"].items()}
 
@@ -203,14 +219,9 @@ def verdict(
 ) -> Verdict:
     """Return decisions with their words."""
     design = question.design
-    claims = [
-        ClaimVerdict(
-            one,
-            headline(one, design),
-            evidence(one, design),
-            list(details(one, design, len(judged))),
-            list(trust.of_claim(one, runs)),
-        )
-        for one in judged
-    ]
+    claims = []
+    for one in judged:
+        words = Wording(one, design)
+        sentences = list(words.details(len(judged))), list(trust.of_claim(one, runs))
+        claims.append(ClaimVerdict(one, words.headline, words.evidence, *sentences))
     return Verdict(question, runs, claims, list(trust.of_table(runs.table, runs)), registered)

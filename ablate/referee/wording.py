@@ -1,37 +1,31 @@
 """A verdict in three layers: the headline, the evidence, the details.
 
-The headline has at most 25 words and no symbols but those of names, the evidence at most 40 words.
+Without the names of arms and columns, which are never cut, the headline has at most 25 words and
+the evidence at most 40.
 """
 
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ablate.phrases import listed
+from ablate.referee.arms import label
 from ablate.referee.decide import Judged
-from ablate.referee.measure import OVER_ALL, PAIRED, label
-from ablate.referee.question import Design
+from ablate.referee.exact import Cases
+from ablate.referee.measure import OVER_ALL
+from ablate.referee.question import LEAVE_OUT, Claim, Design
+from ablate.referee.runs import ALL_RUNS
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SMALL, SUPPORTED, Turn
 from ablate.verdict.kind import KINDS
-from ablate.verdict.wording.layers import EVIDENCE, PER, opening_of
-
-HEADLINE = 25  # words at most
-NAME_WORDS, NAME_LETTERS = 3, 40  # of an arm or a metric
-
-
-def short(name: str) -> str:
-    """Return a name with at most three words and forty letters."""
-    words = name.split()
-    text = " ".join(words[:NAME_WORDS])
-    cut = text[:NAME_LETTERS].rstrip()
-    return cut + "..." if cut != " ".join(words) else cut
+from ablate.verdict.wording.layers import PER, opening_of
 
 
 def plain(metric: str) -> str:
     """Return a metric's name in words, without underscores and slashes."""
-    return short(re.sub(r"[_/\s.]+", " ", metric).strip())
+    return re.sub(r"[_/\s.]+", " ", metric).strip()
 
 
 def number(value: float, error: float = 0.0) -> str:
@@ -44,235 +38,291 @@ def number(value: float, error: float = 0.0) -> str:
     return f"{value:,.{min(max(digits, 0), 12)}f}" if -6 < digits < 13 else f"{value:.4g}"
 
 
-def headline(judged: Judged, design: Design) -> str:
-    """Return the answer in one sentence for a reader who knows no statistics."""
-    measured, decision = judged.measured, judged.decision
-    grade = decision.grade if measured.claim.margin else decision.grade.replace(DIRECTION, "")
-    opening = opening_of(measured.claim.kind, decision.status, grade)
-    place = "" if not measured.group else f" ({short(measured.group)})"
-    said = _undecided(judged, design) if decision.status == INCONCLUSIVE else _said(judged, design)
-    return _cut(f"{opening}{place}. {said}.", HEADLINE)
+@dataclass(frozen=True)
+class Wording:
+    """The words of a verdict."""
+
+    judged: Judged
+    design: Design
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence for a reader who knows no statistics."""
+        decision, grade = self.judged.decision, self.judged.decision.grade
+        if not self.claim.margin:
+            grade = grade.replace(DIRECTION, "")
+        opening = opening_of(self.claim.kind, decision.status, grade)
+        group = self.judged.measured.group
+        answer = self._undecided() if decision.status == INCONCLUSIVE else self._answer()
+        return f"{opening}{f' ({group})' if group else ''}. {answer}."
+
+    def _undecided(self) -> str:
+        if problem := self.judged.measured.problem:
+            return problem.capitalize()
+        return f"These runs do not settle whether {self._claimed()}"
+
+    def _claimed(self) -> str:
+        """The claim as half a sentence."""
+        treatment, baseline, metric = self._treatment, self._baseline, self._metric
+        changes = "falls" if self.design.lower else "rises"
+        if self.claim.kind == "trend" and self.claim.minus:
+            return f"{self._slope} is {self._better} {self._places}"
+        if self.claim.minus:
+            return f"the gain of {treatment} over {baseline} is larger {self._places}"
+        return {
+            "superiority": f"{treatment} has a {self._better} {metric} than {baseline}",
+            "equivalence": f"{treatment} and {baseline} have the same {metric}",
+            "non_inferiority": f"{treatment} loses nothing that matters against {baseline}",
+            "stability": f"fewer runs of {treatment} fail than of {baseline}",
+            "exact": f"{treatment} and {baseline} agree in every run",
+            "trend": f"{metric} {changes} with {self.claim.over}",
+        }[self.claim.kind]
+
+    def _answer(self) -> str:
+        """What was decided, as a sentence."""
+        effect = self.judged.measured.failures or self.judged.measured.effect
+        if isinstance(effect, Rates):
+            return self._answer_of_rates(effect)
+        if isinstance(effect, Cases):
+            return self._answer_of_cases(effect)
+        within = "less" if self.judged.decision.status == SUPPORTED else "more"
+        bound = f"by {within} than {self.claim.margin:g}"
+        if self.claim.kind == "equivalence":
+            return f"{self._treatment} and {self._baseline} differ in {self._metric} {bound}"
+        if self.claim.kind == "non_inferiority":
+            worse = "higher" if self.design.lower else "lower"
+            change = f"is {worse} than that of {self._baseline} {bound}"
+            return f"The {self._metric} of {self._treatment} {change}"
+        return self._answer_of_trend() if self.claim.kind == "trend" else self._answer_of_mean()
+
+    def _answer_of_mean(self) -> str:
+        treatment, baseline, grade = self._treatment, self._baseline, self.judged.decision.grade
+        if grade == SMALL and self.claim.margin:
+            more = f" more {self._places}" if self.claim.minus else ""
+            bound = f"by {self.claim.margin:g}{more}"
+            return f"{treatment} does not improve {self._metric} over {baseline} {bound}"
+        size = number(abs(self.judged.measured.effect.effect), self._error)
+        if self.claim.minus:
+            more = "larger" if self.judged.measured.effect.effect > 0 else "smaller"
+            return f"The gain of {treatment} over {baseline} is {more} {self._places}, by {size}"
+        enough = ", enough to matter" if grade == LARGE and self.claim.margin else ""
+        return f"{treatment} has a {self._way} {self._metric} than {baseline}, by {size}{enough}"
+
+    def _answer_of_trend(self) -> str:
+        if self.judged.decision.grade == SMALL and self.claim.margin:
+            better = "falls" if self.design.lower else "rises"
+            return (
+                f"{self._metric} {better} with {self.claim.over} by less than {self.claim.margin:g}"
+            )
+        if self.claim.minus:
+            return f"{self._slope} is {self._way} {self._places}"
+        verb = "rises" if self._way == "higher" else "falls"
+        return f"{self._metric} {verb} with {self.claim.over}"
+
+    def _answer_of_rates(self, rates: Rates) -> str:
+        if self.judged.decision.grade == SMALL:
+            return f"{self._treatment} does not lower the rate of failed runs by the margin"
+        fewer = "Fewer" if rates.effect > 0 else "More"
+        return f"{fewer} runs of {self._treatment} fail than of {self._baseline}"
+
+    def _answer_of_cases(self, cases: Cases) -> str:
+        margin, tolerance = self.claim.margin, self.claim.tolerance
+        holds, breaks = f"agree within {tolerance:g}", f"differ by more than {tolerance:g}"
+        if margin:
+            holds, breaks = f"differ by at least {margin:g}", f"differ by less than {margin:g}"
+        units, count = "pairs" if self.claim.target is None else "runs", len(cases.counted)
+        where = f"{breaks} in {cases.broken} of" if cases.broken else f"{holds} in all"
+        return f"{self._treatment} and {self._baseline} {where} {count} {units}"
+
+    @property
+    def evidence(self) -> str:
+        """Estimate, interval, runs and margin in one line."""
+        measured, effect = self.judged.measured, self.judged.measured.effect
+        if measured.failures:
+            counts = [f"{a.without} of {a.runs} runs of {a.label}" for a in measured.arms]
+            return f"Without a value: {listed(counts)}; this difference decides."
+        if math.isnan(effect.effect):
+            return f"No estimate: {measured.problem}."
+        if isinstance(effect, Cases):
+            which = "Smallest" if self.claim.margin else "Largest"
+            return f"{which} difference of {self._metric}: {effect.effect:.4g}; every case counts."
+        if isinstance(effect, Rates):
+            return (
+                f"Failed: {effect.second} of {effect.of_second} runs of {self._treatment}, "
+                f"{effect.first} of {effect.of_first} of {self._baseline}; difference "
+                f"{effect.effect:+.3f} ({self._interval(1.0, 0.01)}, exact)."
+            )
+        return f"{self._estimate(effect)} {self._margin()}".strip()
+
+    def _estimate(self, effect: MeanDifference) -> str:
+        value = number(self.design.sign * effect.effect, self._error)
+        value = value if value.startswith("-") else f"+{value}"
+        beside = f"({self._interval(self.design.sign, self._error)}; {self._counted(effect)})"
+        return f"{self._what}: {value} {self._metric} {beside}."
+
+    @property
+    def _what(self) -> str:
+        minus, claim = f"{self._treatment} minus {self._baseline}", self.claim
+        if claim.kind == "trend":
+            slope = "Difference of slopes" if claim.minus else "Slope"
+            return f"{slope} {PER[claim.scale]} {claim.over}"
+        return f"Difference of differences, {minus}" if claim.minus else minus
+
+    def _counted(self, effect: MeanDifference) -> str:
+        if self.judged.measured.group == OVER_ALL:
+            return f"{self.judged.measured.groups} datasets"
+        if self.design.pair and len(effect.counts) == 1 and self.claim.target is None:
+            return f"{effect.counts[0]} pairs, {effect.method}"
+        return f"{listed(list(effect.counts))} runs, {effect.method}"
+
+    def _margin(self) -> str:
+        """What the margin means, or what would settle an open claim."""
+        margin, open_ = self.claim.margin, self.judged.decision.status == INCONCLUSIVE
+        if open_ and (plan := self.judged.plans.get(SUPPORTED)):
+            needed = f"About {plan.seeds:,}" if plan.seeds else "More than 1,000"
+            unit = "pairs" if self.design.pair else "runs per arm"
+            return f"{needed} {unit} would settle it if the true difference were {plan.effect:g}."
+        if not margin:
+            return self._other_margins()
+        if KINDS[self.claim.kind].needs_margin:
+            return f"Differences within {margin:g} do not matter."
+        what = "Slopes" if self.claim.kind == "trend" else "Differences"
+        return f"{what} above {margin:g} count as large enough to matter."
+
+    def _other_margins(self) -> str:
+        """From which margin on the answer would be another; for a claim that names none."""
+        said = [
+            f"{'above' if turn.decision.grade == SMALL else 'up to'} "
+            f"{number(turn.margin, self._error)} it would be "
+            f"{SMALL if turn.decision.grade == SMALL else LARGE}"
+            for turn in self.judged.turns
+            if turn.margin and turn.decision.grade in (SMALL, DIRECTION)
+        ]
+        return f"With a margin {', '.join(said)}." if said else ""
+
+    def _interval(self, sign: float, error: float) -> str:
+        level = level_of(self.claim)
+        ends = sorted(sign * end for end in self.judged.measured.effect.interval(level))
+        if not all(map(math.isfinite, ends)):
+            return "no interval"
+        return f"{100 * level:.3g} % CI {number(ends[0], error)} to {number(ends[1], error)}"
+
+    def details(self, claims: int) -> Iterator[str]:
+        """Yield what a reviewer asks for, a sentence each; `claims` share the error budget."""
+        claim, measured, effect = self.claim, self.judged.measured, self.judged.measured.effect
+        kind = KINDS[claim.kind]
+        if isinstance(effect, Cases):
+            yield (
+                "Rule (exact): supported when every case is within the tolerance (with a margin: "
+                "that far away), refuted by a single other one; a run without a value is one. "
+                "Nothing is said of other runs."
+            )
+        else:
+            yield f"Rule ({claim.kind.replace('_', '-')}, alpha {claim.alpha:g}): {kind.rule}."
+            yield from self._tests(effect, claims)
+        if any(arm.without for arm in measured.arms):
+            yield self._without()
+        if measured.incomplete:
+            yield f"{measured.incomplete} incomplete pairs do not enter."
+        if measured.spread is not None:
+            yield (
+                f"Between the {measured.groups} datasets the true difference has a standard "
+                f"deviation of about {measured.spread:.4g}; the verdict is about datasets like "
+                "these."
+            )
+        if self.judged.turns:
+            by = "tolerance" if claim.kind == "exact" and not claim.margin else "margin"
+            yield f"By {by}, without correction: {listed([*map(_turn, self.judged.turns)])}."
+        if self.judged.detectable is not None:
+            what = "a margin" if kind.needs_margin else "a true difference"
+            yield f"These runs show {what} of {self.judged.detectable:.4g} with 80 % power."
+
+    def _tests(self, effect: MeanDifference | Rates, claims: int) -> Iterator[str]:
+        if isinstance(effect, MeanDifference) and effect.parts:
+            df = "infinite" if math.isinf(effect.df) else f"{effect.df:.4g}"
+            yield (
+                f"Method: {effect.method}; standard error {effect.error:.4g}, degrees of freedom "
+                f"{df}."
+            )
+        yield f"One-sided p-values: {_p(self.judged.measured.p)}."
+        if claims > 1:
+            yield (
+                f"Corrected for {claims} claims (Holm), on the scale of alpha: "
+                f"{_p(self.judged.p_adjusted)}; intervals are not corrected."
+            )
+            if self.judged.alone != self.judged.decision:
+                yield f"Without the correction the verdict would be: {self.judged.alone}."
+
+    def _without(self) -> str:
+        """How many runs have no result, and what that does to the verdict."""
+        measured, design = self.judged.measured, self.design
+        counts = [f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in measured.arms]
+        learned = "" if design.floor is None else f", or learned nothing (floor {design.floor:g})"
+        start = f"Without a finite {design.metric}{learned}: {listed(counts)}; "
+        if measured.failures or self.claim.kind == "stability":
+            return f"{start}the difference of the rates decides."
+        if self.claim.kind == "exact":
+            return f"{start}they break the claim."
+        if design.missing == LEAVE_OUT:
+            return f"{start}they are left out as the study says."
+        rest = f"{start}the verdict is about the other runs"
+        if measured.shared:
+            return f"{rest}, as the rates do not differ clearly; each test has half of alpha."
+        if self.claim.kind == "trend" or self.claim.target is not None:
+            return f"{rest}."
+        return f"{rest}, as so few failures could not decide."
+
+    @property
+    def claim(self) -> Claim:
+        """The claim that was judged."""
+        return self.judged.measured.claim
+
+    @property
+    def _metric(self) -> str:
+        name, reach = plain(self.design.metric), self.design.reach
+        return name if reach is None else f"steps to {name} {reach:g}"
+
+    @property
+    def _treatment(self) -> str:
+        name = label(self.claim.treatment)
+        return "the mean of all runs" if name == ALL_RUNS else name
+
+    @property
+    def _baseline(self) -> str:
+        target = self.claim.target
+        return label(self.claim.baseline) if target is None else f"{target:g}"
+
+    @property
+    def _slope(self) -> str:
+        return f"the slope of {self._metric} over {self.claim.over}"
+
+    @property
+    def _places(self) -> str:
+        """The two places of an interaction."""
+        second = {**self.claim.where, **self.claim.minus}
+        first = {key: value for key, value in self.claim.where.items() if key in self.claim.minus}
+        where = f"at {label(first)}" if first else "in all runs"
+        return f"{where} than at {label({key: second[key] for key in self.claim.minus})}"
+
+    @property
+    def _better(self) -> str:
+        return "lower" if self.design.lower else "higher"
+
+    @property
+    def _way(self) -> str:
+        """Whether the number is lower or higher."""
+        better = self.judged.measured.effect.effect > 0
+        return "lower" if better == self.design.lower else "higher"
+
+    @property
+    def _error(self) -> float:
+        effect = self.judged.measured.effect
+        return effect.error if isinstance(effect, MeanDifference) else 0.0
 
 
-def _undecided(judged: Judged, design: Design) -> str:
-    measured = judged.measured
-    if measured.problem:
-        return measured.problem.capitalize()
-    return f"These runs do not settle whether {_claimed(judged, design)}"
-
-
-def _claimed(judged: Judged, design: Design) -> str:
-    """The claim as half a sentence."""
-    claim, metric = judged.measured.claim, plain(_metric(design))
-    if claim.kind == "trend":
-        return f"{metric} {_word(design, 'falls', 'rises')} with {plain(claim.over)}"
-    if claim.kind == "stability":
-        return f"fewer runs of {_treatment(judged)} fail than of {_baseline(judged)}"
-    if claim.kind == "equivalence":
-        return f"{_treatment(judged)} and {_baseline(judged)} have the same {metric}"
-    if claim.kind == "non_inferiority":
-        return f"{_treatment(judged)} loses nothing that matters against {_baseline(judged)}"
-    better = _word(design, "lower", "higher")
-    more = " more" if claim.minus else ""
-    return f"{_treatment(judged)} has a{more} {better} {metric} than {_baseline(judged)}"
-
-
-def _said(judged: Judged, design: Design) -> str:
-    """What was decided, as a sentence."""
-    failures, kind = judged.measured.failures, judged.measured.claim.kind
-    if failures is not None:
-        return _fail(judged, failures)
-    return SAID.get(kind, _said_of_superiority)(judged, design)
-
-
-def _said_of_superiority(judged: Judged, design: Design) -> str:
-    claim, effect, metric = judged.measured.claim, judged.measured.effect, plain(_metric(design))
-    treatment, baseline = _treatment(judged), _baseline(judged)
-    if judged.decision.grade == SMALL and claim.margin:
-        return f"{treatment} does not improve {metric} over {baseline} by {claim.margin:g}"
-    size = number(abs(effect.effect), _error(judged))
-    if claim.minus:
-        more = "larger" if effect.effect > 0 else "smaller"
-        return f"The gain of {treatment} over {baseline} is {more} here, by {size}"
-    enough = ", enough to matter" if judged.decision.grade == LARGE else ""
-    return f"{treatment} has a {_way(judged, design)} {metric} than {baseline}, by {size}{enough}"
-
-
-def _said_of_trend(judged: Judged, design: Design) -> str:
-    claim, metric = judged.measured.claim, plain(_metric(design))
-    if judged.decision.grade == SMALL and claim.margin:
-        return f"The slope of {metric} over {plain(claim.over)} is below {claim.margin:g}"
-    verb = "rises" if _way(judged, design) == "higher" else "falls"
-    return f"{metric} {verb} with {plain(claim.over)}"
-
-
-def _said_of_stability(judged: Judged, _: Design) -> str:
-    effect = judged.measured.effect
-    assert isinstance(effect, Rates)
-    if judged.decision.grade == SMALL:
-        return f"{_treatment(judged)} does not lower the rate of failed runs by the margin"
-    return _fail(judged, effect)
-
-
-def _said_of_equivalence(judged: Judged, design: Design) -> str:
-    within = "less" if judged.decision.status == SUPPORTED else "more"
-    arms, metric = f"{_treatment(judged)} and {_baseline(judged)}", plain(_metric(design))
-    return f"{arms} differ in {metric} by {within} than {judged.measured.claim.margin:g}"
-
-
-def _said_of_non_inferiority(judged: Judged, design: Design) -> str:
-    within = "less" if judged.decision.status == SUPPORTED else "more"
-    loss = f"{within} than {judged.measured.claim.margin:g} of {plain(_metric(design))}"
-    return f"{_treatment(judged)} loses {loss} against {_baseline(judged)}"
-
-
-def _fail(judged: Judged, rates: Rates) -> str:
-    fewer = "Fewer" if rates.effect > 0 else "More"
-    return f"{fewer} runs of {_treatment(judged)} fail than of {_baseline(judged)}"
-
-
-def _way(judged: Judged, design: Design) -> str:
-    """Whether the metric of the treatment is lower or higher."""
-    better = judged.measured.effect.effect > 0
-    return "higher" if better == (design.better == "higher") else "lower"
-
-
-SAID = {
-    "trend": _said_of_trend,
-    "stability": _said_of_stability,
-    "equivalence": _said_of_equivalence,
-    "non_inferiority": _said_of_non_inferiority,
-}
-
-
-def evidence(judged: Judged, design: Design) -> str:
-    """Return estimate, interval, runs and margin in one line."""
-    measured, claim = judged.measured, judged.measured.claim
-    if measured.failures:
-        counts = [f"{a.without} of {a.runs} runs of {short(a.label)}" for a in measured.arms]
-        return _cut(f"Without a value: {listed(counts)}; this difference decides.", EVIDENCE)
-    effect = measured.effect
-    if math.isnan(effect.effect):
-        return _cut(f"No estimate: {measured.problem}.", EVIDENCE)
-    if isinstance(effect, Rates):
-        difference, ends = effect.effect, effect.interval(1 - claim.alpha)
-        said = (
-            f"Failed: {effect.second} of {effect.of_second} runs of {_treatment(judged)}, "
-            f"{effect.first} of {effect.of_first} of {_baseline(judged)}; "
-            f"difference {difference:+.3f} ({_span(ends, 1 - claim.alpha, 0.01)}, exact)."
-        )
-        return _cut(said, EVIDENCE)
-    return _cut(f"{_estimate(judged, design)} {_margin(judged, design)}".strip(), EVIDENCE)
-
-
-def _estimate(judged: Judged, design: Design) -> str:
-    measured, effect = judged.measured, judged.measured.effect
-    error, sign = _error(judged), _sign(design)
-    level = 1 - measured.claim.alpha
-    ends = sorted(sign * end for end in effect.interval(level))
-    value = number(sign * effect.effect, error)
-    value = value if value.startswith("-") else f"+{value}"
-    span = _span((ends[0], ends[1]), level, error)
-    return f"{_what(judged)}: {value} {plain(_metric(design))} ({span}; {_counted(judged)})."
-
-
-def _what(judged: Judged) -> str:
-    claim = judged.measured.claim
-    if claim.kind == "trend":
-        return f"Slope {PER[claim.scale]} {short(claim.over)}"
-    if claim.minus:
-        return f"Difference of differences, {_treatment(judged)} minus {_baseline(judged)}"
-    return f"{_treatment(judged)} minus {_baseline(judged)}"
-
-
-def _counted(judged: Judged) -> str:
-    measured, effect = judged.measured, judged.measured.effect
-    assert isinstance(effect, MeanDifference)
-    if measured.group == OVER_ALL:
-        return f"{measured.groups} datasets"
-    if effect.method == PAIRED:
-        return f"{effect.counts[0]} pairs"
-    return f"{listed(list(effect.counts))} runs, {effect.method}"
-
-
-def _margin(judged: Judged, design: Design) -> str:
-    """What the margin means, or what would settle an open claim."""
-    claim = judged.measured.claim
-    if judged.decision.status == INCONCLUSIVE and (plan := judged.plans.get(SUPPORTED)):
-        needed = f"About {plan.seeds:,}" if plan.seeds else "More than 1,000"
-        unit = "pairs" if design.pair else "runs per arm"
-        return f"{needed} {unit} would settle it if the true difference were {plan.effect:g}."
-    if not claim.margin:
-        return _other_margins(judged)
-    return f"Differences above {claim.margin:g} count as large enough to matter."
-
-
-def _other_margins(judged: Judged) -> str:
-    """From which margin on the answer would be another; for a claim that names none."""
-    error, turns = _error(judged), judged.turns
-    ends = [(turn.decision, number(turn.margin, error)) for turn in turns if turn.margin]
-    said = [
-        f"above {start} refuted as too small" if decision.grade == SMALL else f"up to {start} large"
-        for decision, start in ends
-        if decision.grade in (SMALL, DIRECTION)
-    ]
-    return f"Were a margin named: {', '.join(said)}." if said else ""
-
-
-def _span(ends: tuple[float, float], level: float, error: float) -> str:
-    if not all(map(math.isfinite, ends)):
-        return "no interval"
-    return f"{level:.0%} CI {number(ends[0], error)} to {number(ends[1], error)}".replace("%", " %")
-
-
-def details(judged: Judged, design: Design, claims: int) -> Iterator[str]:
-    """Yield what a reviewer asks for, a sentence each."""
-    measured, claim, effect = judged.measured, judged.measured.claim, judged.measured.effect
-    kind = KINDS[claim.kind]
-    yield f"Rule ({claim.kind.replace('_', '-')}, alpha {claim.alpha:g}): {kind.rule}."
-    if isinstance(effect, MeanDifference) and effect.parts:
-        df = "infinite" if math.isinf(effect.df) else f"{effect.df:.4g}"
-        yield (
-            f"Method: {effect.method}; standard error {effect.error:.4g}, degrees of freedom {df}."
-        )
-    tests = ", ".join(f"{name} {p:.3g}" for name, p in measured.p.items())
-    yield f"One-sided p-values: {tests}."
-    if claims > 1:
-        adjusted = ", ".join(f"{name} {p:.3g}" for name, p in judged.p_adjusted.items())
-        yield (
-            f"Corrected for {claims} claims (Holm), on the scale of alpha: {adjusted}; intervals "
-            "are not corrected."
-        )
-        if judged.alone != judged.decision:
-            yield f"Without the correction the verdict would be: {judged.alone}."
-    if any(arm.without for arm in measured.arms):
-        yield _without(judged, design)
-    if measured.incomplete:
-        yield f"{measured.incomplete} incomplete pairs do not enter."
-    if measured.spread is not None:
-        yield (
-            f"Between the {measured.groups} datasets the true difference has a standard deviation "
-            f"of about {measured.spread:.4g}; the verdict is about datasets like these."
-        )
-    if judged.turns:
-        yield f"By margin, without correction: {listed([*map(_turn, judged.turns)])}."
-    if judged.detectable is not None:
-        what = "a margin" if kind.needs_margin else "a true difference"
-        yield f"These runs show {what} of {judged.detectable:.4g} with 80 % power."
-
-
-def _without(judged: Judged, design: Design) -> str:
-    arms = judged.measured.arms
-    counts = listed([f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in arms])
-    if judged.measured.failures:
-        return f"Without a finite {design.metric}: {counts}; the difference of the rates decides."
-    rest = "the means are those of the other runs"
-    if design.missing == "leave_out":
-        return f"Without a finite {design.metric}: {counts}; they are left out as the study says."
-    return (
-        f"Without a finite {design.metric}: {counts}; {rest}, the rates do not differ clearly, and "
-        "each of the two tests has half of alpha."
-    )
+def level_of(claim: Claim) -> float:
+    """Return the level of the interval that decides a claim."""
+    return 1 - (2 if SUPPORTED in KINDS[claim.kind].whole else 1) * claim.alpha
 
 
 def _turn(turn: Turn) -> str:
@@ -280,40 +330,5 @@ def _turn(turn: Turn) -> str:
     return f"{start} {turn.decision}"
 
 
-def _metric(design: Design) -> str:
-    if design.reach is None:
-        return design.metric
-    return f"steps to {design.metric} {design.reach:g}"
-
-
-def _treatment(judged: Judged) -> str:
-    arms = judged.measured.arms
-    return short(arms[0].label) if arms else short(_named(judged, "treatment"))
-
-
-def _baseline(judged: Judged) -> str:
-    claim = judged.measured.claim
-    return f"{claim.target:g}" if claim.target is not None else short(_named(judged, "baseline"))
-
-
-def _named(judged: Judged, key: str) -> str:
-    return label(getattr(judged.measured.claim, key))
-
-
-def _word(design: Design, lower: str, higher: str) -> str:
-    return lower if design.better == "lower" else higher
-
-
-def _sign(design: Design) -> float:
-    return -1.0 if design.better == "lower" else 1.0
-
-
-def _error(judged: Judged) -> float:
-    effect = judged.measured.effect
-    return effect.error if isinstance(effect, MeanDifference) else 0.0
-
-
-def _cut(text: str, words: int) -> str:
-    """Keep a sentence within its number of words, whatever names are in it."""
-    parts = text.split()
-    return text if len(parts) <= words else " ".join(parts[: words - 1]) + " ..."
+def _p(tests: dict[str, float]) -> str:
+    return ", ".join(f"{side} {p:.3g}" for side, p in tests.items())

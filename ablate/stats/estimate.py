@@ -22,7 +22,7 @@ from jaxtyping import Float
 from scipy import optimize, special
 
 from ablate.stats.means import t_quantile
-from ablate.stats.skew import correction, of_wider
+from ablate.stats.skew import corrected, correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 
 TIED = 1e-12  # differences this close are equal but for rounding
@@ -131,8 +131,7 @@ def half_width(
     are the degrees of freedom of the seeds' variance, without it one fewer than the pairs.
     """
     quantile = t_quantile(tail, float(pairs - 1 if df is None else df))
-    quantile = quantile - skew * quantile**2 / (3 * math.sqrt(pairs))
-    quantile = np.maximum(quantile, -LARGEST)
+    quantile = np.maximum(corrected(quantile, skew, pairs), -LARGEST)
     squared = quantile**2 * of_seeds
     if sentences:
         squared = squared + special.stdtrit(sentences - 1, tail) ** 2 * of_sentences

@@ -1,9 +1,12 @@
-"""Differences of means between runs that share no seeds, or share them, by the textbook's t.
+"""Differences of means between runs that share no seeds, or share them, by Student's t.
 
 An effect is a weighted sum of means. Its variance is the sum of independent parts: one per arm, or
 one over the differences of pairs. Each part has a variance, measured on its arm with n - 1 degrees
 of freedom, pooled over other arms, or stated with none left to chance. The degrees of freedom of
-the sum are Satterthwaite's, so that two arms with measured variances give Welch's test.
+the sum are Satterthwaite's, so that two arms with measured variances give Welch's test. Where the
+noise is measured, the quantile of t may be corrected for the skewness of the arm whose mean varies
+most (ablate.stats.skew), as it is for the paired seeds of a sweep; without that, the tests are the
+textbook's.
 Source: Welch 1947, Biometrika 34, 28; Satterthwaite 1946, Biometrics Bulletin 2, 110; Brown &
 Forsythe 1974, Journal of the American Statistical Association 69, 364 (equal variances).
 Differs: where no run of any arm varies, the p-value is that of the permutation test.
@@ -11,12 +14,13 @@ Differs: where no run of any arm varies, the p-value is that of the permutation 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from ablate.stats.skew import corrected, correction, of_wider, skewness, uncorrected
 from ablate.stats.spending import ONCE, Fractions
 
 TIED = 1e-12  # relative distance below which values are equal but for rounding
@@ -73,6 +77,8 @@ class MeanDifference:
         method: the test, in words.
         counts: runs of each arm, or the number of pairs alone.
         tied: one-sided p-value where the runs of no arm vary.
+        skewness: of the arm whose mean varies most, as it enters the effect; None: no correction.
+        skewed: number of its runs.
     """
 
     effect: float
@@ -80,11 +86,12 @@ class MeanDifference:
     method: str
     counts: tuple[int, ...]
     tied: float = 1.0
+    skewness: float | None = None
+    skewed: int = 0
 
     looks: Fractions = ONCE
     sentences = 0
     sentence_variance = 0.0
-    skewness = None
     levels_of_noise = "runs"
 
     @property
@@ -115,26 +122,36 @@ class MeanDifference:
 
     def p_at_most(self, x: float) -> float:
         """One-sided p-value against the hypothesis that the true effect is at most x."""
-        return self._tail(self.effect - x)
+        return self._tail(self.effect - x, -1)
 
     def p_at_least(self, x: float) -> float:
         """One-sided p-value against the hypothesis that the true effect is at least x."""
-        return self._tail(x - self.effect)
+        return self._tail(x - self.effect, 1)
 
-    def _tail(self, distance: float) -> float:
+    def _tail(self, distance: float, sign: int) -> float:
         if not self.parts:
             return 1.0
         if self.error == 0:
             return self.tied if distance > 0 else 1.0
-        return float(t_below(-distance / self.error, self.df))
+        if distance < 0:
+            return 1.0 - self._tail(-distance, -sign)
+        t = -distance / self.error
+        if self.skewness is not None:
+            t = uncorrected(t, correction(sign * self.skewness), self.skewed)
+        return float(t_below(t, self.df))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Two-sided interval; unbounded where the runs are too few for any."""
         tail = (1 - level) / 2
         if not self.parts or (self.error == 0 and self.tied > tail):
             return -math.inf, math.inf
-        half = -float(t_quantile(tail, self.df)) * self.error
-        return self.effect - half, self.effect + half
+        return self.effect - self._half_width(tail, -1), self.effect + self._half_width(tail, 1)
+
+    def _half_width(self, tail: float, sign: int) -> float:
+        t = t_quantile(tail, self.df)
+        if self.skewness is not None:
+            t = corrected(t, correction(sign * self.skewness), self.skewed)
+        return -t * self.error
 
 
 def t_below(t: float, df: float) -> float:
@@ -170,10 +187,13 @@ def contrast(
     weights: Sequence[float],
     variances: Sequence[Variance | None],
     method: str,
+    *,
+    skewed: bool = False,
 ) -> MeanDifference:
     """Return the weighted sum of the means of independent arms; without runs it is NaN.
 
-    Arms with the same borrowed variance share its degrees of freedom.
+    Arms with the same borrowed variance share its degrees of freedom. `skewed` corrects for the
+    skewness of the arm whose mean varies most.
     """
     counts = tuple(len(arm) for arm in arms)
     if not all(counts):
@@ -188,7 +208,16 @@ def contrast(
         shares.setdefault(key, []).append((weight**2, runs))
     parts = tuple(_part(variance, arms) for (variance, _), arms in shares.items())
     orders = math.lgamma(sum(counts) + 1) - sum(math.lgamma(runs + 1) for runs in counts)
-    return MeanDifference(effect, parts, method, counts, math.exp(-orders))
+    found = MeanDifference(effect, parts, method, counts, math.exp(-orders))
+    if not skewed:
+        return found
+    spreads = [
+        abs(w) * float(arm.std(ddof=1)) / len(arm) ** 0.5
+        for w, arm in zip(weights, arms, strict=True)
+    ]
+    widest = int(np.argmax(spreads))
+    skew = math.copysign(1.0, weights[widest]) * skewness(arms[widest])
+    return replace(found, skewness=skew, skewed=counts[widest])
 
 
 def _part(variance: Variance, arms: list[tuple[float, int]]) -> Part:
@@ -196,13 +225,20 @@ def _part(variance: Variance, arms: list[tuple[float, int]]) -> Part:
     return Part(variance, weight, weight / sum(squared / runs for squared, runs in arms))
 
 
-def mean_of(values: Values, method: str, variance: Variance | None = None) -> MeanDifference:
-    """Return the mean of a sample, which may be the differences of pairs, for a test against 0."""
-    if not len(values):
+def mean_of(
+    values: Values, method: str, variance: Variance | None = None, plus: Values | None = None
+) -> MeanDifference:
+    """Return the mean of a sample, which may be the differences of pairs, for a test against 0.
+
+    `plus` is what the differences are taken from: with it, they are corrected for their skewness.
+    """
+    n = len(values)
+    if not n:
         return MeanDifference(math.nan, (), method, (0,))
     variance = variance or variance_of(values)
-    parts = () if variance is None else (Part(variance, 1.0, float(len(values))),)
-    return MeanDifference(float(values.mean()), parts, method, (len(values),), 0.5 ** len(values))
+    parts = () if variance is None else (Part(variance, 1.0, float(n)),)
+    skew = None if plus is None else of_wider(plus, plus - values)
+    return MeanDifference(float(values.mean()), parts, method, (n,), 0.5**n, skew, n)
 
 
 def slope(x: Values, y: Values, method: str) -> MeanDifference:
@@ -220,6 +256,20 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
     variance = Variance(float((rest**2).sum()) / (n - 2) * n / spread, float(n - 2))
     return MeanDifference(
         effect, (Part(variance, 1.0, float(n)),), method, (n,), 1 / math.factorial(n)
+    )
+
+
+def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
+    """Return the sum of independent effects."""
+    if len(effects) == 1:
+        return effects[0]
+    whole = all(effect.parts for effect in effects)
+    return MeanDifference(
+        sum(effect.effect for effect in effects),
+        tuple(part for effect in effects for part in effect.parts) if whole else (),
+        method,
+        tuple(count for effect in effects for count in effect.counts),
+        max(effect.tied for effect in effects),
     )
 
 

@@ -14,6 +14,9 @@ skewness of 2 by half, and the other arm's noise hides it. The two constants are
 curve of level against power in docs/statistics.md, `python -m lab.robustness` draws it.
 """
 
+import math
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 from scipy import special
@@ -22,6 +25,7 @@ ALLOWANCE, FACTOR = 0.5, 3.0  # of the skewness that the interval is corrected f
 VISIBLE = 0.025  # chance that normal seeds look so skewed, on each side
 
 Seeds = Float[np.ndarray, " seeds"]
+Quantile = Any  # a number, or an array of them
 
 
 def skewness(values: Seeds) -> float:
@@ -43,6 +47,17 @@ def of_wider(plus: Seeds, minus: Seeds) -> float:
 def correction(towards: float) -> float:
     """Return what an end of the interval is corrected for; `towards`: the skewness to that end."""
     return max(0.0, ALLOWANCE + FACTOR * towards)
+
+
+def corrected(quantile: Quantile, skew: Quantile, seeds: int) -> Quantile:
+    """Return a lower quantile of t, corrected for what `correction` gives."""
+    return quantile - skew * quantile**2 / (3 * math.sqrt(seeds))
+
+
+def uncorrected(t: float, skew: float, seeds: int) -> float:
+    """Return the quantile of t, at most 0, that `corrected` turns into this one."""
+    bend = skew / (3 * math.sqrt(seeds))
+    return 2 * t / (1 + math.sqrt(1 - 4 * bend * t))
 
 
 def standard_error(seeds: int) -> float:

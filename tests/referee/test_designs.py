@@ -11,6 +11,7 @@ from scipy import stats
 import ablate
 from ablate.errors import UserError
 from ablate.referee.registration import register
+from ablate.stats.estimate import estimate
 
 
 def frame(**columns):
@@ -37,11 +38,17 @@ def test_pairs_are_matched_by_the_column_and_incomplete_ones_do_not_enter(better
     runs = drawn({"a": 1.0, "b": 0.9}, 8)
     whole = runs.pivot(index="seed", columns="arm", values="loss").iloc[1:]
     runs = runs[~((runs.arm == "b") & (runs.seed == 0))].sample(frac=1, random_state=1)
-    (claim,) = claims_of(runs, better=better, treatment="b", baseline="a", pair="seed")
+    asked = {"better": better, "treatment": "b", "baseline": "a", "pair": "seed"}
+    (claim,) = claims_of(runs, **asked, test="textbook")
     side = "less" if better == "lower" else "greater"
     p = stats.ttest_rel(whole.b, whole.a, alternative=side).pvalue
     assert claim["p"]["supported"] == pytest.approx(p, rel=1e-9)
     assert any("1 incomplete" in sentence for sentence in claim["details"])
+    plus, minus = (whole.a, whole.b) if better == "lower" else (whole.b, whole.a)
+    ours = estimate((plus - minus).to_numpy(), plus=plus.to_numpy())  # as a sweep's seeds
+    (claim,) = claims_of(runs, **asked)
+    assert claim["p"]["supported"] == pytest.approx(ours.p_at_most(0.0), rel=1e-6)
+    assert claim["interval"] == pytest.approx(ours.interval(0.95), rel=1e-9)
 
 
 def test_datasets_have_a_verdict_each_and_one_over_all():
@@ -74,6 +81,50 @@ def test_a_trend_is_the_slope_over_a_column(scale):
     theirs = stats.linregress(np.log2(x) if scale == "log" else x, loss, alternative="less")
     assert claim["p"]["supported"] == pytest.approx(theirs.pvalue, rel=1e-9)
     assert claim["difference"] == pytest.approx(theirs.slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("pair", ["seed", None])
+def test_two_trends_are_subtracted_with_minus(pair):
+    width = np.tile([64, 128, 256, 512], 12)
+    random = np.random.default_rng(0)
+    arm, seed = np.repeat(["a", "b"], 24), np.repeat(np.arange(12) % 6, 4)
+    steeper = np.where(arm == "b", 0.3, 0.1)
+    loss = 3 - steeper * np.log2(width) + 0.02 * random.standard_normal(48)
+    claim = {"kind": "trend", "over": "width", "scale": "log", "where": {"arm": "b"}}
+    study = {"metric": "loss", "better": "lower", **({"pair": pair} if pair else {})}
+    runs = frame(arm=arm, width=width, seed=seed, loss=loss)
+    judged = ablate.judge(runs, {**study, "claims": [{**claim, "minus": {"arm": "a"}}]})
+    (found,) = judged.to_dict()["claims"]
+    slopes = [stats.linregress(np.log2(width)[arm == a], loss[arm == a]).slope for a in "ba"]
+    assert found["difference"] == pytest.approx(slopes[0] - slopes[1])
+    assert found["verdict"] == "supported"
+
+
+def test_a_claim_about_every_run_is_refuted_by_a_single_other_one():
+    runs = drawn({"a": 1.0, "b": 0.5}, 8)
+    runs.loc[runs.arm == "b", "loss"] = runs.loc[runs.arm == "a", "loss"].to_numpy() + 1e-9
+    asked = {"kind": "exact", "treatment": "b", "baseline": "a", "pair": "seed"}
+    found = [claims_of(runs, **asked, tolerance=x)[0] for x in (0.0, 1e-6)]
+    assert [(claim["verdict"], claim["broken"]) for claim in found] == [
+        ("refuted", 8), ("supported", 0)
+    ]  # fmt: skip
+    runs.loc[runs.index[-1], "loss"] = math.nan
+    assert claims_of(runs, **asked, tolerance=1e-6)[0]["broken"] == 1
+    target = claims_of(runs[runs.arm == "a"], kind="exact", target=1.0, tolerance=0.5)
+    assert target[0]["verdict"] == "supported"
+
+
+@pytest.mark.parametrize(("slip", "said"), [
+    ({"baseline": "a"}, "pair"),
+    ({"baseline": "a", "pair": "seed", "tolerance": 1, "margin": 1}, "tolerance"),
+    ({"kind": "superiority", "baseline": "a", "tolerance": 1}, "exact"),
+    ({"kind": "trend", "over": "seed", "baseline": "a"}, "baseline=a"),
+    ({"baseline": "a", "floor": 3, "missing": 9, "kind": "superiority"}, "floor"),
+])  # fmt: skip
+def test_keys_that_do_not_go_together_are_refused(slip, said):
+    asked = {"kind": "exact", **slip}
+    with pytest.raises(UserError, match=said):
+        claims_of(drawn({"a": 1.0, "b": 0.5}), **asked)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -109,6 +160,26 @@ def test_runs_without_a_value_are_counted_and_their_rate_may_decide(value):
         claims_of(runs, treatment="b", baseline="a", missing="refuse")
 
 
+@pytest.mark.parametrize(("failed", "shared"), [([0], False), ([0, 1, 2, 12, 13], True)])
+def test_the_mean_pays_for_failures_only_where_they_could_have_decided(failed, shared):
+    runs = drawn({"a": 1.0, "b": 0.9}, 12)
+    asked = {"treatment": "b", "baseline": "a"}
+    runs.loc[runs.index[failed], "loss"] = math.nan
+    (alone,) = claims_of(runs, **asked, missing="leave_out")
+    (claim,) = claims_of(runs, **asked)
+    assert not claim["decided_by_failures"]
+    assert claim["p"]["supported"] == pytest.approx((2 if shared else 1) * alone["p"]["supported"])
+
+
+@pytest.mark.parametrize(("value", "failed"), [(6.9, 9), (7.5, 9), (5.0, 9), (3.0, 0)])
+def test_runs_at_the_floor_or_on_a_plateau_have_failed_to_learn(value, failed):
+    runs = drawn({"a": 1.0, "b": 1.0}, 12)
+    runs.loc[runs.index[:9], "loss"] = value
+    (claim,) = claims_of(runs, treatment="b", baseline="a", floor=6.9)
+    assert [arm["without_value"] for arm in claim["arms"]] == [0, failed]
+    assert claim["decided_by_failures"] == bool(failed)
+
+
 def test_rates_of_marked_failures_are_compared_exactly():
     runs = drawn({"a": 1.0, "b": 1.0}, 12).assign(state=["crashed"] * 10 + ["finished"] * 14)
     asked = {"kind": "stability", "failed": {"state": ["crashed"]}}
@@ -128,6 +199,9 @@ def test_curves_are_compared_at_their_last_or_best_value_or_by_the_steps_to_a_ta
     last, steps = (claims_of(pd.DataFrame(rows), **asked, **m)[0] for m in ({}, {"reach": 3.5}))
     assert last["difference"] == pytest.approx(-1.0)
     assert steps["difference"] == pytest.approx(2.65 - 5.3)
+    higher = pd.DataFrame(rows).assign(loss=lambda frame: -frame.loss)
+    (rising,) = claims_of(higher, **asked, better="higher", reach=-3.5)
+    assert rising["effect"] == pytest.approx(steps["effect"]) and rising["effect"] > 0
 
 
 def test_copies_other_columns_and_equal_values_are_named():

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind
 
+from ablate.stats.estimate import estimate
 from ablate.stats.means import contrast, mean_of, p_equal_variances, pooled, slope, variance_of
 
 SIZES = [(4, 9), (2, 30), (25, 25), (3, 2)]
@@ -47,6 +48,28 @@ def test_pairs_and_targets_are_tested_by_the_t_of_one_sample(size):
     (values,) = samples([size])
     found, theirs = mean_of(values, "t"), stats.ttest_1samp(values, 0.0, alternative="greater")
     assert found.p_at_most(0.0) == pytest.approx(theirs.pvalue, **SAME)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("size", [4, 9, 30])
+def test_pairs_are_corrected_for_skewness_as_the_seeds_of_a_sweep(size, sign):
+    random = np.random.default_rng(size)
+    plus, minus = sign * random.exponential(size=size), random.normal(size=size)
+    found = mean_of(plus - minus, "t", plus=plus)
+    ours = estimate(plus - minus, plus=plus)
+    assert found.interval(0.95) == pytest.approx(ours.interval(0.95), **SAME)
+    for x in (-0.5, 0.0, 0.5):
+        assert found.p_at_most(x) == pytest.approx(ours.p_at_most(x), rel=1e-6)
+        assert found.p_at_least(x) == pytest.approx(ours.p_at_least(x), rel=1e-6)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_corrected_interval_holds_what_its_p_value_does_not_reject(sizes):
+    arms = [np.exp(arm) for arm in samples(sizes, 5)]
+    variances = [variance_of(arm) for arm in arms]
+    found = contrast(arms, [1.0, -1.0], variances, "Welch", skewed=True)
+    low, high = found.interval(0.9)
+    assert (found.p_at_most(low), found.p_at_least(high)) == pytest.approx((0.05, 0.05), **SAME)
 
 
 @pytest.mark.parametrize("size", [4, 11, 60])

@@ -11,9 +11,16 @@ from ablate.referee.power import Plan
 @pytest.mark.parametrize("runs", [5, 20, 60])
 @pytest.mark.parametrize("design", ["unpaired", "paired"])
 def test_what_runs_can_show_is_what_statsmodels_says(runs, design):
-    effect = Plan(1.0, 1.0, design=design).detectable(runs)
+    effect = Plan(1.0, 1.0, design=design, test="textbook").detectable(runs)
     theirs = TTestIndPower() if design == "unpaired" else TTestPower()
     assert theirs.power(effect, runs, 0.05) == pytest.approx(0.8, abs=0.003)
+
+
+def test_the_correction_for_skewness_takes_more_runs():
+    textbook, corrected = (
+        Plan(1.0, 1.0, test=test).detectable(10) for test in ("textbook", "corrected")
+    )
+    assert textbook < corrected < 1.3 * textbook
 
 
 @pytest.mark.parametrize("kind", ["superiority", "equivalence", "non_inferiority"])

@@ -25,7 +25,7 @@ def test_the_committed_report_is_made_from_the_committed_numbers():
 
 def test_the_rule_of_the_speed_run_is_the_z_test_that_we_make_of_it(losses):
     noise = {"sd": 0.0013, "source": "its rule"}
-    claims = _target(FOLDER / "entries.csv", noise)
+    claims = _target(FOLDER / "entries.csv", {"noise": noise})
     assert losses.keys() == ENTRIES.keys()
     for entry, values in losses.items():
         valid = (3.28 - values.mean()) * math.sqrt(len(values)) >= 0.004

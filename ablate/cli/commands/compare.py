@@ -20,7 +20,8 @@ OPTIONS = {
     "baseline": "the arm that it is compared with, or a number to be reached",
     "target": "a number to be reached, in place of a baseline",
     "margin": "smallest difference that matters, in units of the metric",
-    "kind": "superiority (default), equivalence, non_inferiority, stability or trend",
+    "kind": "superiority (default), equivalence, non_inferiority, exact, stability or trend",
+    "tolerance": "of kind exact: the largest difference that counts as none (default: 0)",
     "pair": "column that pairs runs of different arms, such as the seed",
     "group": "column of datasets: a verdict for each, and over all",
     "run": "column that identifies a run, where a run has many rows",
@@ -31,10 +32,12 @@ OPTIONS = {
     "over": "numeric column of a trend",
     "scale": "of a trend: linear (default), log or log_log",
     "started": "column with the time at which a run was started",
+    "floor": "metric of a model that has learned nothing: such runs, and runs on a plateau, failed",
     "missing": "runs without a value: rate (default), leave_out, refuse, or a number for them",
     "sd": "stated standard deviation of runs of an arm; needs --sd-source",
     "sd-source": "where the stated standard deviation comes from",
     "noise-from": "arms whose noise is borrowed for arms of 1 to 4 runs, with commas between",
+    "test": "t corrected for skewness (default: corrected), or the textbook's (textbook)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
 }
 NOISE = {"sd": "sd", "sd_source": "source", "noise_from": "arms"}

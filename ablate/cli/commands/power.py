@@ -14,6 +14,7 @@ OPTIONS = {
     "margin": "smallest difference that matters",
     "kind": "superiority (default), equivalence or non_inferiority",
     "design": "unpaired (default), paired or target",
+    "test": "t corrected for skewness (default: corrected), or the textbook's (textbook)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
     "runs": "say what so many runs of each arm can show",
     "arm": "of a table: column that says which arm a run belongs to",
@@ -41,7 +42,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.margin is None:
         raise UserError("--margin is missing: name the smallest difference that matters")
     sd, df = _noise(arguments)
-    named = {key: getattr(arguments, key) for key in ("kind", "design") if getattr(arguments, key)}
+    words = ("kind", "design", "test")
+    named = {key: getattr(arguments, key) for key in words if getattr(arguments, key)}
     alpha = _number("alpha", arguments.alpha or "0.05")
     plan = Plan(sd, _number("margin", arguments.margin), alpha=alpha, df=df, **named)
     check(plan)

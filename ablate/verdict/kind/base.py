@@ -87,25 +87,24 @@ class Kind(ABC):
         would decide, the pairs have all of it.
         """
         effect, rates = learned.estimate, rates_of_failure(claim, learned.sides)
-        if rates is not None:
-            tests = self._of_rates(rates)
-            if self._decides(tests, claim):
-                return Finding(claim, effect, learned.runs, learned, tests, rates=rates)
+        if rates is not None and (tests := self.by_failures(rates, claim["alpha"])):
+            return Finding(claim, effect, learned.runs, learned, tests, rates=rates)
         if effect.pairs < FEWEST:
             why = f"too few pairs of runs have learned ({effect.pairs}; an interval takes {FEWEST})"
             return self.without(claim, why, effect, learned)
         found = self.with_effect(claim, effect, learned)
-        if rates is None or not any(
-            self._decides(self._of_rates(split), claim) for split in rates.splits()
-        ):
+        if rates is None or not self.could_decide(rates, claim["alpha"]):
             return found
-        return replace(found, p=_halved(found.p))
+        return replace(found, p=halved(found.p))
 
-    def _of_rates(self, rates: Rates) -> Tests:
-        return _halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
+    def by_failures(self, rates: Rates, alpha: float) -> Tests | None:
+        """Return the p-values of rates of failure at half of alpha; None where they are open."""
+        tests = halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
+        return tests if min(self.scaled(tests).values()) <= alpha else None
 
-    def _decides(self, tests: Tests, claim: Claim) -> bool:
-        return min(self.scaled(tests).values()) <= claim["alpha"]
+    def could_decide(self, rates: Rates, alpha: float) -> bool:
+        """Return whether any split of so many failures between the arms would decide."""
+        return any(self.by_failures(split, alpha) for split in rates.splits())
 
     def of_failures(self, better: float, worse: float) -> Tests:
         """Return the p-values behind each decision, of failing less often and more often."""
@@ -204,7 +203,7 @@ class Plan:
         return {"effect": self.effect, "seeds": self.seeds}
 
 
-def _halved(p: Tests) -> Tests:
+def halved(p: Tests) -> Tests:
     """Return p-values of one of two ways to a decision, which share alpha."""
     return {side: min(1.0, 2 * x) for side, x in p.items()}
 

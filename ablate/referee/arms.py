@@ -1,0 +1,123 @@
+"""The arms of a claim: which runs belong to each, and their results."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.table import Numbers, Rows, label_of
+from ablate.referee.question import Claim
+from ablate.referee.runs import ALL_RUNS, Runs
+from ablate.verdict.floor import PLATEAU
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The runs of an arm of a claim.
+
+    Args:
+        label: as a person says it.
+        weight: with which its mean enters the effect, in units of the metric.
+        rows: places of its runs, those without a value too.
+        scores: by run its result; NaN for a run that failed to learn.
+    """
+
+    label: str
+    weight: float
+    rows: np.ndarray
+    scores: Numbers
+
+    @cached_property
+    def values(self) -> Numbers:
+        """Its results in order, since the sum of floating-point numbers depends on it."""
+        return np.sort(self.scores[np.isfinite(self.scores)])
+
+    @property
+    def without(self) -> int:
+        """Number of its runs without a result."""
+        return self.runs - len(self.values)
+
+    @property
+    def runs(self) -> int:
+        """Number of its runs, those without a result too."""
+        return len(self.rows)
+
+
+def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
+    """Yield the arms of a difference, and with `minus` those of one that is subtracted from it.
+
+    Raises:
+        UserError: no run belongs to an arm.
+    """
+    for sign, levels in ((1.0, claim.where), (-1.0, {**claim.where, **claim.minus})):
+        here = rows & runs.where(levels, "where") if levels else rows
+        yield _arm(claim.treatment, sign, runs, here, "treatment")
+        if claim.baseline is not None:
+            yield _arm(claim.baseline, -sign, runs, here, "baseline")
+        if not claim.minus:
+            return
+
+
+def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
+    places = np.flatnonzero(runs.of_arm(arm, key) & rows)
+    scores, floor = runs.values[places], runs.design.floor
+    if floor is not None:  # as ablate.verdict.floor says whether a run has learned
+        gained = runs.design.sign * (scores - floor)
+        best = np.max(gained, initial=0.0, where=np.isfinite(gained))
+        scores = np.where((gained > 0) & (gained >= PLATEAU * best), scores, np.nan)
+    return Arm(label(arm), weight, places, scores)
+
+
+def label(arm: Any) -> str:
+    """Return an arm as a person says it."""
+    if arm is None:
+        return ALL_RUNS
+    if isinstance(arm, Mapping):
+        return " ".join(f"{name}={label_of(value)}" for name, value in arm.items())
+    return label_of(arm)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The results of all arms by pair.
+
+    Args:
+        scores: NaN where a pair has no run of an arm, or one that failed to learn.
+        present: whether a pair has a run of an arm.
+    """
+
+    scores: Float[np.ndarray, "arms pairs"]
+    present: Bool[np.ndarray, "arms pairs"]
+
+
+def pairs_of(runs: Runs, arms: tuple[Arm, ...]) -> Pairs:
+    """Return the results of the arms by the study's column of pairs.
+
+    Raises:
+        UserError: a pair has two runs of an arm.
+    """
+    name = runs.design.pair
+    places, labels = runs.table.column(name, "pair").labels()
+    scores = np.full((len(arms), len(labels)), np.nan)
+    counts = np.zeros((len(arms), len(labels)), dtype=np.int64)
+    for row, count, arm in zip(scores, counts, arms, strict=True):
+        pairs = places[arm.rows]
+        row[pairs[pairs >= 0]] = arm.scores[pairs >= 0]
+        count += np.bincount(pairs[pairs >= 0], minlength=len(labels))
+        if (count > 1).any():
+            twice = labels[int(np.argmax(count > 1))]
+            raise UserError(
+                f"pair={name}: {name}={twice} occurs {count.max()} times in {arm.label}; "
+                "a pair has one run of each arm, so name a group or leave pair out"
+            )
+    some = counts.any(0)
+    return Pairs(scores[:, some], counts[:, some] > 0)
+
+
+def in_order(rows: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
+    """Return rows in an order that depends on nothing but their values."""
+    return rows[np.lexsort(rows.T)]

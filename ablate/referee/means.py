@@ -1,0 +1,65 @@
+"""The mean of a claim: of pairs, of unpaired arms, or against a number."""
+
+import numpy as np
+
+from ablate.evidence.foreign.table import Numbers
+from ablate.referee.arms import Arm, in_order, pairs_of
+from ablate.referee.question import FEW, TEXTBOOK, Claim, Design
+from ablate.referee.runs import Runs
+from ablate.stats.means import MeanDifference, Variance, contrast, mean_of, pooled, variance_of
+
+PAIRED, WELCH, TARGET, CONTRAST = "paired t", "Welch's t", "one-sample t", "t of a contrast"
+LENT, STATED = "t, noise not its own", "z or t, stated noise"
+
+
+def corrected(design: Design) -> str:
+    """Return what the name of a method ends in; "" where skewness is not corrected for."""
+    return "" if design.test == TEXTBOOK else ", corrected for skewness"
+
+
+def difference(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifference, int]:
+    """Return the mean, positive where the treatment is better, and the number of incomplete pairs.
+
+    Raises:
+        UserError: a pair has two runs of an arm.
+    """
+    ending, weights = corrected(runs.design), [arm.weight * runs.design.sign for arm in arms]
+    if runs.design.pair and claim.target is None:
+        return _paired(runs, arms, np.array(weights), ending)
+    variances = [_variance(arm, runs) for arm in arms]
+    lent = any(variance and variance.source for variance in variances)
+    if claim.target is not None:
+        values = weights[0] * (arms[0].values - claim.target)
+        if lent:
+            return mean_of(values, STATED, variances[0]), 0
+        return mean_of(values, TARGET + ending, plus=values if ending else None), 0
+    method = LENT if lent else (WELCH if len(arms) == 2 else CONTRAST) + ending
+    skewed = bool(ending) and not lent
+    return contrast([arm.values for arm in arms], weights, variances, method, skewed=skewed), 0
+
+
+def _paired(
+    runs: Runs, arms: tuple[Arm, ...], weights: Numbers, ending: str
+) -> tuple[MeanDifference, int]:
+    terms = weights[:, None] * pairs_of(runs, arms).scores
+    sums = np.stack([terms.sum(0), terms[weights > 0].sum(0)], 1)
+    whole = np.isfinite(sums).all(1)
+    differences, plus = in_order(sums[whole]).T
+    effect = mean_of(differences, PAIRED + ending, plus=plus if ending else None)
+    return effect, int((~whole).sum())
+
+
+def _variance(arm: Arm, runs: Runs) -> Variance | None:
+    """The variance of a run of an arm: stated, measured, or of few runs borrowed."""
+    noise = runs.design.noise
+    if noise.sd is not None:
+        return Variance(noise.sd**2, noise.df, noise.source)
+    if not noise.arms or len(arm.values) > FEW:
+        return variance_of(arm.values)
+    return pooled(lenders(runs))
+
+
+def lenders(runs: Runs) -> list[Numbers]:
+    """Return the values of the arms whose noise is borrowed."""
+    found = [runs.values[runs.of_arm(arm, "noise.arms")] for arm in runs.design.noise.arms]
+    return [values[np.isfinite(values)] for values in found]
