@@ -45,7 +45,8 @@ ENTRIES = {
 ENDS_EARLY = {30: 2930}
 STATED = {(11, 9): 0.69, (13, 11): 0.099, (13, 8): 0.029, (34, 30): 0.168}
 TARGET, SD, PER_STEP, P_RULE = 3.28, 0.0013, 0.0045 / 100, 0.00105
-BY = {  # how p-values are made: as its rule does, by the textbook's t, by the referee's default
+# how p-values are made: as its rule does, by the textbook's t, by the referee's default
+BY: dict[str, Row] = {
     "z": {"noise": {"sd": SD, "source": "the speed-run's rule"}},
     "t": {"test": "textbook"},
     "corrected": {},
