@@ -29,7 +29,7 @@ from filelock import FileLock
 from ablate.errors import UserError
 from ablate.evidence.registration import class_name, digest
 from ablate.evidence.types import Claim, Levels, Registration, Study
-from ablate.record.files import SEAL, append_line, check_seal, seal, write_text, writing
+from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, write_text, writing
 
 BOOK = "book.jsonl"
 SIDES = ("where", "minus", "over")
@@ -336,10 +336,9 @@ def read_lines(path: Path) -> Iterator[Line]:
     """Yield all lines of a file, but for half a line at its end; none where there is no file.
 
     Raises:
-        UserError: a line was changed since it was written.
+        UserError: the file cannot be read, or a line was changed since it was written.
     """
-    text = path.read_text(errors="replace", encoding="utf-8") if path.exists() else ""
-    for number, line in enumerate(text.split("\n")[:-1], 1):
+    for number, line in enumerate(read_log(path).split("\n")[:-1], 1):
         try:
             found = json.loads(line)
             damaged = SEAL in found and not check_seal(found)

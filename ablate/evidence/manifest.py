@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ablate.errors import UserError
 from ablate.evidence.registration import digest
 from ablate.evidence.seal import RUNS, seal_of
-from ablate.record.files import SEAL, append_line, check_seal, seal, writing
+from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, writing
 
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence  # numpy
@@ -47,14 +47,13 @@ def read_manifest(folder: Path) -> dict[str, KeptStudy]:
     """Return the last line of every study that was kept in a folder of experiments, by its name.
 
     Raises:
-        UserError: a line was changed since it was written.
+        UserError: the file cannot be read, or a line was changed since it was written.
     """
     return {line.name: line for line in _lines(folder / MANIFEST)}
 
 
 def _lines(path: Path) -> Iterator[KeptStudy]:
-    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_log(path).splitlines(), 1):
         try:
             fields = json.loads(line)
             intact = check_seal(fields)

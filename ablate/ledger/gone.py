@@ -73,13 +73,14 @@ def _kept(origin: str, folder: Path) -> Iterator[Gone]:
 
 def _lost(folder: Path, study: KeptStudy) -> str:
     if not (folder / VERDICT).exists():
-        return f"whose {study.runs} runs were kept, there is no verdict any more"
+        return f"{VERDICT} of the {study.runs} runs that were kept is gone"
     if places.is_packaged(folder):  # a wheel has the verdicts alone
         return ""
-    if not all((folder / name).exists() for name in (ABOUT, RUNS)):
-        return f"the {study.runs} runs that were kept are gone"
+    for name in (ABOUT, RUNS):
+        if not (folder / name).exists():
+            return f"{name} of the {study.runs} runs that were kept is gone"
     if digest_of_runs(read_parts(folder).get("seal", {})) != study.digest:
-        return f"the runs are not the {study.runs} that were kept"
+        return f"{RUNS} does not have the {study.runs} runs that were kept"
     if study.logged and not (folder / BOOK).exists():
         return f"{BOOK} is gone, which says what was looked at"
     return ""
@@ -101,7 +102,7 @@ def _sweeps(results: Path) -> Iterator[Gone]:
     for sweep in sorted(lost, key=lambda one: one.time):
         if not (_is_aside(sweep) or sweep.folder in kept or _is_followed(sweep, there)):
             for claim, reading in sweep.claims or [["", ""]]:
-                yield Gone(claim, reading, SWEEP, sweep.folder, "there is no verdict any more")
+                yield Gone(claim, reading, SWEEP, sweep.folder, f"{VERDICT} is gone")
 
 
 def _is_aside(sweep: Sweep) -> bool:

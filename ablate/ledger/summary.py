@@ -25,7 +25,7 @@ QUESTIONS = {  # the options of one command, and what it prints
 
 
 def summary(entries: list[Entry]) -> Iterator[str]:
-    """Yield at most 24 lines of at most 80 characters."""
+    """Yield lines of at most 80 characters: at most 24, and a few more if evidence is missing."""
     counts = count(entries)
     yield f"{sum(counts.values())} claims about the Transformer, by what experiments say of them:"
     for state in HEADLINES:
@@ -48,8 +48,10 @@ def _notes(entries: list[Entry]) -> Iterator[str]:
         yield f"Tested only at smoke scale, which decides nothing: {_many(smoke, 'claim')}."
     if differ := sum(entry.differs for entry in entries):
         yield f"Verdicts of different settings differ on {_many(differ, 'claim')}."
-    if gone := sum(bool(entry.gone) for entry in entries):
-        yield f"Evidence is missing that {_many(gone, 'claim')} had (ablate ledger --all)."
+    if gone := [entry.gone[0] for entry in entries if entry.gone]:
+        yield f"{gone[0]}"
+        if others := len(gone) - 1:
+            yield f"So is evidence on {_many(others, 'other claim')} (ablate ledger --all)."
     family = changes(findings)
     if family.decided:
         yield str(family)

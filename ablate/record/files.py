@@ -213,6 +213,23 @@ def _digest(record: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def read_log(path: Path) -> str:
+    """Return the text of a file of lines; "" where there is none, as nothing was logged yet.
+
+    Bytes that are not UTF-8 are replaced, so that the check of each line names the damaged one.
+
+    Raises:
+        UserError: the system refused.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"{path} cannot be read ({reason}): restore it") from error
+
+
 def append_line(path: Path, line: str) -> None:
     """Append a line to a file.
 

@@ -2,19 +2,22 @@
 
 Every logger but the run's own record stands behind a `GuardedLogger`. The first error of any of
 its methods or properties, when it starts, logs, shows or ends, becomes one warning. From then on
-the logger is Lightning's `DummyLogger`, which takes every call and does nothing.
+the logger is Lightning's `DummyLogger`, which takes every call and does nothing. A logger that
+asks Python to exit has failed as well; only a signal or Ctrl-C ends the run.
 """
 
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from pytorch_lightning.loggers.logger import DummyLogger, Logger
 
 from ablate.errors import UserError
+from ablate.train.interruption import Interrupted
 from ablate.train.run_logger import RunLogger
+
+ENDS_THE_RUN = (Interrupted, KeyboardInterrupt)
 
 
 class GuardedLogger:
@@ -35,9 +38,9 @@ class GuardedLogger:
         self._logger: Any = DummyLogger()
         try:
             self._logger = make()
-        except UserError:
+        except (UserError, *ENDS_THE_RUN):
             raise
-        except Exception as error:
+        except BaseException as error:
             self._replace(error)
         self._kind = type(self._logger)
 
@@ -49,7 +52,9 @@ class GuardedLogger:
         logger = self._logger
         try:
             value = getattr(logger, name)
-        except Exception as error:
+        except ENDS_THE_RUN:
+            raise
+        except BaseException as error:
             if isinstance(error, AttributeError) and not hasattr(type(logger), name):
                 raise  # there is no such attribute, and Lightning asks whether there is
             self._replace(error)
@@ -62,13 +67,15 @@ class GuardedLogger:
                 return None
             try:
                 return method(*arguments, **named)
-            except Exception as error:
+            except ENDS_THE_RUN:
+                raise
+            except BaseException as error:
                 self._replace(error)
                 return None
 
         return call
 
-    def _replace(self, error: Exception) -> None:
+    def _replace(self, error: BaseException) -> None:
         """Warn, let the logger free what it holds, and put one that does nothing in its place."""
         failed, self._logger = self._logger, DummyLogger()
         reason = next(iter(str(error).splitlines()), "no reason given")
@@ -81,8 +88,12 @@ class GuardedLogger:
             file=sys.stderr,
             flush=True,
         )
-        with suppress(Exception):
+        try:
             failed.abandon() if isinstance(failed, RunLogger) else failed.finalize("failed")
+        except ENDS_THE_RUN:
+            raise
+        except BaseException:
+            pass  # the warning has said that the logger failed
 
 
 def advice_of(logger: Logger) -> str:

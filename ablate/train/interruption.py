@@ -6,12 +6,15 @@ time it ends the process at once. The exit status is the shell's for the signal:
 """
 
 import signal
-import sys
 import threading
 from types import FrameType
 from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Interrupted(SystemExit):
+    """The end of this process that a signal has asked for."""
 
 
 class Interruption:
@@ -59,9 +62,9 @@ class Interruption:
         """End the process.
 
         Raises:
-            SystemExit: always.
+            Interrupted: always.
         """
-        sys.exit(128 + (self.received or signal.SIGTERM))
+        raise Interrupted(128 + (self.received or signal.SIGTERM))
 
     def _arrived(self, number: int, frame: FrameType | None) -> None:
         impatient = self.received == signal.SIGINT == number

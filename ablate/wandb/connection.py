@@ -30,6 +30,7 @@ ANOTHER_RUN = (
     # the background process of the other run, which ends with it
     "WANDB_SERVICE",
 )
+GIVEN_BY = {"project": "WANDB_PROJECT", "group": "WANDB_RUN_GROUP", "tags": "WANDB_TAGS"}
 SECRET = ("KEY", "TOKEN", "HEADERS", "PROXY", "PROXIES")  # in names of variables
 
 
@@ -72,14 +73,21 @@ def check_names(project: str, group: str | None, tags: Iterable[str]) -> None:
     try:
         wandb.Settings(project=project)
     except (ValueError, wandb.Error) as error:
-        raise UserError(f"logger.project={project}: {_reason(error)}") from None
+        raise UserError(f"{_setting('project', project)}: {_reason(error)}") from None
     limits = [("group", group or "", LONGEST_TITLE), *(("tags", t, LONGEST_NAME) for t in tags)]
     for key, name, longest in limits:
         if len(name) > longest:
             raise UserError(
-                f"logger.{key}={name}: it has {len(name)} characters, and W&B takes at most "
+                f"{_setting(key, name)}: it has {len(name)} characters, and W&B takes at most "
                 f"{longest}; choose a shorter name"
             )
+
+
+def _setting(key: str, name: str) -> str:
+    """Return a name with what the user gave it by: a variable of W&B's, or a key of the config."""
+    given = os.environ.get(GIVEN_BY[key], "")
+    by_variable = name in (as_tags(given) if key == "tags" else [given])
+    return f"{GIVEN_BY[key] if by_variable else f'logger.{key}'}={name}"
 
 
 def _reason(error: Exception) -> str:

@@ -12,6 +12,7 @@ from ablate.evidence.analysis_log import BOOK, Look, Sweep, write
 from ablate.evidence.folder import Evidence
 from ablate.evidence.manifest import MANIFEST, read_manifest
 from ablate.ledger.entries import read_entries
+from ablate.ledger.summary import summary
 from ablate.ledger.wording import bounds
 from ablate.record.files import seal
 from ablate.verdict.load import load_evidence
@@ -89,6 +90,47 @@ def test_evidence_that_differs_from_the_manifest_is_not_judged(kept, delete):
     delete(kept)
     if delete is drop_log and not logged:
         return
+    with pytest.raises(UserError, match=MANIFEST):
+        load_evidence(kept)
+
+
+@pytest.mark.parametrize(
+    ("delete", "name"),
+    [
+        (drop_verdict, "verdict.json"),
+        (drop_runs, "runs.jsonl"),
+        (lambda folder: (folder / "study.json").unlink(), "study.json"),
+        (reseal_without_a_run, "runs.jsonl"),
+    ],
+)
+def test_the_summary_names_the_file_that_is_gone(kept, folders, delete, name):
+    delete(kept)
+    entries, warnings = read_entries(None, folders / "results")
+    shown = " ".join([*summary(entries), *warnings])
+    assert name in shown and kept.name in shown
+
+
+def as_folder(path):
+    path.mkdir()
+
+
+def as_link_to_itself(path):
+    path.symlink_to(path.name)
+
+
+def as_link_to_a_folder(path):
+    path.symlink_to(path.parent)
+
+
+@pytest.mark.parametrize("replacement", [as_folder, as_link_to_itself, as_link_to_a_folder])
+def test_a_manifest_or_a_log_that_cannot_be_read_is_named(kept, folders, ledger, replacement):
+    manifest, log = kept.parent / MANIFEST, folders / "results" / BOOK
+    manifest.unlink()
+    log.parent.mkdir(exist_ok=True)
+    for path in (manifest, log):
+        replacement(path)
+    warnings = ledger()[1]
+    assert all(any(str(path) in warning for warning in warnings) for path in (manifest, log))
     with pytest.raises(UserError, match=MANIFEST):
         load_evidence(kept)
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from asyncio import CancelledError
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pytorch_lightning.loggers.logger import Logger
 from ablate.errors import UserError
 from ablate.sweep.end import failures
 from ablate.train.guard import GuardedLogger
+from ablate.train.interruption import Interrupted
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
@@ -161,6 +163,37 @@ def test_a_guarded_logger_is_what_it_guards_until_it_fails(capsys):
     guarded.log_metrics({}, 1)
     assert guarded.name == "" and isinstance(guarded, Broken)  # as callbacks were told before
     assert capsys.readouterr().err.count("warning: mine failed (ConnectionError: broken save)") == 1
+
+
+class Leaving(Logger):
+    """A logger of which every method raises an exception that is no Exception."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def _leave(self, *arguments, **named):
+        raise self.error
+
+    name = version = property(_leave)
+    log_metrics = log_hyperparams = save = finalize = _leave
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), CancelledError("gone"), GeneratorExit("closed")])
+@pytest.mark.parametrize("method", ["log_metrics", "save", "name"])
+def test_a_logger_that_ends_the_process_ends_only_itself(capsys, error, method):
+    guarded = GuardedLogger("mine", lambda: Leaving(error), [].append)
+    value = getattr(guarded, method)
+    if callable(value):
+        value({})
+    guarded.save()
+    assert capsys.readouterr().err.count("warning: mine failed") == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupted(143)])
+def test_a_signal_while_a_logger_works_ends_the_run(error):
+    guarded = GuardedLogger("mine", lambda: Leaving(error), [].append)
+    with pytest.raises(type(error)):
+        guarded.save()
 
 
 def test_settings_that_cannot_work_are_no_failure():

@@ -24,6 +24,7 @@ def go(small, compose):
         ("WANDB_MODE", "offlin"),
         ("WANDB_TAGS", "a," + "x" * 65),
         ("WANDB_PROJECT", "team/project"),
+        ("WANDB_TAGS", "t" * 300 + " , b"),
         ("WANDB_RUN_GROUP", "g" * 129),
         ("WANDB_CONSOLE", "loud"),
         ("WANDB_INIT_TIMEOUT", "soon"),
@@ -38,8 +39,7 @@ def test_a_variable_that_wandb_refuses_is_named_before_work(go, monkeypatch, tmp
     monkeypatch.setenv(name, value)
     with pytest.raises(UserError) as error:
         go()
-    key = {"WANDB_TAGS": "tags", "WANDB_PROJECT": "project", "WANDB_RUN_GROUP": "group"}.get(name)
-    assert name in str(error.value) or f"logger.{key}=" in str(error.value)
+    assert f"{name}=" in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "results" / "runs").exists()
 
