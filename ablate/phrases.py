@@ -1,7 +1,7 @@
 """How a report says things: numbers, lists, and text inside Markdown."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ablate.metric.table import NOTHING, Metric
@@ -22,9 +22,10 @@ def interval(metric: Metric, ends: list[float] | None) -> str:
 
 
 def listed(items: list[Any], last: str = "and") -> str:
-    """Items as a person lists them: `a, b and c`."""
+    """Items as a person lists them: `a, b and c`; with semicolons where an item has a comma."""
     words = [str(item) for item in items]
-    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    between = "; " if len(words) > 2 and any(", " in word for word in words) else ", "
+    return f" {last} ".join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 SPECIAL = re.compile(r"([\\`*<|$~]|\](?=[(\[:])|(?<!\w)_|_(?!\w)|&(?=#?\w+;))")
@@ -47,3 +48,13 @@ def code(plain: Any) -> str:
 def name_of(claim: Mapping[str, object]) -> str:
     """What tells a claim of a study from the others."""
     return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])
+
+
+def number_of(claims: Iterable[Mapping[str, object]]) -> dict[str, int]:
+    """Return the number of each claim of a study in its order, by its name."""
+    return {name: place for place, name in enumerate(dict.fromkeys(map(name_of, claims)), 1)}
+
+
+def claims_numbered(numbers: list[int]) -> str:
+    """Name claims by their numbers: "Claims 1 and 3"."""
+    return f"Claim{'s' * (len(numbers) > 1)} {listed(numbers)}"

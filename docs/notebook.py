@@ -96,7 +96,8 @@ figure.savefig("difference.svg")
 evidence = Evidence.load(sweep)
 verdict = conclude(evidence)
 (claim,) = verdict["claims"]
-print(claim["sentence"])
+print(claim["headline"])
+print(claim["evidence"])
 
 # %% [markdown]
 # With another margin the rule may say something else. It is asked after the runs, so the verdict

@@ -30,7 +30,7 @@ def main(revision: str = "HEAD") -> int:
             old, new = before[name], now[name]
             if any(old[key] != new[key] for key in KEYS):
                 words = f"{old['verdict']} -> {new['verdict']}"
-                print(f"{path.parent.name}: {name}: {words}: {new['sentence']}")
+                print(f"{path.parent.name}: {name}: {words}: {new['evidence']}")
             if not _same(old, new):
                 moved += 1
                 print(f"MOVED {path.parent.name}: {name}: {old['effect']} -> {new['effect']}")

@@ -68,11 +68,9 @@ def level_label(factor: str, level: Any) -> str:
         factor: a config group, with or without a place after an @, or a config key.
         level: the name of an option, or the value of the key.
     """
-    group, _, place = factor.partition("@")
-    if isinstance(level, str) and (CONF / group).is_dir():
-        label = option_label(group, level)
-        part = place.removeprefix("model.").partition(".")[0]
-        return f"{label} ({part})" if place else label
+    if label := option_name(factor, level):
+        part = factor.partition("@")[2].removeprefix("model.").partition(".")[0]
+        return f"{label} ({part})" if part else label
     if level is None and factor in NULLS:
         return NULLS[factor]
     value = _value(level)
@@ -83,9 +81,24 @@ def level_label(factor: str, level: Any) -> str:
     return f"{words} {value}"
 
 
+def option_name(factor: str, level: Any) -> str:
+    """Return the label of a level that is an option of a config group; "" of any other."""
+    group = factor.partition("@")[0]
+    return option_label(group, level) if isinstance(level, str) and (CONF / group).is_dir() else ""
+
+
 def arm_label(levels: Mapping[str, Any]) -> str:
     """Return what a person calls an arm: its levels, with commas between them."""
     return ", ".join(level_label(factor, level) for factor, level in levels.items())
+
+
+def factor_label(factor: str) -> str:
+    """Return what a person calls a factor: "heads" of model.n_heads, "residual" of its group."""
+    group, _, place = factor.partition("@")
+    if factor in KEYS:
+        return KEYS[factor].replace("{}", "").strip(" :").removesuffix(" of")
+    name = " ".join(_last(group)).removeprefix("n ")
+    return f"{name} ({place.removeprefix('model.').partition('.')[0]})" if place else name
 
 
 def _last(factor: str) -> list[str]:

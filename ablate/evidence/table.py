@@ -1,12 +1,14 @@
 """Runs -> one row per arm: the table that every sweep ends with."""
 
 import statistics
+from collections import Counter
 from collections.abc import Collection
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from ablate.config.labels import arm_label
 from ablate.evidence.outcome import STATUSES, value
 from ablate.evidence.types import Run
 
@@ -36,6 +38,20 @@ def by_arm(runs: list[Run]) -> dict[str, list[Run]]:
     for run in runs:
         grouped.setdefault(run["arm"], []).append(run)
     return grouped
+
+
+def by_label(runs: list[Run]) -> dict[str, list[Run]]:
+    """Return the runs of every arm by what a person calls it, in the order of the sweep.
+
+    Two arms that would have the same name have their overrides beside it.
+    """
+    arms = by_arm(runs)
+    labels = {arm: arm_label(members[0]["levels"]) or arm for arm, members in arms.items()}
+    count = Counter(labels.values())
+    return {
+        label if count[label] == 1 else f"{label} [{arm}]": arms[arm]
+        for arm, label in labels.items()
+    }
 
 
 def rows(runs: list[Run]) -> list[Row]:

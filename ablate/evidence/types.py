@@ -189,9 +189,10 @@ class Found(TypedDict):
     detectable: float | None
     seeds_needed: dict[str, Planned] | None
     sensitivity: list[Band]
-    sentence: str
-    headline: NotRequired[str]  # the layers of the answer (ablate.verdict.wording.layers)
+    uncorrected: NotRequired[str]  # the answer without Holm's correction, where it is another
+    headline: NotRequired[str]  # the layers of the answer (ablate.verdict.wording)
     evidence: NotRequired[str]
+    details: NotRequired[dict[str, str]]
     problem: NotRequired[str]  # why there is nothing to judge
     withheld: NotRequired[str]  # when what an arm cannot do was asked too early
     sentences: NotRequired[int]  # of the tests, where they are part of the error
@@ -247,6 +248,7 @@ class Arm(TypedDict):
     """An arm of verdict.json."""
 
     arm: str
+    label: str  # what a person calls it
     levels: Levels
     seeds: int
     finished: int

@@ -181,7 +181,7 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         metric=str(claim.get("metric") or ""),
         effect=float(claim.get("effect") or 0),
         interval=(float(ends[0]), float(ends[1])) if (ends := claim.get("interval")) else None,
-        sentence=str(claim.get("evidence") or claim["sentence"]),  # older verdicts lack layers
+        sentence=str(claim.get("evidence", "")),  # older verdicts lack it
         exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),
         experiment=str(whole["experiment"]),
         data=str(regime["data"]),

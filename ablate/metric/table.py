@@ -43,6 +43,11 @@ class Metric:
         """The name at the beginning of a sentence."""
         return self.name[:1].upper() + self.name[1:]
 
+    @property
+    def named_axis(self) -> str:
+        """The name with its unit, at the head of a column."""
+        return self.axis[:1].upper() + self.axis[1:]
+
     def say(self, value: float | None, *, sign: bool = False) -> str:
         """A value with as many decimals as are worth printing."""
         if value is None:

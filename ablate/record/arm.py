@@ -9,7 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.record.label import place, say, words_of
+from ablate.record.label import place, say
 from ablate.record.types import Levels
 
 # Keys that do not make another arm, with all that lies below them.
@@ -71,20 +71,20 @@ def arm(config: DictConfig) -> str:
     return say(levels(config))
 
 
-def told(config: DictConfig, *, tuned: bool, between: str = " ") -> list[str]:
-    """What tells a run from others of its name, but its seed: ["learned", "lr 0.005"].
+def distinct_levels(config: DictConfig, *, tuned: bool) -> Levels:
+    """Return the levels that tell a run from others of its name, but for its seed.
 
     Of a study the levels of its factors, and with `tuned` the nuisance that was chosen for it;
     without a study everything that was overridden.
     """
     if not HydraConfig.initialized():
-        return [*words_of(levels(config), between)]
+        return levels(config)
     node = HydraConfig.get()
     keys = _overridden(node)
     if (study := config.study) is not None:
         free = [*study.nuisance, *([study.tune.key] if study.tune else [])]
         keys = [*study.factors, *(key for key in keys if tuned and key in free)]
-    return [*words_of(_levels(config, keys, node), between)]
+    return _levels(config, keys, node)
 
 
 def is_swept() -> bool:

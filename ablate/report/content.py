@@ -1,17 +1,18 @@
 """What a report says, in the order in which it says it; the templates only place it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ablate.config.labels import option_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Entry, Run, Told, Verdict
+from ablate.evidence.types import Run, Told, Verdict
 from ablate.metric.table import metric_in_words, metric_of
-from ablate.phrases import listed, probability
+from ablate.phrases import claims_numbered, listed
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
-from ablate.verdict.decision import at_each_budget, was_trained
+from ablate.verdict.decision import was_trained
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE, Replication
 from ablate.verdict.replication_file import asked_again
@@ -19,6 +20,7 @@ from ablate.verdict.wording.layers import bounds, opening
 
 READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
 BUILT_IN = "toy"
+PRECISIONS = {"32-true": "float32", "64-true": "float64"}
 
 
 def content(
@@ -26,6 +28,7 @@ def content(
 ) -> dict[str, object]:
     """Everything that the template of a report asks for."""
     again = [asked_again(claim, contest) for claim in verdict["claims"]]
+    asked = claims(evidence, verdict)
     kinds = dict.fromkeys(claim["kind"] for claim in verdict["claims"])
     return {
         "evidence": evidence,
@@ -35,24 +38,26 @@ def content(
         "openings": [opening(claim, claim) for claim in verdict["claims"]],
         "early": [opening(claim, claim.get("short", claim)) for claim in verdict["claims"]],
         "bounds": bounds(verdict),
-        "arms": tables.arms(evidence, verdict),
-        "effects": tables.effects([*at_each_budget(claims(evidence, verdict))]),
-        "margins": tables.other_margins(claims(evidence, verdict)),
-        "targets": tables.targets(evidence, verdict),
+        "tables": tables.comparable(evidence, verdict),
+        "fields": [
+            (title, tables.fields_of(claim))
+            for title, claim in zip(tables.titles(asked), asked, strict=True)
+        ],
         "wrong": tables.wrong(evidence),
+        "tuned_by": metric_of(tune["metric"]).name if (tune := evidence.study.get("tune")) else "",
         "screening": tables.screening(evidence),
-        "published": tables.published(evidence, verdict),
         "figures": {
             section: [figure for figure in figures if figure.section == section]
             for section in SECTIONS
         },
-        "asked": [asked(claim) for claim in claims(evidence, verdict)],
+        "measured": measured(asked),
+        "sources": sources(asked),
         "rules": {kind: KINDS[kind].rule for kind in KINDS if kind in kinds},
-        "analysis": [analysis(claim) for claim in verdict["claims"]],
         "again": again,
         "again_rule": RULE if any(again) else "",
         "registration": registration(evidence, verdict),
         "versions": versions(verdict),
+        "citation": citation(verdict),
         "made_by": made_by(evidence.runs),
         "reused": sum(run["reused"] for run in evidence.runs),
     }
@@ -61,7 +66,7 @@ def content(
 def slice_warning(verdict: Verdict) -> str:
     """The sentence that opens a report on real text whose translations are not readable."""
     means = {
-        arm["arm"]: arm["metrics"]["test/bleu"]["mean"]
+        arm["label"]: arm["metrics"]["test/bleu"]["mean"]
         for arm in verdict["arms"]
         if "test/bleu" in arm["metrics"]
     }
@@ -78,23 +83,44 @@ def slice_warning(verdict: Verdict) -> str:
 
 
 def regime(verdict: Verdict) -> str:
-    """Data, size, budget, seeds, device and scale, in one line."""
+    """Data, model, training, test, machine and scale, in one line."""
     known: dict[str, Any] = {**verdict["regime"]}
-    corpus = f" ({known.pop('corpus')})" if "corpus" in known else ""
-    data = f"data {known.pop('data', 'unknown')}{corpus}"
-    parts = [f"scale {known.pop('scale', 'unknown')}", data]
-    if "model" in known:
-        parts.append(f"model {known.pop('model')}")
-    if "steps" in known:
-        steps, tokens = known.pop("steps"), known.pop("tokens_per_step", None)
-        trained = _trained(steps, tokens) if was_trained(verdict) else "not trained"
-        parts.append(trained + (f" and {known.pop('short'):,} of them" if "short" in known else ""))
+    corpus = f" ({known['corpus']})" if "corpus" in known else ""
+    data = listed([option_label("data", name) for name in str(known.get("data")).split(" and ")])
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
-    parts.append(f"{seeds} seed{'s' * (seeds != 1)} per arm")
-    if tested := _tested(known.pop("test_sentences", None)):
-        parts.append(f"tested on {tested}")
-    parts += [f"{key} {value}" for key, value in known.items()]
-    return ", ".join(parts)
+    parts = [
+        f"{data}{corpus}",
+        _model(known),
+        _training(known) if was_trained(verdict) else "not trained",
+        f"{seeds} seed{'s' * (seeds != 1)} per arm",
+        _tested(known.get("test_sentences")),
+        _machine(known),
+        f"scale={known['scale']}" if "scale" in known else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _model(known: dict[str, Any]) -> str:
+    size = [f"width {known['d_model']}"] if "d_model" in known else []
+    size += [f"{known['n_layers']} layers"] if "n_layers" in known else []
+    name = f"model={known['model']}" if "model" in known else ""
+    return f"{name} ({', '.join(size)})" if name and size else name or ", ".join(size)
+
+
+def _training(known: dict[str, Any]) -> str:
+    if "steps" not in known:
+        return ""
+    short = f", judged after {known['short']:,} of them as well" if "short" in known else ""
+    return _trained(known["steps"], known.get("tokens_per_step")) + short
+
+
+def _machine(known: dict[str, Any]) -> str:
+    threads = (
+        f"{known['threads']} thread{'s' * (known['threads'] != 1)}" if "threads" in known else ""
+    )
+    precision = PRECISIONS.get(known.get("precision", ""), known.get("precision", ""))
+    parts = [str(known.get("device", "")).upper(), str(precision), threads]
+    return ", ".join(part for part in parts if part)
 
 
 def _trained(steps: int, tokens: int | str | None) -> str:
@@ -104,53 +130,52 @@ def _trained(steps: int, tokens: int | str | None) -> str:
 
 def _tested(sentences: Any) -> str:
     if isinstance(sentences, dict):
-        return listed([f"{count:,} sentences of {split}" for split, count in sentences.items()])
-    return f"{sentences:,} sentences" if sentences else ""
+        counts = [f"{count:,} sentences ({split})" for split, count in sentences.items()]
+        return f"tested on {listed(counts)}" if counts else ""
+    return f"tested on {sentences:,} sentences" if sentences else ""
 
 
-def asked(claim: Told) -> list[str]:
-    """How a claim is tested, and where it comes from, as sentences."""
+def measured(claims: Sequence[Told]) -> list[str]:
+    """How the claims are tested, those that are tested alike together."""
+    return [f"{names}: {test}" if names else test for names, test in _grouped(claims, _test)]
+
+
+def sources(claims: Sequence[Told]) -> list[str]:
+    """Where the claims come from, those of one source together."""
+    grouped = _grouped(claims, lambda claim: claim["source"])
+    return [f"Source{f' of {names.lower()}' * bool(names)}: {text}." for names, text in grouped]
+
+
+def _grouped(claims: Sequence[Told], say: Callable[[Told], str]) -> list[tuple[str, str]]:
+    """Each text that is said of claims, after their numbers; "" where there is one claim."""
+    groups: dict[str, list[int]] = {}
+    for number, claim in enumerate(claims, 1):
+        groups.setdefault(say(claim), []).append(number)
+    several = len(claims) > 1
+    return [(claims_numbered(numbers) * several, text) for text, numbers in groups.items()]
+
+
+def _test(claim: Told) -> str:
+    """How a claim is tested, in sentences."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
-    said = [f"{claim['kind'].capitalize().replace('_', '-')}, by {metric.axis}; {_better(claim)}."]
-    if claim.get("margin"):
-        reason = f", because {claim['margin_reason']}" if claim.get("margin_reason") else ""
-        said.append(f"Margin {claim['margin']:g}{reason}.")
-    return [*said, f"Source: {claim['source']}."]
+    name = f"{metric.name} in {metric.unit}" if metric.unit == "points" else metric.axis
+    test = f"{claim['kind'].replace('_', '-')}, by {name}{_better(claim)}."
+    if not claim["margin"]:
+        return test
+    needed = "Smallest value that counts" if claim["kind"] == "exact" else "Margin"
+    reason = f" ({claim['margin_reason']})" if claim.get("margin_reason") else ""
+    return f"{test} {needed}: {claim['margin']:g}{reason}."
 
 
 def _better(claim: Told) -> str:
     if claim["kind"] == "equivalence":
-        return "a difference counts on either side"
+        return ""
     if claim["kind"] != "exact":
-        return f"{claim['better']} is better"
-    away = "at least the margin away from 0"
+        return f"; {claim['better']} is better"
     if claim["margin"]:
-        return away
-    below = ", and lower is near enough" if claim["better"] == "lower" else ""
-    return f"tolerance {claim['tolerance']:g}{below}"
-
-
-def analysis(claim: Entry) -> list[str]:
-    """How a verdict was reached, as sentences."""
-    said = [f"alpha {claim['alpha']:g}", claim.get("method") or ""]
-    said.append(f"noise: {claim['levels_of_noise']}")
-    for name, found in (("one-sided p", claim["p"]), ("after Holm", claim["p_adjusted"])):
-        if found:
-            values = (f"{side} {probability(p)}" for side, p in found.items())
-            said.append(f"{name}: {', '.join(values)}")
-    if (least := claim.get("detectable")) is not None:
-        said.append(
-            f"{'smallest margin' if KINDS[claim['kind']].needs_margin else 'smallest true effect'} "
-            "that this design sees with power .8: "
-            f"{metric_of(claim['metric']).say(least)}"
-        )
-    for side, plan in (claim.get("seeds_needed") or {}).items():
-        effect = metric_of(claim["metric"]).say(plan["effect"])
-        seeds = plan["seeds"] or "no number"
-        said.append(f"seeds for {side} with power .8 at a true effect of {effect}: {seeds}")
-    if older := claim.get("older_cells"):
-        said.append(f"runs that are older than the study: {older}")
-    return [sentence.rstrip(".") for sentence in said if sentence]
+        return ""
+    tolerance = claim["tolerance"]
+    return f"; at most {tolerance:g} is allowed" if tolerance else "; it must be 0"
 
 
 def registration(evidence: Evidence, verdict: Verdict) -> str:
@@ -158,11 +183,19 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
     when = verdict.get("registered")
     day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M} UTC" if when else "an unknown time"
     earlier = len(evidence.registration.get("earlier") or [])
-    after = f", after {earlier} other form{'s' * (earlier > 1)} of it" if earlier else ""
-    return (
-        f"Study {verdict['study_hash']}, registered at {day}{after}. "
-        f"Conclusions drawn from it before this one: {verdict['looks']}."
-    )
+    after = f" It had {earlier} other form{'s' * (earlier > 1)} before." if earlier else ""
+    looks = verdict["looks"]
+    judged = f" It was judged {looks} time{'s' * (looks > 1)} before." if looks else ""
+    return f"Study {verdict['study_hash']} was registered at {day}.{after}{judged}"
+
+
+def citation(verdict: Verdict) -> str:
+    """One line by which a paper cites the answers: software, experiment, study and its day."""
+    version = verdict["versions"].get("ablate", "")
+    software = f"ablate {listed(version, 'or') if isinstance(version, list) else version}".strip()
+    when = verdict.get("registered")
+    day = f", registered {datetime.fromtimestamp(when, UTC):%Y-%m-%d}" if when else ""
+    return f"{software}, experiment {verdict['experiment']}, study {verdict['study_hash']}{day}"
 
 
 def versions(verdict: Verdict) -> str:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from ablate.config.labels import factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import TRAINING
-from ablate.evidence.table import by_arm
+from ablate.evidence.table import by_label
 from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.report.components import components
-from ablate.report.selection import bound, claims, has_effect, measured, shown
+from ablate.report.selection import claims, has_effect, measured, shown
 from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
 
@@ -73,14 +74,16 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     if not rows or not screen:
         return
     caption = (
-        "Every variant of the screen beside its baseline, the best one on top. Mark and line: mean "
-        f"gain and two-sided {1 - screen['alpha']:.0%} interval, not adjusted for the number of "
-        "variants; colour and shape: what the verdict shows, which is adjusted"
+        "Every variant against the baseline, the best at the top. A mark is the mean gain and its "
+        f"line the {1 - screen['alpha']:.0%} confidence interval, not corrected for the number of "
+        "variants. Colour and shape show the answer, which is corrected"
     )
-    caption += "; shaded: differences too small to matter" if screen["margin"] else ""
+    caption += (
+        ". In the shaded band differences are too small to matter" if screen["margin"] else ""
+    )
     if any(cost is not None for row in rows for cost in row.costs):
         caption += (
-            "; time and memory: processor time, and tensors kept for the backward pass, of a "
+            ". Time is processor time, and memory the tensors kept for the backward pass, of a "
             "training step without the optimiser, for each token"
         )
     axis = metric_of(screen["metric"]).axis
@@ -92,11 +95,11 @@ def _asked(evidence: Evidence) -> Iterator[Figure]:
     for number, one in enumerate(evidence.study.get("figures", []), start=1):
         runs = [run for run in evidence.runs if one["where"].items() <= run["levels"].items()]
         if one["over"] == LAYER:
-            draw, marks = _over_layers(one["metric"], runs), "lines join the medians"
+            draw, marks = _over_layers(one["metric"], runs), "the lines join the medians"
         else:
-            draw, marks = _over_levels(one, runs), "lines join the means"
+            draw, marks = _over_levels(one, runs), "the lines join the means"
         if draw is not None:
-            caption = f"{one['caption']} One mark per seed; {marks}."
+            caption = f"{one['caption']} Each mark is a run; {marks}."
             yield Figure(f"levels-{number}", "effects", caption, draw)
 
 
@@ -126,7 +129,7 @@ def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
 def _over_layers(metric: str, runs: list[Run]) -> Callable[[], "Picture"] | None:
     from ablate.report.draw.layers import draw_layers
 
-    arms = by_arm(runs)
+    arms = by_label(runs)
     stacks = {stack: _norms(arms, f"{metric}/{stack}.") for stack in STACKS}
     stacks = {stack: norms for stack, norms in stacks.items() if norms}
     return partial(draw_layers, metric.rpartition("/")[2], stacks) if stacks else None
@@ -139,18 +142,18 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     if not told:
         return
     levels = listed([f"{1 - alpha:.0%}" for alpha in dict.fromkeys(c["alpha"] for c in told)])
-    caption = "Effect of each claim, signed so that positive is better"
-    if any(claim["kind"] == "equivalence" for claim in told):
-        caption += " where a claim has a better side"
-    caption += ". Filled mark and line: "
-    caption += f"mean and two-sided {levels} interval, not adjusted for the number of claims"
+    caption = (
+        "Estimated difference between the arms of each claim. A filled mark is the mean over "
+        f"seeds, and its line the {levels} confidence interval. Each open circle is one seed."
+    )
+    if any(claim["kind"] not in ("equivalence", "exact") for claim in told):
+        caption += " To the right of 0 the first arm is the better one."
     if any(claim.get("interval_equivalence") for claim in told):
-        caption += "; thick: the narrower interval that decides equivalence"
-    exact = {bound(claim)[0] for claim in told if is_exact(claim)}
-    if exact:
-        which = "largest" if exact == {"tolerance"} else "decisive"
-        caption += f"; of an exact claim the {which} deviation alone"
-    caption += ". Open circles: one seed each, the lowest seed on top. Dashed: as the axis says."
+        caption += " The thick part is the narrower interval that decides whether arms are equal."
+    if any(is_exact(claim) for claim in told):
+        caption += " An exact claim has the deviation that decides it instead of a mean."
+    if any(claim["margin"] for claim in told):
+        caption += " Dashed lines mark the margin, the smallest difference that matters."
     yield Figure("effects", "effects", caption, partial(draw_effects, told))
 
 
@@ -170,8 +173,8 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         if not points:
             continue
         caption = (
-            f"{metric_of(metric).named} against {factor}. One dot per run; the line has the slope "
-            "of the verdict."
+            f"{metric_of(metric).named} against the {factor_label(factor)}. Each dot is a run; the "
+            "line has the estimated slope."
         )
         yield Figure(f"trend-{number}", "effects", caption, partial(draw_trend, claim, points))
 
@@ -187,10 +190,10 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]
                 for run in runs
                 if (y := measured(run, metric)) is not None
             ]
-            for arm, runs in by_arm(evidence.runs).items()
+            for arm, runs in by_label(evidence.runs).items()
         }
         means = {
-            arm["arm"]: arm["metrics"][metric]["mean"]
+            arm["label"]: arm["metrics"][metric]["mean"]
             for arm in verdict["arms"]
             if metric in arm["metrics"]
         }
@@ -205,9 +208,12 @@ def _how(points: Dots) -> str:
     """How to read the dots of all runs."""
     wrong = {status for arm in points.values() for _, _, status in arm} - {"finished"}
     several = any(len(arm) > 1 for arm in points.values())
-    said = " One mark per seed, the lowest seed on top; line: the mean." if several else ""
+    said = " Each mark is a run; the line is the mean." if several else ""
     if wrong:
-        said += " A cross is a diverged run, a plus a collapsed one, at the value it counts with."
+        said += (
+            " A cross is a run that diverged and a plus a run that collapsed, at the value that "
+            "counts for them."
+        )
     return said
 
 
@@ -217,7 +223,7 @@ def _outcomes(evidence: Evidence) -> Iterator[Figure]:
     if any(run["status"] != "finished" for run in evidence.runs):
         endings = {
             arm: {run["seed"]: run["status"] for run in runs}
-            for arm, runs in by_arm(evidence.runs).items()
+            for arm, runs in by_label(evidence.runs).items()
         }
         caption = "How every run ended."
         yield Figure("outcomes", "outcomes", caption, partial(draw_outcomes, endings))
@@ -231,15 +237,15 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
     if not any(curves.values()):
         return
     caption = (
-        "Learning curves on validation sentences. Line: the mean over the seeds of an arm that "
-        f"got so far; band: from the lowest to the highest of them.{_once(arms, evidence)}"
+        "Learning curves on validation sentences. Each line is the mean over the seeds of an arm, "
+        f"and its band reaches from the lowest to the highest seed.{_once(arms, evidence)}"
     )
     yield Figure("curves", "curves", caption, partial(draw_curves, curves))
     training = {arm: [run["training"] for run in arms[arm] if "training" in run] for arm in arms}
     if any(training.values()):
         caption = (
-            "Training nll, of one batch at a time, where dropout acts and validation has none. "
-            "Line and band: as above."
+            "Training nll of single batches, with dropout. Lines and bands are as in the figure "
+            "above."
         )
         yield Figure("training", "curves", caption, partial(draw_curves, training, [TRAINING]))
 
@@ -250,16 +256,22 @@ def _tuning(evidence: Evidence) -> Iterator[Figure]:
     tune = evidence.study.get("tune")
     if not tune or not ordered(run["tuned"]["value"] for run in evidence.screening):
         return
-    points: dict[str, list[tuple[float, float]]] = {}
-    for run in evidence.screening:
-        if (score := measured(run, tune["metric"])) is not None:
-            points.setdefault(run["arm"], []).append((run["tuned"]["value"], score))
+    points = {
+        arm: [
+            (run["tuned"]["value"], score)
+            for run in runs
+            if (score := measured(run, tune["metric"])) is not None
+        ]
+        for arm, runs in by_label(evidence.screening).items()
+    }
+    points = {arm: scores for arm, scores in points.items() if scores}
     if points:
+        key = factor_label(tune["key"])
         caption = (
-            f"{metric_of(tune['metric']).named} of every arm against {tune['key']}. One mark per "
-            "screening run; line: their mean."
+            f"{metric_of(tune['metric']).named} of every arm against the {key}. Each mark is a run "
+            "that chose the value; the lines join their means."
         )
-        draw = partial(draw_tuning, tune["key"], tune["metric"], points)
+        draw = partial(draw_tuning, key, tune["metric"], points)
         yield Figure("tuning", "tuning", caption, draw)
 
 
@@ -267,7 +279,7 @@ def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
     """The runs of every arm; of arms that trained alike, such as two searches, the first."""
     shown: dict[str, list[Run]] = {}
     known: list[dict[int, Any]] = []
-    for arm, runs in by_arm(evidence.runs).items():
+    for arm, runs in by_label(evidence.runs).items():
         curves = {run["seed"]: run["curve"] for run in runs}
         if curves not in known:
             shown[arm] = runs
@@ -278,16 +290,16 @@ def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
 
 def _once(arms: dict[str, list[Run]], evidence: Evidence) -> str:
     """What to say of arms that are not shown."""
-    hidden = len(by_arm(evidence.runs)) > len(arms)
-    return " Arms that trained alike are shown once." if hidden else ""
+    hidden = len(by_label(evidence.runs)) > len(arms)
+    return " Arms that share their training have one line." if hidden else ""
 
 
 def _norms(arms: dict[str, list[Run]], prefix: str) -> dict[str, dict[int, list[float]]]:
     """Norms of all seeds by arm and number of the layer; a norm of 0 has no logarithm."""
     found: dict[str, dict[int, list[float]]] = {}
-    for run in (run for runs in arms.values() for run in runs):
+    for arm, run in ((arm, run) for arm, runs in arms.items() for run in runs):
         for key, norm in run["metrics"].items():
             if key.startswith(prefix) and norm:
                 layer = int(key.removeprefix(prefix))
-                found.setdefault(run["arm"], {}).setdefault(layer, []).append(norm)
+                found.setdefault(arm, {}).setdefault(layer, []).append(norm)
     return {arm: dict(sorted(layers.items())) for arm, layers in found.items()}

@@ -2,10 +2,10 @@
 
 from typing import cast
 
-from ablate.config.labels import arm_label
+from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, UNSTABLE, value
-from ablate.evidence.table import by_arm
+from ablate.evidence.table import by_label
 from ablate.evidence.types import Question, Run, Told, Verdict
 from ablate.metric.table import metric_of
 
@@ -26,7 +26,7 @@ def _key(claim: Question) -> tuple[str, str]:
 
 def contrast(claim: Told) -> list[str]:
     """Return what is compared, in short lines: `Pre-LN`, `against Post-LN`, `with no warm-up`."""
-    lines = [f"slope over {claim['over']}"] if claim["kind"] == "trend" else []
+    lines = [f"slope over {factor_label(claim['over'])}"] if claim["kind"] == "trend" else []
     if claim["treatment"]:
         lines = [arm_label(claim["treatment"]), f"against {arm_label(claim['baseline'])}"]
     lines += [f"with {arm_label(claim['where'])}"] if claim["where"] else []
@@ -51,10 +51,10 @@ def effect_axis(claim: Told) -> str:
     metric = metric_of(claim["metric"])
     if claim["kind"] == "trend":
         turned = "" if claim["better"] == "higher" else ", sign turned"
-        per = PER[claim["scale"]]
+        per, over = PER[claim["scale"]], factor_label(claim["over"])
         if not per:
-            return f"exponent of {metric.name} over {claim['over']}{turned}"
-        return f"slope of {metric.axis} {per} {claim['over']}{turned}"
+            return f"exponent of {metric.name} over {over}{turned}"
+        return f"slope of {metric.axis} {per} {over}{turned}"
     if claim["metric"].endswith("changed"):  # is a difference by itself
         return metric.axis
     falls = claim["better"] == "lower" and claim["kind"] != "exact"  # then a gain is a fall
@@ -65,7 +65,7 @@ def outcomes(runs: list[Run]) -> dict[str, dict[str, int]]:
     """How many runs of every arm ended in which way."""
     return {
         arm: {status: sum(run["status"] == status for run in members) for status in STATUSES}
-        for arm, members in by_arm(runs).items()
+        for arm, members in by_label(runs).items()
     }
 
 

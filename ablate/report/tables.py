@@ -2,42 +2,44 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.table import by_arm
-from ablate.evidence.types import (
-    Answer,
-    Band,
-    Entry,
-    Levels,
-    Published,
-    Run,
-    Spread,
-    Target,
-    Told,
-    Verdict,
-)
+from ablate.evidence.table import by_label
+from ablate.evidence.types import Entry, Levels, Published, Run, Spread, Target, Told, Verdict
 from ablate.metric.table import NOTHING, metric_of
-from ablate.phrases import interval, listed, name_of, probability, text
-from ablate.report.selection import bound, measured, outcomes
-from ablate.verdict.decision import Decision
+from ablate.phrases import listed, name_of, number_of
+from ablate.report.selection import claims, measured, outcomes
+from ablate.verdict.decision import at_each_budget
 from ablate.verdict.sides import has
 
 # Shown where the runs have them, after the metrics of the claims.
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")
 ENDINGS = ("diverged", "collapsed", "failed")
+# Of the details of a claim: what a row has that compares claims. Words stand to the left.
+WORDS = {"Answer", "Metric"}
+ESTIMATES = (
+    *("Answer", "Metric", "Optimiser steps", "Estimate", "Interval", "Interval for equivalence"),
+    *("Margin", "Paired seeds", "p (supported, Holm)", "p (refuted, Holm)"),
+)
+CASES = (
+    *("Answer", "Metric", "Optimiser steps", "Cases that hold", "Seeds that hold"),
+    *("Largest deviation", "Smallest deviation", "Mean deviation", "Interval"),
+    *("Allowed deviation", "Needed deviation"),
+)
+COMPARED = {*ESTIMATES, *CASES, "Steps to equal validation loss"}
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of Markdown; the first column is text, the others are numbers unless said."""
+    """Cells of plain text; the first columns are words, the others numbers."""
 
     head: list[str]
     rows: list[list[str]]
-    words: int = 1  # columns of text, from the left
+    words: int = 1  # columns of words, from the left
 
     @property
     def rule(self) -> list[str]:
@@ -45,39 +47,36 @@ class Table:
         return ["---" if i < self.words else "---:" for i in range(len(self.head))]
 
 
-def other_margins(entries: Iterable[Told]) -> Table | None:
-    """One row per claim that another margin would decide otherwise; None where there is none."""
-    rows = [
-        [text(said), f"{bound(one)[1]:g}", text(_bands(one["sensitivity"]))]
-        for one in entries
-        if len(one["sensitivity"]) > 1 and (said := name_of(one))
-    ]
-    return Table(["claim", "margin", "verdict by margin"], rows, words=3) if rows else None
-
-
-def _bands(bands: list[Band]) -> str:
-    said = [(str(Decision(band["verdict"], band["grade"])), band["from"]) for band in bands]
-    rest = [f"{word} from {start:.4g} on" for word, start in said[1:]]
-    return "; ".join([f"{said[0][0]} below {said[1][1]:.4g}", *rest])
+def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, Table]:
+    """Return the tables that compare claims or arms, by the names of their files."""
+    asked = [*at_each_budget(claims(evidence, verdict))]
+    found = {
+        "estimates": estimates(asked),
+        "exact_claims": cases(asked),
+        "arms": arms(evidence, verdict),
+        "time_to_target": targets(evidence, verdict),
+        "published": published(evidence, verdict),
+    }
+    return {name: table for name, table in found.items() if table is not None}
 
 
 def arms(evidence: Evidence, verdict: Verdict) -> Table:
     """One row per arm: mean and standard deviation of its metrics, and what became of its runs."""
     metrics = _metrics(verdict)
-    counts, runs = outcomes(evidence.runs), by_arm(evidence.runs)
-    head = ["arm", "seeds", *(text(metric_of(metric).axis) for metric in metrics)]
+    counts, runs = outcomes(evidence.runs), by_label(evidence.runs)
+    head = ["Arm", "Seeds", *(metric_of(metric).named_axis for metric in metrics)]
     rows = [
         [
-            text(arm["arm"]),
+            arm["label"],
             str(arm["seeds"]),
             *(_spread(arm["metrics"].get(metric), metric) for metric in metrics),
-            " / ".join(str(counts[arm["arm"]][ending]) for ending in ENDINGS),
-            str(sum(run["reused"] for run in runs[arm["arm"]])),
-            _sizes(runs[arm["arm"]]),
+            " / ".join(str(counts[arm["label"]][ending]) for ending in ENDINGS),
+            str(sum(run["reused"] for run in runs[arm["label"]])),
+            _sizes(runs[arm["label"]]),
         ]
         for arm in verdict["arms"]
     ]
-    return Table([*head, " / ".join(ENDINGS), "reused", "parameters"], rows)
+    return Table([*head, " / ".join(ENDINGS).capitalize(), "Reused", "Parameters"], rows)
 
 
 def _metrics(verdict: Verdict) -> list[str]:
@@ -98,51 +97,68 @@ def _sizes(runs: list[Run]) -> str:
     return " to ".join(f"{n:,}" for n in dict.fromkeys([*sizes[:1], *sizes[-1:]])) or NOTHING
 
 
-def effects(claims: list[Told]) -> Table:
-    """One row per claim: what the figure shows, in numbers, and the tests behind the verdict."""
-    columns = {
-        "claim": [text(claim["id"]) for claim in claims],
-        "updates": [f"{n:,}" if (n := claim.get("steps")) else NOTHING for claim in claims],
-        "verdict": [graded(claim) for claim in claims],
-        "metric": [text(metric_of(claim["metric"]).name) for claim in claims],
-        "effect": [_effect(claim) for claim in claims],
-        "interval": [_interval(claim, claim["interval"]) for claim in claims],
-        "for equivalence": [
-            _interval(claim, claim.get("interval_equivalence")) for claim in claims
-        ],
-        "margin": [_bound(claim) for claim in claims],
-        "pairs": [str(claim.get("pairs") or NOTHING) for claim in claims],
-        "p supported": [_adjusted(claim, "supported") for claim in claims],
-        "p refuted": [_adjusted(claim, "refuted") for claim in claims],
-        "failed to learn": [_failures(claim) for claim in claims],
-    }
-    told = {name: cells for name, cells in columns.items() if set(cells) != {NOTHING}}
-    words = 4 if "updates" in told else 3
-    return Table(list(told), [list(row) for row in zip(*told.values(), strict=True)], words)
+def titles(claims: Sequence[Entry]) -> list[str]:
+    """Return the statement of each claim, after its number where there are several."""
+    numbers = number_of(claims)
+    return [
+        f"{numbers[name_of(claim)]}. {claim['statement']}"
+        if len(numbers) > 1
+        else claim["statement"]
+        for claim in claims
+    ]
+
+
+def estimates(claims: Sequence[Told]) -> Table | None:
+    """One row per claim that is estimated: the numbers and the tests behind its answer."""
+    return _answers(claims, ESTIMATES, exact=False)
+
+
+def cases(claims: Sequence[Told]) -> Table | None:
+    """One row per exact claim: how many of its cases hold, and the deviation that decides."""
+    return _answers(claims, CASES, exact=True)
+
+
+def _answers(claims: Sequence[Told], fields: Sequence[str], *, exact: bool) -> Table | None:
+    """These fields of the details of some claims, without fields that none of them has."""
+    chosen = [
+        (title, claim["details"])
+        for title, claim in zip(titles(claims), claims, strict=True)
+        if (claim["kind"] == "exact") == exact
+    ]
+    if not chosen:
+        return None
+    used = [field for field in fields if any(field in details for _, details in chosen)]
+    rows = [[title, *(details.get(field, NOTHING) for field in used)] for title, details in chosen]
+    return Table(["Claim", *used], rows, words=1 + len(WORDS & {*used}))
+
+
+def fields_of(claim: Told) -> Table:
+    """Return what is behind the answer to a claim, but for what the tables above have."""
+    rows = [[key, value] for key, value in claim["details"].items() if key not in COMPARED]
+    return Table(["Field", "Value"], rows, words=2)
 
 
 def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
-    """Updates that the baselines take to get where the treatments are at the short budget."""
+    """Steps that the baselines take to get where the treatments are at the short budget."""
     told = [
-        _target(claim, short["steps"], found, evidence)
-        for claim in verdict["claims"]
+        [title, *_target(claim, short["steps"], found, evidence)]
+        for claim, title in zip(verdict["claims"], titles(verdict["claims"]), strict=True)
         if (short := claim.get("short")) and (found := short["time_to_target"])
     ]
     if not told:
         return None
-    head = ["claim", "target", "by", "updates", "interval", "seconds to the target", "seconds by"]
+    head = ["Claim", "Target", "By", "Steps", "Interval", "Seconds to the target", "Seconds by"]
     return Table(head, told, words=3)
 
 
 def _target(claim: Entry, steps: int, found: Target, evidence: Evidence) -> list[str]:
-    treatment, baseline = claim["arms"]
+    treatment, baseline = arm_label(claim["treatment"]), arm_label(claim["baseline"])
     ends = found["interval"] or []
     said = [f"{x:,.0f}" if x is not None else f"> {claim['steps']:,}" for x in ends]
     needed, where = found["updates"], claim["where"]
     return [
-        text(claim["id"]),
-        f"{text(treatment)} after {steps:,}",
-        text(baseline),
+        f"{treatment} after {steps:,}",
+        baseline,
         f"> {claim['steps']:,}" if needed is None else f"{needed:,.0f}",
         f"[{', '.join(said)}]" if said else NOTHING,
         _seconds(evidence, where | claim["treatment"], steps),
@@ -159,55 +175,18 @@ def _seconds(evidence: Evidence, levels: Levels, updates: int | float | None) ->
     return f"{statistics.median(known) * updates:,.1f}"
 
 
-def graded(claim: Answer) -> str:
-    """The status of a claim with the grade beside it."""
-    return str(Decision(claim["verdict"], claim.get("grade", "")))
-
-
-def _effect(claim: Told) -> str:
-    return metric_of(claim["metric"]).say(claim.get("effect"), sign=claim["kind"] != "exact")
-
-
-def _bound(claim: Told) -> str:
-    which, size = bound(claim)
-    if not size:
-        return NOTHING
-    return f"{size:g}" if which == "margin" else f"{which} {size:g}"
-
-
-def _interval(claim: Told, ends: list[float] | None) -> str:
-    return interval(metric_of(claim["metric"]), ends)
-
-
-def _adjusted(claim: Told, side: str) -> str:
-    return probability((claim.get("p_adjusted") or {}).get(side))
-
-
-def _failures(claim: Told) -> str:
-    """Runs of each arm that failed to learn, with the exact interval of their rate."""
-    counts = (claim.get("failed_to_learn") or {}).values()
-    cells = dict.fromkeys(
-        f"{count['runs']} of {count['of']} ({low:.0%} to {high:.0%})"
-        for count in counts
-        for low, high in [count["interval"]]
-    )
-    if not cells:
-        return NOTHING
-    return "; ".join(cells) if len(cells) > 1 else f"{next(iter(cells))} in each arm"
-
-
 def wrong(evidence: Evidence) -> Table | None:
     """Every run that did not finish."""
-    runs = [run for run in evidence.runs if run["status"] != "finished"]
     rows = [
         [
-            *(text(run[key]) for key in ("arm", "seed", "status")),
-            _when(run),
-            text(run.get("error", "")) or NOTHING,
+            *(arm, str(run["seed"]), run["status"], _when(run)),
+            run.get("error", "") or NOTHING,
         ]
+        for arm, runs in by_label(evidence.runs).items()
         for run in runs
+        if run["status"] != "finished"
     ]
-    return Table(["arm", "seed", "status", "last validation", "error"], rows, 5) if rows else None
+    return Table(["Arm", "Seed", "Status", "Last validation", "Error"], rows, 5) if rows else None
 
 
 def _when(run: Run) -> str:
@@ -223,12 +202,12 @@ def screening(evidence: Evidence) -> Table | None:
     chosen = Counter((run["arm"], run["tuned"]["value"]) for run in evidence.runs if "tuned" in run)
     seeds = sorted({run["seed"] for run in evidence.screening})
     rows = []
-    for arm, runs in by_arm(evidence.screening).items():
+    for arm, runs in by_label(evidence.screening).items():
         for level in dict.fromkeys(run["tuned"]["value"] for run in runs):
             tried = {run["seed"]: run for run in runs if run["tuned"]["value"] == level}
             cells = [_tried(tried.get(seed), tune["metric"]) for seed in seeds]
-            rows.append([text(arm), f"{text(level)}{_chosen(chosen, arm, level)}", *cells])
-    head = ["arm", text(tune["key"]), *(f"seed {seed}" for seed in seeds)]
+            rows.append([arm, f"{level}{_chosen(chosen, runs[0]['arm'], level)}", *cells])
+    head = ["Arm", factor_label(tune["key"]).capitalize(), *(f"Seed {seed}" for seed in seeds)]
     return Table(head, rows, words=2)
 
 
@@ -247,24 +226,29 @@ def _tried(run: Run | None, metric: str) -> str:
     if run["status"] == "failed":
         return "failed"
     said = metric_of(metric).say(measured(run, metric))
-    return said if run["status"] == "finished" else f"{said} ({text(run['status'])})"
+    return said if run["status"] == "finished" else f"{said} ({run['status']})"
 
 
 def published(evidence: Evidence, verdict: Verdict) -> Table | None:
     """Numbers of the literature, and ours for the arm of the same name."""
     rows = [
         [
-            text(number["arm"]),
-            text(metric_of(number["metric"]).axis),
-            text(number["source"]),
-            text(number["regime"]),
+            _named(verdict, number["arm"]),
+            metric_of(number["metric"]).axis,
+            number["source"],
+            number["regime"],
             metric_of(number["metric"]).say(number["value"]),
             listed(_ours(verdict, number)) or NOTHING,
         ]
         for number in evidence.study.get("published", [])
     ]
-    head = ["arm", "metric", "source", "regime", "published", "here"]
+    head = ["Arm", "Metric", "Source", "Setting", "Published", "Here"]
     return Table(head, rows, words=4) if rows else None
+
+
+def _named(verdict: Verdict, arm: str) -> str:
+    """What a person calls an arm of the study; the text itself where there is no such arm."""
+    return next((one["label"] for one in verdict["arms"] if one["arm"] == arm), arm)
 
 
 def _ours(verdict: Verdict, number: Published) -> list[str]:
@@ -274,7 +258,7 @@ def _ours(verdict: Verdict, number: Published) -> list[str]:
     close = [name for name in by_name if words <= set(name.split())]
     names = [number["arm"]] if number["arm"] in by_name else close
     return [
-        (f"{text(name)}: " if len(names) > 1 else "")
+        (f"{by_name[name]['label']}: " if len(names) > 1 else "")
         + _spread(by_name[name]["metrics"].get(number["metric"]), number["metric"])
         for name in names
     ]

@@ -75,8 +75,8 @@ class Contest:
         for claim in found:
             exploratory = " (exploratory: contested before)" if claim["exploratory"] else ""
             yield f"\n{claim['replication'].upper()}{exploratory}  {claim['statement']}"
-            yield f"  first: {claim['first']['sentence']}"
-            yield f"  fresh: {claim['fresh']['sentence']}"
+            yield f"  first: {claim['first']['evidence']}"
+            yield f"  fresh: {claim['fresh']['evidence']}"
         kept = self.experiments / self.first.name
         yield f"\ncontest: {sweep / RESULT}"
         yield f"Copied to {kept}, it stands in the report after: python -m ablate judge {kept}"

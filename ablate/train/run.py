@@ -15,8 +15,9 @@ from ablate.observe.heads import SENTENCES, head_distances
 from ablate.optimizer.base import make_optimizer
 from ablate.probe.base import Probe
 from ablate.process import keep_memory
-from ablate.record.arm import told
+from ablate.record.arm import distinct_levels
 from ablate.record.by_name import link
+from ablate.record.label import words_of
 from ablate.record.training import Record
 from ablate.record.types import Outcome, Result, Shorter, Whole
 from ablate.record.weights import load_weights
@@ -140,7 +141,7 @@ def give_name(record: Record, *, short: bool) -> None:
     """Link the record's folder under a readable name; that of a run that is tuned says by what."""
     config = record.config
     replicate = f"{config.replicate}." if config.replicate else ""
-    words = told(config, tuned=not config.test_splits, between="=")
+    words = words_of(distinct_levels(config, tuned=not config.test_splits), "=")
     if record.writes:
         name = [*words, *(["short"] if short else []), f"{replicate}{config.seed}"]
         link(record.results, record.folder, config.name, name)

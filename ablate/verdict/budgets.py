@@ -32,16 +32,11 @@ def _held(claim: Claim, late: Entry, early: Entry) -> Entry:
 
 
 def _late(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
-    steps, found = evidence.regime["steps"], learning.learning(claim, evidence)
-    sentence = f"After {steps:,} updates: {entry['sentence']}{learning.said(claim, found)}"
-    return {**entry, "steps": steps, "sentence": sentence, "learning": found}
+    gained = learning.learning(claim, evidence)
+    return {**entry, "steps": evidence.regime["steps"], "learning": gained}
 
 
 def _early(late: Entry, entry: Entry, evidence: Evidence, short: Evidence) -> Short:
-    asked, steps = (*ASKED, "primary", "arms"), short.regime["steps"]
-    needed = target.time_to_target(late, evidence, short)
-    told = target.said(late, needed, evidence.regime["steps"], steps)
-    sentence = f"After {steps:,} updates: {entry['sentence']}{told}"
-    own = {key: value for key, value in entry.items() if key not in asked}
-    more = {"steps": steps, "sentence": sentence, "time_to_target": needed}
-    return cast(Short, own | more)
+    answer = {k: value for k, value in entry.items() if k not in (*ASKED, "primary", "arms")}
+    steps, needed = short.regime["steps"], target.time_to_target(late, evidence, short)
+    return cast(Short, answer | {"steps": steps, "time_to_target": needed})

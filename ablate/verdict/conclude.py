@@ -11,7 +11,7 @@ from typing import Any, cast
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.registration import departures
-from ablate.evidence.table import by_arm, values
+from ablate.evidence.table import by_label, values
 from ablate.evidence.types import Arm, Entry, Regime, Registration, Run, Spread, Verdict
 from ablate.phrases import listed
 from ablate.record.label import value_text
@@ -72,7 +72,7 @@ def conclude(evidence: Evidence) -> Verdict:
         "older_runs": age(evidence.runs, registration)[0],
         "caveats": noted,
         "claims": [with_layers(claim, entry) for claim, entry in answered],
-        "arms": [_arm(arm, runs) for arm, runs in by_arm(evidence.runs).items()],
+        "arms": [_arm(label, runs) for label, runs in by_label(evidence.runs).items()],
     }
 
 
@@ -119,11 +119,12 @@ def versions(runs: list[Run]) -> dict[str, str | list[str]]:
     return {name: known[0] if len(known) == 1 else known for name, known in found.items()}
 
 
-def _arm(arm: str, runs: list[Run]) -> Arm:
+def _arm(label: str, runs: list[Run]) -> Arm:
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = dict.fromkeys(metric for run in ended for metric in run["metrics"])
     found: Any = {
-        "arm": arm,
+        "arm": runs[0]["arm"],
+        "label": label,
         "levels": runs[0]["levels"],
         "seeds": len(ended),
         **{status: sum(run["status"] == status for run in runs) for status in STATUSES},

@@ -5,9 +5,9 @@ Where such an arm stands beside it, the runs could have shown the loss that the 
 
 from dataclasses import dataclass
 
+from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Held
-from ablate.record.label import say
 from ablate.verdict.contrast import contrast
 
 
@@ -44,4 +44,4 @@ def control(claim: Claim, evidence: Evidence) -> Control | None:
     if found.pairs < 2:
         return None
     low, high = found.interval(1 - claim["alpha"])
-    return Control(say(named), found.effect, (low, high), high < -claim["margin"])
+    return Control(arm_label(named), found.effect, (low, high), high < -claim["margin"])

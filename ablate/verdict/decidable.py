@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Claim
 from ablate.metric.table import METRICS, Metric, metric_of
-from ablate.record.label import say
 from ablate.verdict.control import control
 from ablate.verdict.floor import nothing_learned, unlearned
 from ablate.verdict.sides import Side
@@ -80,8 +80,8 @@ def _less(verb: str, claim: Claim, metric: Metric, room: float) -> str:
     if room > claim["margin"]:
         return ""
     return (
-        f"{say(claim['baseline'])} has only {metric.say(room)} {metric.name} to {verb}, no more "
-        f"than the margin of {claim['margin']:g}"
+        f"{arm_label(claim['baseline'])} has only {metric.say(room)} {metric.name} to {verb}, no "
+        f"more than the margin of {claim['margin']:g}"
     )
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Run
 from ablate.verdict.contrast import CHANGED, differ
@@ -157,7 +158,7 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
             continue
         distance = cases.distance(Case(run["seed"], value, None))
         if not cases.holds(distance):
-            return run["arm"], distance
+            return arm_label(run["levels"]), distance
     return None
 
 

@@ -13,9 +13,9 @@ Source: Barnard 1945 for the test (ablate.stats.rates); Clopper & Pearson 1934 f
 
 from collections.abc import Sequence
 
+from ablate.config.labels import arm_label
 from ablate.evidence.types import Claim, Failures
 from ablate.metric.table import METRICS
-from ablate.record.label import say
 from ablate.stats.rates import Rates, share_interval
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side
@@ -26,7 +26,7 @@ FEWEST = 2  # pairs that must have learned for a verdict on their mean: fewer ha
 
 def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
     """Return how many runs of every arm failed to learn, by the arm's label."""
-    counted = {say(side.levels): _count(side, claim["metric"]) for side in arms}
+    counted = {arm_label(side.levels): _count(side, claim["metric"]) for side in arms}
     return {
         arm: {"runs": failed, "of": ended, "interval": [*share_interval(failed, ended, LEVEL)]}
         for arm, (failed, ended) in counted.items()

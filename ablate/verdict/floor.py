@@ -8,12 +8,12 @@ go wrong, and what is measured without any learning.
 import statistics
 from collections.abc import Sequence
 
+from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, UNTRAINED_BLEU, WENT_WRONG, value
 from ablate.evidence.types import Claim, Run
 from ablate.metric.table import METRICS, metric_of
 from ablate.phrases import listed
-from ablate.record.label import say
 from ablate.verdict.sides import Side
 
 INITIAL = "initial"  # level of `weights`: what is measured are the weights before training
@@ -61,7 +61,8 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
         most = 1  # one arm that fails may be the effect; of two the difference is cut off
     elif _told_by(claim["metric"]):
         arms = arms[1:] if claim["kind"] in AGAINST_BASELINE else []
-    failed = [say(arm.levels) for arm in arms if _failed_to_learn(arm, claim["metric"], evidence)]
+    metric = claim["metric"]
+    failed = [arm_label(arm.levels) for arm in arms if _failed_to_learn(arm, metric, evidence)]
     if len(failed) <= most:
         return ""
     return f"the claim is about models that learned, and {listed(failed)} did not learn the task"

@@ -13,14 +13,13 @@ from ablate.stats.signs import sign_flip
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.control import Control, control
 from ablate.verdict.decide import decision as decide
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision, Turn
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Turn
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
-from ablate.verdict.kind.base import Finding, Plan
+from ablate.verdict.kind.base import Finding
 from ablate.verdict.seen_noise import seen_noise
 from ablate.verdict.sides import names
 from ablate.verdict.trained import TrainedValue
-from ablate.verdict.wording import sentence as wording
 
 ASKED = tuple(Question.__annotations__)  # of a claim, in the order of verdict.json
 KEPT = tuple(key for key in ASKED if key in Question.__required_keys__)  # the others if used
@@ -86,7 +85,6 @@ def _exact(claim: Claim, found: Exact) -> Found:
         "detectable": None,
         "seeds_needed": None,
         "sensitivity": _bands(kind_of(claim).turns(found, claim["alpha"])),
-        "sentence": wording.of_cases(claim, found),
         "cases": _cases(found),
     }
 
@@ -116,10 +114,7 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
     plans = kind.seeds_needed(claim, found, shared) if more else {}
     turns = kind.turns(found, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
-    said = _sentence(finding, decision, held, least, plans)
-    alone = decide(finding, scaled)
-    if alone != decision:
-        said += f" Uncorrected for the file's other claims it is {alone}."
+    uncorrected = decide(finding, scaled)
     entry: Found = {
         "verdict": decision.status,
         "grade": decision.grade,
@@ -137,8 +132,9 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
         "detectable": least,
         "seeds_needed": {side: plan.entry() for side, plan in plans.items()} or None,
         "sensitivity": _bands(turns),
-        "sentence": f"{finding.problem}: {decision}." if finding.problem else said,
     }
+    if uncorrected != decision and not finding.problem:
+        entry["uncorrected"] = str(uncorrected)
     besides: Any = _counts(finding) | _of_kind(finding, held)
     return {**entry, **besides}
 
@@ -178,24 +174,6 @@ def _of_kind(finding: Finding, held: Control | None) -> dict[str, Any]:
     if kind.controlled:
         entry["control"] = held.entry() if held else None
     return entry
-
-
-def _sentence(
-    finding: Finding,
-    decision: Decision,
-    held: Control | None,
-    detectable: float | None,
-    plans: dict[str, Plan],
-) -> str:
-    """Return the verdict in words, without what other margins would give."""
-    claim, found = finding.claim, finding.found
-    assert not isinstance(found, Exact)
-    if isinstance(found, TrainedValue):
-        return wording.of_trained(claim, found, decision)
-    if finding.rates is not None:
-        return wording.of_failures(claim, finding.failures, decision)
-    said = wording.sentence(claim, found, decision, detectable, plans, held)
-    return said + wording.left_out(finding.failures)
 
 
 def _bands(turns: list[Turn]) -> list[Band]:

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Entry, Learning, Question, Run
+from ablate.evidence.types import Claim, Entry, Learning, Run
 from ablate.metric.table import metric_of
-from ablate.phrases import listed
-from ablate.record.label import say
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
 from ablate.verdict.sides import ContrastError, sides
@@ -59,26 +58,8 @@ def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
     """The entry; inconclusive where it supports that an arm *cannot*."""
     if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
-    sentence = f"{entry['sentence']} But {when} nothing shows what an arm cannot: {INCONCLUSIVE}."
     nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # that chance could have made
-    return {**entry, **nothing, "verdict": INCONCLUSIVE, "sentence": sentence, "withheld": when}
-
-
-def said(claim: Question, found: Learning) -> str:
-    """The sentence of it, after a space."""
-    if claim["kind"] in UNJUDGED:
-        return ""
-    if not found["gains"]:
-        return " Whether learning was flat is not known: no margin, no curve or nothing learned."
-    unit, gains = metric_of(found["metric"]), found["gains"]
-    name = f"{unit.name}{' by the nll' * (found['metric'] == SKILL)}"
-    if not found["still"]:
-        most = unit.say(max(gains.values()), sign=True)
-        return f" Learning was flat: the last quarter gained at most {most} {name} in an arm."
-    told = [f"{arm} {unit.say(gains[arm], sign=True)}" for arm in found["still"]]
-    return (
-        f" Still learning: the last quarter gained half the margin or more ({listed(told)} {name})."
-    )
+    return {**entry, **nothing, "verdict": INCONCLUSIVE, "withheld": when}
 
 
 def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
@@ -90,7 +71,7 @@ def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
     if nothing_learned(claim, arms, evidence):
         return {}
     return {
-        say(side.levels): [run for run in side.every if run["status"] == "finished"]
+        arm_label(side.levels): [run for run in side.every if run["status"] == "finished"]
         for side in arms
     }
 

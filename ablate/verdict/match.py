@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from ablate.config.hints import likely
+from ablate.config.labels import arm_label
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
+from ablate.evidence.table import by_label
 from ablate.evidence.types import Match, Study
-from ablate.phrases import listed
-from ablate.record.label import say
 
-BY = ("parameters", "flops")
+COUNTED = {"parameters": "parameters", "flops": "floating-point operations"}
+BY = tuple(COUNTED)
 BUDGET = ("budget.steps", "budget.short")
 
 
@@ -40,9 +41,9 @@ def told(evidence: Evidence) -> Iterator[str]:
     match = evidence.study.get("match")
     if not match:
         return
-    values = {run["arm"]: run["matched"] for run in evidence.runs if "matched" in run}
-    said = [
-        f"{arm} has {', '.join(f'{key}={value}' for key, value in own.items())}"
-        for arm, own in values.items()
-    ]
-    yield f"Arms are matched to {say(match['to'])} by {match['by']}: {listed(said)}."
+    arms = by_label([run for run in evidence.runs if "matched" in run]).items()
+    sizes = [f"{arm_label(runs[0]['matched'])} with {arm}" for arm, runs in arms]
+    yield (
+        f"The arms are made alike to {arm_label(match['to'])} in {COUNTED[match['by']]}: "
+        f"{'; '.join(sizes)}."
+    )

@@ -69,7 +69,7 @@ class Short(TypedDict):
     grade: str
     effect: float | None
     interval: list[float] | None
-    sentence: str
+    evidence: str
 
 
 class Replication(TypedDict):
@@ -106,5 +106,5 @@ def _short(entry: Entry) -> Short:
         "grade": entry["grade"],
         "effect": entry["effect"],
         "interval": entry["interval"],
-        "sentence": entry["sentence"],
+        "evidence": entry["evidence"],
     }

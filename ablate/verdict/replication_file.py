@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
@@ -53,8 +54,17 @@ def used_replicate(folder: Path, following: int) -> int | None:
     return number
 
 
+def _update(claim: Replication) -> None:
+    """Give the line of evidence of an earlier version the name that it has today."""
+    for answer in (claim["first"], claim["fresh"]):
+        former = cast(dict[str, str], answer)
+        if "sentence" in former:
+            former["evidence"] = former.pop("sentence")
+
+
 def _check(where: str, claim: Replication) -> None:
     check_form(where, claim, Replication)
+    _update(claim)
     for name in ("first", "fresh"):
         check_form(f"{where}, {name}", claim[name], Short)
     try:

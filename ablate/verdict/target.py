@@ -20,7 +20,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.threshold import first_at
 from ablate.evidence.types import Entry, Run, Target
-from ablate.verdict.sides import names, sides
+from ablate.verdict.sides import sides
 
 Number = int | float
 Point = tuple[Number, Number]
@@ -85,27 +85,3 @@ def _interval(updates: Sequence[Number], alpha: float) -> Point | None:
 
 def _reached(updates: float) -> float | None:
     return updates if math.isfinite(updates) else None
-
-
-def said(entry: Entry, found: Target | None, long: int, short: int) -> str:
-    """The sentence of it, after a space."""
-    if found is None:
-        return ""
-    treatment, baseline = names(entry)
-    most, seeds = f"more than {long:,}", len(found["seeds"])
-    told = [f"{x:,.0f}" if x is not None else most for x in (found["updates"], *_ends(found))]
-    ends = f"[{', '.join(told[1:])}]" if found["interval"] else "(no interval: too few seeds)"
-    times = _times(found["updates"] / short) if found["updates"] else ""
-    return (
-        f" To the validation nll of {treatment} then, {baseline} takes {told[0]} updates {ends}"
-        f"{times} (median of {seeds} seed{'s' * (seeds != 1)})."
-    )
-
-
-def _times(ratio: float) -> str:
-    digits = f"{ratio:.2g}"
-    return ", about as many" if digits == "1" else f", {digits} times as many"
-
-
-def _ends(found: Target) -> list[float | None]:
-    return found["interval"] or []

@@ -9,9 +9,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from wandb.sdk.wandb_run import Run
 
+from ablate.config.labels import arm_label
 from ablate.evidence.gather import LIBRARIES
 from ablate.metric.table import METRICS
-from ablate.record.arm import arm, choices, is_swept, levels, told
+from ablate.record.arm import arm, choices, distinct_levels, is_swept, levels
 from ablate.record.files import write_json
 from ablate.record.label import cut
 from ablate.record.training import Record
@@ -119,7 +120,8 @@ def title(config: DictConfig, given: str | None) -> str:
     """What a run is called: as it is `given`, in a sweep with what tells it from the others."""
     if given and not is_swept():
         return given
-    words = [*([given] if given else []), *told(config, tuned=True)] or [config.name]
+    name = arm_label(distinct_levels(config, tuned=True))
+    words = [word for word in (given, name) if word] or [config.name]
     seed = f"seed {config.seed}" + (f" of set {config.replicate}" if config.replicate else "")
     return f"{cut(', '.join(words), LONGEST_TITLE - len(seed) - 2)}, {seed}"
 

@@ -78,7 +78,7 @@ def test_a_study_may_ask_for_a_figure_of_a_factor(evidence):
     figure, *_ = drawn(evidence("trend", figures=[{**shown, "where": {}}])).values()
     assert (figure.name, figure.alt) == (
         "levels-1",
-        "Do heads help? One mark per seed; lines join the means",
+        "Do heads help? Each mark is a run; the lines join the means",
     )
     (axes,) = all_axes(figure)
     assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "4", "8", "16"]
@@ -100,8 +100,8 @@ def test_lines_of_a_figure_carry_their_names_apart_and_chance_and_bound_are_draw
     found = evidence(runs=runs, figures=[shown], factors=["model/residual", "schedule"])
     (axes,) = all_axes(next(figures(found, finite(conclude(found)))))
     names = {t.get_text(): t.get_position()[1] for t in axes.texts}
-    assert {"pre_ln", "post_ln", "chance", "bound"} == set(names)
-    assert abs(names["pre_ln"] - names["post_ln"]) > 0
+    assert {"Pre-LN", "Post-LN", "chance", "bound"} == set(names)
+    assert abs(names["Pre-LN"] - names["Post-LN"]) > 0
     assert (names["chance"], names["bound"]) == (0.0, 1.0)
 
 
@@ -142,14 +142,12 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        ("superiority", "positive is better. "),
-        ("equivalence", "is better where a claim has a better side. "),
-    ],
+    ("kind", "sided"),
+    [("superiority", True), ("equivalence", False)],
 )
-def test_an_equality_has_no_better_side(evidence, kind, said):
-    assert said in drawn(evidence(kind))["effects"].caption
+def test_an_equality_has_no_better_side(evidence, kind, sided):
+    caption = drawn(evidence(kind))["effects"].caption
+    assert ("the first arm is the better one" in caption) == sided
 
 
 def test_exact_claims_show_every_case_within_the_tolerance(evidence):
@@ -246,11 +244,11 @@ def test_long_names_are_folded():
 def test_arms_that_trained_alike_are_shown_once(evidence):
     made = evidence()
     curves = {run["seed"]: run["curve"] for run in made.runs if run["arm"] == "pre_ln"}
-    assert "shown once" not in drawn(made)["curves"].caption
+    assert "share their training" not in drawn(made)["curves"].caption
     for run in made.runs:
         run["curve"] = curves[run["seed"]]
     figure = drawn(made)["curves"]
-    assert figure.caption.endswith("Arms that trained alike are shown once.")
+    assert figure.caption.endswith("Arms that share their training have one line.")
     assert len(all_axes(figure)[0].get_lines()) == 1
 
 
@@ -263,8 +261,8 @@ def test_arms_without_a_curve_are_not_taken_for_one(evidence):
     made.study["figures"] = [asked, asked | {"metric": "gradient/last"}]
     assert "levels-2" not in drawn(made)  # no run has it
     figure = drawn(made)["levels-1"]
-    assert figure.caption == "How large? One mark per seed; lines join the medians."
-    assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"pre_ln", "post_ln"}
+    assert figure.caption == "How large? Each mark is a run; the lines join the medians."
+    assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"Pre-LN", "Post-LN"}
 
 
 @pytest.mark.parametrize(
@@ -319,7 +317,7 @@ def test_few_arms_carry_their_names_at_the_ends_of_their_curves(evidence):
     assert not picture.legends and not any(axes.get_legend() for axes in picture.axes)
     last = all_axes(drawn(made)["curves"])[-1]
     named = {text.get_text(): text for text in last.texts}
-    assert named.keys() == {"pre_ln", "post_ln"}
+    assert named.keys() == {"Pre-LN", "Post-LN"}
     colours = {line.get_label(): line.get_color() for line in last.get_lines()}
     assert all(text.get_color() == colours[name] for name, text in named.items())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.report.tables import graded
+from ablate.verdict.wording.details import graded
 from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -24,16 +24,18 @@ def folder(tmp_path):
 def test_every_claim_has_a_row_with_its_verdict(folder):
     lines = index(folder).splitlines()
     verdicts = [json.loads(path.read_text()) for path in folder.glob("*/verdict.json")]
-    given = Counter(graded(claim) for verdict in verdicts for claim in verdict["claims"])
+    given = Counter(
+        graded(claim["verdict"], claim["grade"])
+        for verdict in verdicts
+        for claim in verdict["claims"]
+    )
     assert min(given["supported"], given["refuted"]) > 0
     for verdict, count in given.items():
         assert sum(f"| {verdict} |" in line for line in lines) == count
-    assert any("toy, micro, not trained" in line for line in lines)
+    assert any("artificial language, model micro, not trained" in line for line in lines)
     found = json.loads((folder / "preln_vs_postln" / "verdict.json").read_text())
     claim = next(claim for claim in found["claims"] if claim["interval"])
-    low, high = claim["interval"]
-    row = f"[{low:+.2f}, {high:+.2f}] | {claim['margin']:g} | {claim['pairs']} |"
-    assert any(claim["statement"] in line and row in line for line in lines)
+    assert any(claim["statement"] in line and claim["evidence"] in line for line in lines)
 
 
 def test_the_table_is_written_beside_the_experiments(folder, laboratory):

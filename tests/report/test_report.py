@@ -7,7 +7,7 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import check_seal, finite
-from ablate.report.content import asked, made_by
+from ablate.report.content import citation, made_by, measured, sources
 from ablate.report.page import page
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
@@ -15,14 +15,13 @@ from ablate.verdict.conclude import conclude
 ALWAYS = (
     "How it was measured",
     "Caveats",
+    "Answers in numbers",
     "Arms",
-    "Effects",
     "Runs that went wrong",
-    "How it was analysed",
+    "How each answer was reached",
     "To run it again",
 )
 SOMETIMES = (
-    "With another margin",
     "Every run",
     "Learning curves",
     "Tuning",
@@ -59,10 +58,11 @@ def test_every_report_has_all_sections_and_all_verdicts(every):
     report = read(every)
     assert [s for s in sections(report) if s not in SOMETIMES] == list(ALWAYS)
     assert report.startswith("# made_up\n")
-    for claim in json.loads((every / "verdict.json").read_text())["claims"]:
-        primary = " (primary)" if claim["primary"] else ""
+    claims = json.loads((every / "verdict.json").read_text())["claims"]
+    for number, claim in enumerate(claims, 1):
+        bullet = f"{number}." if len(claims) > 1 else "-"
         opening = claim["headline"].removesuffix(f" {claim['statement']}")
-        assert f"- **{opening}**{primary}" in report
+        assert f"{bullet} **{opening}**" in report
         assert claim["statement"] in report and claim["evidence"].split(":")[0] in report
     assert "python -m ablate +experiment=made_up -m" in report
     assert "torch 2.9.0" in report
@@ -115,7 +115,7 @@ def test_page_marks_verdicts_and_lets_tables_scroll(report, parsed):
     assert marked == ["verdict inconclusive"] * 2
     scrolling = [e[0].tag for e in tree.iter("div") if e.get("class") == "table"]
     assert scrolling == ["table"] * len(list(tree.iter("table")))
-    assert len(scrolling) == 4
+    assert len(scrolling) == 5  # exact claims have a table of their own
 
 
 def test_text_of_a_study_cannot_become_markup(report, parsed):
@@ -135,7 +135,7 @@ def test_real_text_below_8_bleu_opens_with_a_warning(report, evidence, data, sha
     for run in runs:
         run["metrics"]["test/bleu"] *= share
     first = report(runs=runs, regime={"data": data}).splitlines()[0]
-    assert ("decides nothing: the better arm, pre_ln, reaches 5." in first) == warned
+    assert ("decides nothing: the better arm, Pre-LN, reaches 5." in first) == warned
     assert (first == "# made_up") != warned
 
 
@@ -153,9 +153,9 @@ def test_the_regime_of_a_probe_has_no_steps(report, evidence):
 
 def test_runs_that_went_wrong_are_named(report):
     text = report("stability")
-    assert "| post_ln | 0 | diverged | step 320 | - |" in text
-    assert "| post_ln | 1 | collapsed | step 480 | - |" in text
-    assert "| post_ln | 2 | failed | - | MemoryError: no memory \\| left |" in text
+    assert r"| Post-LN | 0 | diverged | step 320 | \- |" in text
+    assert r"| Post-LN | 1 | collapsed | step 480 | \- |" in text
+    assert r"| Post-LN | 2 | failed | \- | MemoryError: no memory \| left |" in text
     assert "| 1 / 1 / 1 |" in text
     assert "None: all" not in text
     assert "None: all 10 runs finished." in report()
@@ -163,14 +163,14 @@ def test_runs_that_went_wrong_are_named(report):
 
 def test_tuned_values_are_shown_with_the_one_that_was_chosen(report):
     text = report("tuned")
-    assert "`optimizer.lr` was chosen for every arm by val/nll (lower is better)" in text
-    assert "| pre_ln | 0.001, chosen | 0.999 |" in text
-    assert "| pre_ln | 0.003 | 0.997 |" in text
+    assert "`optimizer.lr` was chosen for every arm by validation nll (lower is better)" in text
+    assert "| Pre-LN | 0.001, chosen | 0.999 |" in text
+    assert "| Pre-LN | 0.003 | 0.997 |" in text
     assert "Tuning" not in sections(report())
 
 
 def test_exploratory_is_said(report):
-    said = r"- \*\*[A-Za-z, ]+\.\*\* \(primary\) \(exploratory\) Pre-LN"
+    said = r"- \*\*[A-Za-z, ]+\.\*\* \(exploratory\) Pre-LN"
     assert re.search(said, report("exploratory"))
     assert "(exploratory)" not in report()
 
@@ -181,8 +181,8 @@ def test_published_numbers_stand_beside_ours(report):
     row = next(line for line in text.splitlines() if "27.30" in line)
     assert "[arXiv:1706.03762](https://arxiv.org/abs/1706.03762), table 3 | WMT14" in row
     assert re.search(r"\| 27\.30 \| 5\d\.\d\d ± \d\.\d\d \|$", row)
-    assert "| 28.00 | - |" in text
-    assert "The published settings are others" in text
+    assert r"| 28.00 | \- |" in text
+    assert "The settings of the published numbers differ" in text
     assert "Beside the published numbers" not in sections(report())
 
 
@@ -193,36 +193,36 @@ def test_published_arm_of_few_words_meets_all_arms_that_have_them(report):
 
 def test_arms_show_size_and_reuse(report):
     text = report()
-    assert "2 of 10 runs were there before this sweep" in text
-    assert re.search(r"\| pre_ln \| 5 \| 5\d\.\d\d ± .* \| 0 / 0 / 0 \| 1 \| 278,528 \|", text)
+    assert "2 of 10 runs existed before this sweep" in text
+    assert re.search(r"\| Pre-LN \| 5 \| 5\d\.\d\d ± .* \| 0 / 0 / 0 \| 1 \| 278,528 \|", text)
 
 
 def test_intervals_and_adjusted_p_values_are_shown(report):
     text = report("equivalence")
-    assert "| claim | verdict | metric | effect | interval | for equivalence | margin |" in text
-    assert "adjusted for the number of claims (Holm)" in text
+    assert "| Claim | Answer | Metric | Estimate | Interval | Interval for equivalence | " in text
+    assert "corrected for testing several claims (Holm)" in text
     assert "Equivalence claims: supported when the 1 - 2 alpha interval" in text
     assert "Trend claims" not in text
-    assert "| same_size | supported | parameters | 256 | - | - | tolerance 300 | 5 |" in text
+    assert "| supported | parameters (count) | 5 of 5 | 256 | 300 |" in text
 
 
 def test_exact_claims_have_no_intervals_and_no_p_values(report):
     text = report("exact")
-    assert "| claim | verdict | metric | effect | pairs |" in text
-    assert "Holm" not in text
-    assert "tolerance 0" in text
+    assert "| Claim | Answer | Metric | Cases that hold | Largest deviation | " in text
+    assert "Holm" not in text and "Estimate" not in text
+    assert "it must be 0" in text
 
 
-def asked_again(evidence, word, **changes):
-    (claim,) = conclude(evidence())["claims"]
-    fresh = {key: claim[key] for key in ("verdict", "grade", "effect", "interval", "sentence")}
+def asked_again(made, word, **changes):
+    (claim,) = conclude(made)["claims"]
+    fresh = {key: claim[key] for key in ("verdict", "grade", "effect", "interval", "evidence")}
     known = {key: claim[key] for key in ("id", "statement")} | {"reading": "", "exploratory": False}
     return {**known, "replication": word, "first": fresh, "fresh": {**fresh, **changes}}
 
 
 @pytest.mark.parametrize("word", ["reproduced", "weaker", "not reproduced", "open"])
 def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence, parsed, word):
-    text = report(contest=[asked_again(evidence, word, sentence="<script>x</script> *again*.")])
+    text = report(contest=[asked_again(evidence(), word, evidence="<script>x</script> *again*.")])
     assert f"Fresh seeds: **{word.upper()}**. " in text.partition("## How it was measured")[0]
     assert "Not reproduced: anything else" in text
     tree = parsed(page("made_up", text, {}))
@@ -234,12 +234,31 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
-    [("equivalence", "a difference counts on either side"), ("superiority", "higher is better")],
+    ("kind", "test"),
+    [
+        ("equivalence", "equivalence, by test BLEU in points. Margin: 2 (a reason)."),
+        ("superiority", "superiority, by test BLEU in points; higher is better. Margin: 2 (a"),
+    ],
 )
-def test_of_an_equality_no_side_is_better(kind, said):
-    claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "source": "a paper"}
-    assert asked(claim)[0].endswith(f"; {said}.")
+def test_of_an_equality_no_side_is_better(kind, test):
+    claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "margin": 2.0}
+    (line,) = measured([claim | {"margin_reason": "a reason"}])
+    assert line.startswith(test)
+
+
+def test_claims_that_are_tested_alike_share_a_line():
+    claim = {"kind": "superiority", "metric": "test/bleu", "better": "higher", "margin": 0.0}
+    claims = [claim | {"source": source} for source in ("a paper", "a book", "a paper")]
+    assert measured(claims) == [
+        "Claims 1, 2 and 3: superiority, by test BLEU in points; higher is better."
+    ]
+    assert sources(claims) == ["Source of claims 1 and 3: a paper.", "Source of claim 2: a book."]
+
+
+def test_a_report_has_a_line_to_cite(report, evidence):
+    line = citation(conclude(evidence()))
+    assert line.startswith("ablate") and "experiment made_up, study " in line
+    assert f"To cite these answers: *{line}*" in report().replace("\\", "")
 
 
 A, B = "a" * 40, "b" * 40

@@ -21,8 +21,9 @@ def test_a_clear_effect_is_supported_and_says_so(claim, arms, evidence):
     found = only(evidence(runs, [], **{"claims": [claim(where={}, margin=1.0)]}))
     assert found["verdict"] == "supported"
     assert found["effect"] == pytest.approx(10.2667, abs=1e-3)
-    assert found["sentence"].startswith("pre_ln - post_ln: +10.267 test nll (nats per token) [+7.")
-    assert "over 3 seeds, margin 1: supported, large enough to matter." in found["sentence"]
+    assert found["details"]["Estimate"] == "+10.267"
+    assert found["details"]["Interval"].startswith("+7.")
+    assert found["details"]["Answer"] == "supported, large enough to matter"
     assert (found["verdict"], found["grade"]) == ("supported", "large enough to matter")
     assert (found["primary"], found["pairs"], found["seeds"]) == (True, 3, [0, 1, 2])
 
@@ -31,10 +32,8 @@ def test_bleu_is_judged_over_seeds_and_sentences(claim, translated, evidence):
     runs, statistics = translated(6, lift=1.0)
     found = only(evidence(runs, claim(metric="test/bleu"), statistics=statistics))
     assert found["levels_of_noise"] == "seeds and test sentences"
-    assert (
-        "over 6 seeds and 200 test sentences, margin 1: supported, large enough to matter."
-        in found["sentence"]
-    )
+    assert (found["pairs"], found["sentences"]) == (6, 200)
+    assert "6 paired seeds, 200 sentences" in found["evidence"]
     assert found["sign_flip"] == pytest.approx(2 / 2**6)
 
 
@@ -46,15 +45,17 @@ def test_every_inconclusive_says_what_it_could_have_seen(claim, arms, evidence):
     assert [plan["effect"] for plan in plans.values()] == [0.3, 0.6]
     for side, plan in plans.items():
         assert plan["seeds"] > 4
-        said = f"{side} takes {plan['seeds']} seeds where the true effect is {plan['effect']:.3f}"
-        assert said in found["sentence"]
-    assert "this design would detect a true effect" in found["sentence"]
+        planned = found["details"][f"Seeds that show it {side} with 80 % power"]
+        assert planned == f"{plan['seeds']}, if the true effect is {plan['effect']:.3f}"
+    fewest = min(plan["seeds"] for plan in plans.values())
+    assert f"About {fewest} seeds would show a true difference" in found["evidence"]
+    assert "Smallest effect that these runs show with 80 % power" in found["details"]
 
 
 def test_where_no_effect_is_named_no_seeds_are(claim, arms, evidence):
     found = only(evidence(arms(*CLOSE), claim(margin=0.0)))
     assert (found["verdict"], found["seeds_needed"]) == ("inconclusive", None)
-    assert "no effect is named for which seeds could be planned" in found["sentence"]
+    assert "seeds would" not in found["evidence"]
 
 
 def test_where_sentences_are_too_few_no_seeds_are_enough(claim, translated, evidence):
@@ -62,15 +63,16 @@ def test_where_sentences_are_too_few_no_seeds_are_enough(claim, translated, evid
     asked = claim(metric="test/bleu", margin=0.05)
     found = only(evidence(runs, asked, statistics=statistics))
     assert found["seeds_needed"]["supported"]["seeds"] is None
-    assert "supported takes more test sentences, not seeds, where" in found["sentence"]
+    assert "no number of seeds" in found["details"]["Seeds that show it supported with 80 % power"]
+    assert "More test sentences, not more seeds" in found["evidence"]
 
 
 @pytest.mark.parametrize(
     ("low", "said"),
     [
-        (None, "(no control)."),
-        (20.0, "(control none: -9."),
-        (29.9, "(no control: none -0."),
+        (None, "none in these runs"),
+        (20.0, "no residual connections: -9."),
+        (29.9, "no residual connections: -0."),
     ],
 )
 def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
@@ -85,7 +87,7 @@ def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
         ]
     asked = claim(kind="non_inferiority", margin=1.0, loses={"model/residual": "none"})
     found = only(evidence(runs, asked))
-    assert said in found["sentence"]
+    assert found["details"]["Arm that must lose"].startswith(said)
     assert found["verdict"] == "supported"
     assert (found["control"] or {}).get("loses", False) == (low == 20.0)
 
@@ -93,21 +95,22 @@ def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
 def test_one_pair_decides_nothing(claim, arms, evidence):
     found = only(evidence(arms([90.0], [1.0]), claim()))
     assert (found["verdict"], found["interval"], found["effect"]) == ("inconclusive", None, 89.0)
-    assert "(no interval) over 1 seed" in found["sentence"]
-    assert "not known without a spread" in found["sentence"]
+    assert "no interval; 1 paired seed" in found["evidence"]
+    assert "Interval" not in found["details"]
 
 
 def test_no_pair_at_all_is_inconclusive(claim, arms, evidence):
     found = only(evidence(arms([90.0], []), claim()))
     assert (found["verdict"], found["effect"], found["pairs"]) == ("inconclusive", None, 0)
-    assert "no pair of runs with the same seed has ended" in found["sentence"]
+    assert found["evidence"].startswith("No two runs with the same seed have ended")
+    assert "Estimate" not in found["details"]
 
 
 def test_a_trend_without_levels_is_inconclusive(claim, arms, evidence):
     asked = claim(kind="trend", over="model/residual", treatment={}, baseline={})
     found = only(evidence(arms([1.0], [2.0]), asked))
     assert found["verdict"] == "inconclusive"
-    assert "fewer than two levels that are numbers" in found["sentence"]
+    assert "fewer than two levels that are numbers" in found["evidence"]
 
 
 def test_two_equal_differences_are_no_certainty(claim, arms, evidence):
@@ -132,8 +135,8 @@ def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
     alone = [only(evidence(arms(*CLOSE), one))["verdict"] for one in claims]
     assert alone[2:] == ["refuted", "refuted"]
     for entry, before in zip(found, alone, strict=True):
-        told = f"Uncorrected for the file's other claims it is {before}"
-        assert (told in entry["sentence"]) == (entry["verdict"] != before)
+        uncorrected = entry["details"].get("Answer without Holm's correction", "")
+        assert uncorrected.startswith(before) == (entry["verdict"] != before)
     assert [entry["verdict"] for entry in found] == [
         "refuted" if p <= 0.05 else "inconclusive" for p in adjusted
     ]
@@ -151,8 +154,8 @@ def test_stability_counts_runs(claim, run, evidence):
     (entry,) = found["claims"]
     assert entry["verdict"] == "supported"
     assert entry["effect"] == pytest.approx(0.7)
-    assert "(7 of 10 against 0 of 10)" in entry["sentence"]
-    assert any("7 runs diverged or collapsed (post_ln)" in caveat for caveat in found["caveats"])
+    assert entry["details"]["Runs counted"] == "7 of 10 against 0 of 10"
+    assert any("7 runs diverged or collapsed (7 of Post-LN)" in one for one in found["caveats"])
 
 
 def test_equivalence_has_both_intervals(claim, arms, evidence):
@@ -160,7 +163,8 @@ def test_equivalence_has_both_intervals(claim, arms, evidence):
     assert found["verdict"] == "supported"
     wide, narrow = found["interval"], found["interval_equivalence"]
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
-    assert f"] (90%: [{narrow[0]:+.3f}, {narrow[1]:+.3f}]) over 4 seeds" in found["sentence"]
+    assert f"90 % CI {narrow[0]:.3f} to {narrow[1]:.3f}; 4 paired seeds" in found["evidence"]
+    assert found["details"]["Interval"].endswith("(95 %)")
 
 
 @pytest.mark.parametrize(
@@ -209,9 +213,9 @@ def test_looks_spend_alpha(claim, arms, evidence, seen, planned, verdict, spent,
     assert (one["interval"][0] > 0) == (verdict == "supported")  # a repeated interval agrees
     assert one["p_look"]["supported"] == pytest.approx(2 * one["p"]["supported"])
     told = " ".join(found["caveats"])
-    assert "c: its question was also asked in 2 other regimes." in told
-    assert ("c: exploratory, since its question was asked before: all of" in told) == exploratory
-    assert ("look" in told) == (one.get("information") is not None)
+    assert "The same question was also asked in 2 other settings." in told
+    assert ("exploratory, since the question was asked before: all of" in told) == exploratory
+    assert ("This is analysis" in told) == (one.get("information") is not None)
 
 
 def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evidence):
@@ -222,17 +226,17 @@ def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evid
         claim(metric="test/bleu"),
         claim(id="e", kind="exact", metric="parameters", treatment={}, baseline={}, margin=0.0),
         statistics=statistics,
-        fixed=["data", "optimizer.lr"],
+        fixed=["the data are one choice", "only one learning rate was tried"],
         seeds=5,
     )
     found = conclude(of)
     assert json.loads(json.dumps(found, allow_nan=False)) == found == conclude(of)
     assert (found["runs"], found["failed_runs"], found["reused_runs"]) == (7, 1, 0)
     assert found["caveats"][:4] == [
-        "Held fixed: data.",
-        "Held fixed: optimizer.lr.",
-        "1 run failed and is no part of any number: cell 8.",
-        "5 seeds were planned, 3 have ended.",
+        "The data are one choice.",
+        "Only one learning rate was tried.",
+        "1 run raised an error and is left out of all numbers (cell 8 of runs.jsonl).",
+        "Of 5 planned seeds 3 have finished.",
     ]
     arm = {one["arm"]: one for one in found["arms"]}["pre_ln"]
     assert (arm["seeds"], arm["finished"], arm["failed"]) == (3, 3, 1)
@@ -246,7 +250,7 @@ def test_versions_that_differ_are_listed(claim, arms, evidence):
     runs[0]["versions"] = {"torch": "2.1"}
     found = conclude(evidence(runs, claim()))
     assert found["versions"] == {"torch": ["2.0", "2.1"]}
-    assert "Not all runs executed the same versions of everything." in found["caveats"]
+    assert "The runs used different versions of some packages." in found["caveats"]
 
 
 @pytest.mark.parametrize(("busy", "said"), [(0.0, False), (0.1, False), (1.4, True)])
@@ -271,11 +275,11 @@ def tuned(arms, claim, evidence):
 
 
 def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(tuned):
-    assert "of 0.1, 0.2 and 0.4 is the largest for pre_ln; a better one" in tuned(0.4, 0.2)
-    assert "is the largest for pre_ln and the smallest for post_ln;" in tuned(0.4, 0.1)
-    assert "is the smallest for pre_ln and post_ln;" in tuned(0.1, 0.1)
-    assert "optimizer.lr" not in tuned(0.2, 0.2)
-    assert "optimizer.lr" not in tuned("adam", "sgd", values=("adam", "sgd"))
+    assert "(0.1, 0.2 and 0.4) is the largest for Pre-LN. A better" in tuned(0.4, 0.2)
+    assert "the largest for Pre-LN; it is the smallest for Post-LN." in tuned(0.4, 0.1)
+    assert "is the smallest for Pre-LN and Post-LN." in tuned(0.1, 0.1)
+    assert "learning rate" not in tuned(0.2, 0.2)
+    assert "learning rate" not in tuned("adam", "sgd", values=("adam", "sgd"))
 
 
 def test_replicates_at_an_end_of_what_was_tried_are_counted(arms, claim, evidence):
@@ -283,7 +287,7 @@ def test_replicates_at_an_end_of_what_was_tried_are_counted(arms, claim, evidenc
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
     said = " ".join(conclude(evidence(runs, claim(), tune=tune))["caveats"])
     of = len(runs) // 2
-    assert f"the largest for pre_ln ({of - 1} of {of} runs) and post_ln ({of - 1} of {of}" in said
+    assert f"the largest for Pre-LN ({of - 1} of {of} runs) and Post-LN ({of - 1} of {of}" in said
 
 
 @pytest.mark.parametrize(("larger", "told"), [(1009, False), (1011, True)])
@@ -295,7 +299,7 @@ def test_arms_that_differ_in_parameters_are_named_once(claim, arms, evidence, la
     found = conclude(evidence(runs, claim(), claim(id="d", better="lower")))["caveats"]
     said = [caveat for caveat in found if "trained parameters" in caveat]
     assert len(said) == told
-    assert not told or "pre_ln has 1,011 and post_ln 1,000 (1% more)" in said[0]
+    assert not told or "1,011 with Pre-LN against 1,000 with Post-LN (1 % more)" in said[0]
 
 
 def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
@@ -311,7 +315,7 @@ def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
         for caveat in conclude(evidence(runs, asked, factors=["n"]))["caveats"]
         if "trained parameters" in caveat
     )
-    assert said.endswith("2 has 1,500 and 1 1,000 (50% more).")
+    assert said.endswith("1,500 with n 2 against 1,000 with n 1 (50 % more).")
 
 
 def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, evidence):

@@ -30,13 +30,13 @@ def test_a_pair_whose_run_failed_is_left_out_and_the_rate_is_told(judged, status
     entry = judged(12, 0, 1, status)
     assert (entry["pairs"], entry["verdict"]) == (11, "supported")
     assert entry["effect"] == pytest.approx(3.0)
-    assert entry["failed_to_learn"]["post_ln"]["runs"] == 1
-    assert entry["failed_to_learn"]["pre_ln"] == {
+    assert entry["failed_to_learn"]["Post-LN"]["runs"] == 1
+    assert entry["failed_to_learn"]["Pre-LN"] == {
         "runs": 0,
         "of": 12,
         "interval": [0.0, pytest.approx(1 - 0.05 ** (1 / 12))],
     }
-    assert "1 of 12 runs of post_ln failed to learn" in entry["sentence"]
+    assert "1 of 12 runs (90 % CI 0 to 34 %) of Post-LN" in entry["details"]["Failed to learn"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_rates_decide_where_one_arm_fails_and_the_other_does_not(
 ):
     entry = judged(7, pre, post, **changes)
     assert (entry["verdict"], entry["grade"]) == (verdict, "")
-    assert entry["decided_by_failures"] and "which decides" in entry["sentence"]
+    assert entry["decided_by_failures"] and "which decides" in entry["evidence"]
     assert entry["seeds_needed"] is None and not entry["sensitivity"]
 
 
@@ -70,7 +70,7 @@ def test_where_lower_is_better_failing_less_often_is_still_better(claim, run, ev
 def test_too_few_pairs_that_learned_decide_nothing(judged, seeds, failed):
     entry = judged(seeds, 0, failed)
     assert entry["verdict"] == "inconclusive"
-    assert "pairs of runs have learned" in entry["sentence"]
+    assert "pairs of runs have learned" in entry["evidence"]
 
 
 @pytest.mark.parametrize("failed", [1, 2, 3])
@@ -117,8 +117,8 @@ GAINS = [3.0, 3.1, 3.2, 3.05, 3.15]
 )
 def test_a_run_far_below_the_best_of_its_arm_is_stuck(learning, post, stuck):
     entry = learning(GAINS, post)
-    assert entry["failed_to_learn"]["post_ln"]["runs"] == stuck
-    assert entry["failed_to_learn"]["pre_ln"]["runs"] == 0
+    assert entry["failed_to_learn"]["Post-LN"]["runs"] == stuck
+    assert entry["failed_to_learn"]["Pre-LN"]["runs"] == 0
     assert entry["pairs"] == len(GAINS) - stuck
 
 
@@ -127,7 +127,7 @@ def test_claims_about_the_loss_leave_stuck_runs_out_too(claim, run, evidence):
     nlls = [3.5, 3.51, 3.52, 3.53, 3.54, 5.9]
     runs += [run(POST, s, unigram_nll=6.0, **{"test/nll": nll}) for s, nll in enumerate(nlls)]
     entry = conclude(evidence(runs, claim(better="lower")))["claims"][0]
-    assert (entry["pairs"], entry["failed_to_learn"]["post_ln"]["runs"]) == (5, 1)
+    assert (entry["pairs"], entry["failed_to_learn"]["Post-LN"]["runs"]) == (5, 1)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def test_two_arms_at_bleu_0_are_not_the_same(claim, arms, evidence, kind, margin
     found = only(evidence(runs, claim(kind=kind, metric="test/bleu", margin=margin)))
     assert found["verdict"] == "inconclusive"
     assert found["interval"] and found["detectable"] is found["seeds_needed"] is None
-    assert found["sentence"] == (
-        "nothing was learned: by test BLEU no arm is better than an untrained model: inconclusive."
+    assert found["evidence"] == (
+        "Nothing was learned: by test BLEU no arm is better than an untrained model."
     )
 
 
@@ -32,7 +32,7 @@ def test_two_arms_that_collapsed_are_not_the_same(claim, run, evidence, kind, me
     runs = [run(arm, s, "collapsed", **own) for arm in (PRE, POST) for s in range(8)]
     found = only(evidence(runs, claim(kind=kind, metric=metric)))
     assert found["verdict"] == "inconclusive"
-    assert found["sentence"].startswith("nothing was learned: ")
+    assert found["evidence"].startswith("Nothing was learned: ")
 
 
 @pytest.mark.parametrize("nll", [6.0, 6.4])
@@ -43,7 +43,7 @@ def test_a_model_no_better_than_the_unigrams_has_learned_nothing(claim, run, evi
         for s in range(8)
     ]
     found = only(evidence(runs, claim(margin=0.5, kind="equivalence")))
-    assert found["sentence"].startswith("nothing was learned: by test nll no arm is better than")
+    assert found["evidence"].startswith("Nothing was learned: by test nll no arm is better than")
 
 
 @pytest.mark.parametrize("status", ["finished", "collapsed"])
@@ -77,7 +77,7 @@ def test_all_levels_of_a_trend_must_be_at_the_floor(claim, run, evidence):
             for s in range(4)
         ]
         asked = claim(kind="trend", over="n", treatment={}, baseline={}, metric="test/bleu")
-        return only(evidence(runs, asked, factors=["n"]))["sentence"]
+        return only(evidence(runs, asked, factors=["n"]))["evidence"]
 
-    assert at(0.0).startswith("nothing was learned: ")
-    assert not at(5.0).startswith("nothing was learned: ")
+    assert at(0.0).startswith("Nothing was learned: ")
+    assert not at(5.0).startswith("Nothing was learned: ")

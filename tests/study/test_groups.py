@@ -53,7 +53,7 @@ def test_a_verdict_counts_groups_and_says_so(judge):
     assert grouped["interval"] != alone["interval"]
     assert alone["levels_of_noise"] == "seeds and test sentences"
     assert grouped["levels_of_noise"] == "seeds and groups of test sentences"
-    assert "over 5 seeds and 20 groups of test sentences" in grouped["sentence"]
+    assert grouped["details"]["Sources of error"] == "seeds and groups of test sentences"
     assert judge({"test": np.arange(200)})["interval"] == pytest.approx(alone["interval"])
 
 

@@ -59,7 +59,7 @@ def test_both_verdicts_are_told(begun, tmp_path):
     found = kept["claims"]
     assert kept["replicate"] == 1
     assert [claim["replication"] for claim in found] == ["reproduced"] * 4
-    assert f"  fresh: {found[0]['fresh']['sentence']}" in told
+    assert f"  fresh: {found[0]['fresh']['evidence']}" in told
 
 
 def test_what_cannot_be_contested_is_refused(tmp_path):

@@ -5,7 +5,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
-from ablate.record.arm import arm, choices, levels, told
+from ablate.record.arm import arm, choices, distinct_levels, levels
 from ablate.wandb.describe import title
 
 
@@ -62,13 +62,17 @@ def test_a_single_run_is_single(composed):
 @pytest.mark.parametrize(
     ("words", "mode", "name"),
     [
-        (["model/position=learned", "optimizer.lr=0.005"], "RUN", "learned, lr 0.005, seed 1"),
-        (["model/position=learned", "seed=3"], "MULTIRUN", "learned, seed 3"),
+        (
+            ["model/position=learned", "optimizer.lr=0.005"],
+            "RUN",
+            "learned positions, learning rate 0.005, seed 1",
+        ),
+        (["model/position=learned", "seed=3"], "MULTIRUN", "learned positions, seed 3"),
         (["seed=2", "replicate=1", "name=mine"], "RUN", "mine, seed 2 of set 1"),
         (
             ["+experiment=preln_vs_postln", "optimizer.lr=0.01", "threads=1"],
             "MULTIRUN",
-            "post_ln, noam, lr 0.01, seed 1",
+            "Post-LN, warm-up, learning rate 0.01, seed 1",
         ),
     ],
 )
@@ -85,8 +89,9 @@ def test_a_long_name_keeps_its_seed(composed):
 
 def test_the_nuisance_is_told_where_it_is_asked_for(composed):
     config = composed("+experiment=preln_vs_postln", "optimizer.lr=0.01")
-    assert told(config, tuned=False, between="=") == ["post_ln", "noam"]
-    assert told(config, tuned=True, between="=") == ["post_ln", "noam", "lr=0.01"]
+    factors = {"model/residual": "post_ln", "schedule": "noam"}
+    assert distinct_levels(config, tuned=False) == factors
+    assert distinct_levels(config, tuned=True) == factors | {"optimizer.lr": 0.01}
 
 
 def test_without_hydra_a_group_is_told_by_its_class_and_settings(compose):

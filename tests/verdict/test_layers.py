@@ -1,6 +1,7 @@
 """The layers of an answer: what a reader learns from the headline and the line of evidence."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from ablate.config.location import CONF
 from ablate.verdict.wording.layers import EVIDENCE
 
 ROOT = Path(__file__).resolve().parents[2]
+HEADLINE = 25  # words at most
+SYMBOL = re.compile(r"[][=<>^*{}]| [-+/] ")
 VERDICTS = sorted(ROOT.glob("experiments/*/verdict.json"))
 
 
@@ -26,7 +29,33 @@ def test_every_committed_answer_has_a_headline_and_short_evidence():
     assert len(lines) > 800
     long = [name for name, _, evidence in lines if len(evidence.split()) > EVIDENCE]
     assert len(long) <= 4  # interactions of arms that differ in four settings
-    assert not [name for name, headline, _ in lines if "[" in headline or " - " in headline[:20]]
+
+
+def test_a_headline_has_at_most_25_words_and_no_symbols():
+    headlines = {answer["headline"] for _, _, answer in answers()}
+    assert not [line for line in headlines if len(line.split()) > HEADLINE]
+    assert not [line for line in headlines if SYMBOL.search(line)]
+
+
+def test_an_undecided_answer_names_its_margin():
+    for name, claim, answer in answers():
+        open_ = answer["verdict"] == "inconclusive" and answer["effect"] is not None
+        if open_ and claim["margin"] and claim["kind"] in ("superiority", "equivalence"):
+            decided = {"problem", "withheld", "decided_by_failures"} & answer.keys()
+            assert decided or f" {claim['margin']:g}" in answer["evidence"], name
+
+
+def test_the_details_are_fields_with_labels_and_keys():
+    for name, claim, answer in answers():
+        details = answer["details"]
+        assert details["Claim"] == claim["id"], name
+        assert details["Key of the metric"] == claim["metric"], name
+        for factor in claim["treatment"]:
+            assert f"{factor}=" in details["Treatment"], name
+        if answer["p"] and answer["effect"] is not None and "cases" not in answer:
+            assert {"Estimate", "Test", "Paired seeds"} <= details.keys(), name
+            assert {f"p ({side}, Holm)" for side in answer["p"]} <= details.keys(), name
+        assert all(value and not value.endswith(".") for value in details.values()), name
 
 
 def test_the_evidence_has_the_numbers_of_the_verdict():

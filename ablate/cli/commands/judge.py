@@ -41,6 +41,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_key("project", "where W&B has the runs: ENTITY/PROJECT")
     parser.add_key("group", "under which name W&B has the runs")
     parser.add_key("to", "write the evidence, the verdict and the report there", PATH)
+    parser.add_key("tables", "write the report's tables there, as Markdown, LaTeX and CSV", PATH)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -59,6 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.evidence.manifest import keep
     from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
+    from ablate.report.export import write_tables
     from ablate.report.write import write_files
     from ablate.sweep.end import announce
     from ablate.verdict.conclude import conclude
@@ -75,12 +77,17 @@ def run(arguments: argparse.Namespace) -> None:
                 keep(target, evidence, logged=(target / BOOK).exists())
                 copy_contest(Path(arguments.source), target)
             write_files(evidence, verdict, target)
+    if arguments.tables:
+        with writing(arguments.tables):
+            write_tables(evidence, verdict, arguments.tables)
     console = make_console()
     if warning := slice_warning(verdict):
         console.print(warning, style="bold", soft_wrap=True)
     announce(console, verdict)
     if target:
         print(f"\nreport: {target / 'report.md'}, {target / 'report.html'}")
+    if arguments.tables:
+        print(f"tables: {arguments.tables}")
 
 
 def _judge_table(arguments: argparse.Namespace) -> None:
@@ -88,6 +95,8 @@ def _judge_table(arguments: argparse.Namespace) -> None:
     from ablate.referee.compare import judge
     from ablate.referee.output import show
 
+    if arguments.tables:
+        raise UserError("tables= is for a sweep; --json prints the numbers of a table of runs")
     for key in ("project", "group"):
         if getattr(arguments, key):
             raise UserError(

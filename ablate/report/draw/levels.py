@@ -7,9 +7,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ablate.config.labels import arm_label, factor_label, option_name
 from ablate.evidence.types import Levels
 from ablate.metric.table import metric_of
-from ablate.record.label import say, value_text
+from ablate.record.label import value_text
 from ablate.report.draw.style import (
     ARMS,
     INK,
@@ -60,9 +61,9 @@ def _ordered(levels: Iterable[object]) -> list[object]:
 def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
     """Levels stand at equal distances."""
     at = list(range(len(levels)))
-    axes.set_xticks(at, [_tick(_text(level)) for level in levels])
+    axes.set_xticks(at, [_tick(option_name(factor, level) or _text(level)) for level in levels])
     axes.set_xlim(-0.5, len(levels) - 0.5)
-    axes.set_xlabel(factor)
+    axes.set_xlabel(factor_label(factor))
     axes.grid(axis="x", visible=False)
     return at
 
@@ -101,4 +102,4 @@ def place_of(level: Any) -> object:
 
 def line_of(levels: Levels, factor: str, where: Levels) -> str:
     """The name of the line that a run belongs to: its levels of all other factors."""
-    return say({k: v for k, v in levels.items() if k != factor and k not in where})
+    return arm_label({k: v for k, v in levels.items() if k != factor and k not in where})

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from ablate.config.labels import factor_label
 from ablate.evidence.types import Told
 from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, log_y, stack
@@ -28,7 +29,9 @@ def draw_trend(claim: Told, points: list[tuple[float, float]]) -> Figure:
         axes.minorticks_off()
     if scale == "log_log":
         log_y(axes)
-    axes.set_xlabel(f"{claim['over']} ({'linear' if scale == 'linear' else 'logarithmic'} axis)")
+    axes.set_xlabel(
+        f"{factor_label(claim['over'])} ({'linear' if scale == 'linear' else 'logarithmic'} axis)"
+    )
     axes.set_ylabel(metric_of(claim["metric"]).axis)
     axes.legend()
     return figure

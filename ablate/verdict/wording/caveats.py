@@ -1,19 +1,24 @@
-"""What a reader must know beside the verdicts, as sentences."""
+"""What a reader must know beside the answers, as sentences.
+
+A caveat of some claims begins with their numbers: "Claims 1 and 3: ...".
+"""
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import planned_looks
 from ablate.evidence.outcome import WENT_WRONG
-from ablate.evidence.table import by_arm
+from ablate.evidence.table import by_label
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
 from ablate.metric.table import metric_of
-from ablate.phrases import listed, name_of
+from ablate.phrases import claims_numbered, listed, name_of, number_of
 from ablate.stats.estimate import SEEDS
-from ablate.stats.false_rates import FEW, HIDDEN
+from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
 from ablate.verdict import match
 from ablate.verdict.interim import asked_of
 from ablate.verdict.kind.base import Finding
@@ -23,9 +28,15 @@ from ablate.verdict.stages import FUTILE, needed
 
 ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
-OF_HOLM, OF_INTERVALS = "Verdicts follow p-values", "Intervals of"
-WHERE = {FEW: "where noise is skewed", HIDDEN: f"where noise has {HIDDEN}"}
-OF_TIMES, OF_SIZES = "While times were taken", "arms that are compared differ"
+OF_HOLM, OF_INTERVALS = "The answers are corrected", "The intervals of"
+NOISE = {  # of the simulations whose rate of wrong answers is given
+    FEW: "{seeds} seeds and skewed differences",
+    SKEWED: "{seeds} seeds and differences as skewed as these",
+    CLUSTERED: "{seeds} seeds and differences in two clusters, as here",
+    HIDDEN: "{seeds} seeds and rare extreme runs",
+}
+OF_TIMES = "While times were measured"
+SUBJECT = re.compile(r"Claims? ([\d, and]+): ")
 IDLE = 0.2  # cores that other processes may use while something is timed
 
 
@@ -38,19 +49,19 @@ def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) ->
         *_of_sizes(evidence, findings),
         *_of_machine(evidence),
         *_of_runs(evidence),
-        *_of_claims(findings, claims),
-        *_of_noise(findings),
+        *_of_claims(evidence, findings, claims),
+        *_of_noise(evidence, findings),
         *_of_intervals(claims),
-        *_of_book(evidence, claims),
+        *_of_log(evidence, claims),
     ]
 
 
 def _of_study(evidence: Evidence) -> Iterator[str]:
     for fixed in evidence.study["fixed"]:
-        yield f"Held fixed: {fixed}."
+        yield f"{fixed[:1].upper()}{fixed[1:]}."
     if evidence.registration.get("earlier"):
         forms = len(evidence.registration["earlier"])
-        yield f"The study had {forms} other form{'s' * (forms > 1)} before this one."
+        yield f"The study was changed {forms} time{'s' * (forms > 1)} before it got this form."
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
@@ -60,13 +71,14 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
         return
     grids = tried(evidence)
     at = {word: _at_end(evidence, grids, end) for word, end in ENDS.items()}
-    said = [f"the {word} for {listed(arms)}" for word, arms in at.items() if arms]
-    if said:
+    extremes = [f"the {word} for {listed(arms)}" for word, arms in at.items() if arms]
+    if extremes:
         wider = {value for grid in grids.values() for value in grid} - {*tune["values"]}
         values = sorted({*tune["values"], *wider}) if wider else tune["values"]
+        name = factor_label(tune["key"])
         yield (
-            f"The best {tune['key']} of {listed(values)} is {listed(said)}; "
-            "a better one may lie beyond."
+            f"The best {name} of those tried ({listed(values)}) is {'; it is '.join(extremes)}. "
+            f"A better {name} may lie beyond them."
         )
 
 
@@ -75,7 +87,7 @@ def _at_end(
 ) -> list[str]:
     """Arms of which some runs took the last value that was tried for them."""
     found = []
-    for arm, runs in by_arm([run for run in evidence.runs if "tuned" in run]).items():
+    for arm, runs in by_label([run for run in evidence.runs if "tuned" in run]).items():
         took = sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs)
         if took:
             found.append(arm if took == len(runs) else f"{arm} ({took} of {len(runs)} runs)")
@@ -84,21 +96,24 @@ def _at_end(
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
     """Arms that a claim compares although their numbers of trained parameters are apart."""
-    claims: dict[str, list[str]] = {}
+    names = {id(run): arm for arm, runs in by_label(evidence.runs).items() for run in runs}
+    claims: dict[str, list[Claim]] = {}
     for claim in (finding.claim for finding in findings if not finding.problem):
         pairs = (sorted(pair, key=_size) for pair in _compared(claim, evidence))
-        if apart := dict.fromkeys(said for pair in pairs if (said := _apart(*pair))):
-            claims.setdefault("; ".join(apart), []).append(name_of(claim))
-    for apart_in, names in claims.items():
-        yield f"{_subject(names)}: {OF_SIZES} in trained parameters: {apart_in}."
+        if apart := dict.fromkeys(line for pair in pairs if (line := _apart(pair, names))):
+            claims.setdefault("; ".join(apart), []).append(claim)
+    for sizes, alike in claims.items():
+        yield f"{_subject(alike, evidence)}The arms differ in trained parameters: {sizes}."
 
 
-def _apart(small: Run, large: Run) -> str:
+def _apart(pair: Sequence[Run], names: dict[int, str]) -> str:
+    small, large = pair
     more = _size(large) / _size(small) - 1 if _size(small) else 0.0
     if more <= ALIKE:
         return ""
     return (
-        f"{large['arm']} has {_size(large):,} and {small['arm']} {_size(small):,} ({more:.0%} more)"
+        f"{_size(large):,} with {names[id(large)]} against {_size(small):,} with "
+        f"{names[id(small)]} ({100 * more:.0f} % more)"
     )
 
 
@@ -122,8 +137,8 @@ def _of_machine(evidence: Evidence) -> Iterator[str]:
     busy = max((cores for cores in others if cores is not None), default=0.0)
     if busy > IDLE:
         yield (
-            f"{OF_TIMES}, other processes kept up to {busy:.1f} cores busy: they are "
-            "not those of an idle machine."
+            f"{OF_TIMES}, other processes kept up to {busy:.1f} cores busy. On an idle machine the "
+            "times would be shorter."
         )
 
 
@@ -132,47 +147,53 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
     if failed:
         cells = listed([run["cell"] for run in failed])
         many = len(failed) > 1
-        verb, cell = ("are", "cells") if many else ("is", "cell")
-        yield f"{_count(failed)} failed and {verb} no part of any number: {cell} {cells}."
+        verb = "are" if many else "is"
+        yield (
+            f"{_count(failed)} raised an error and {verb} left out of all numbers "
+            f"(cell{'s' * many} {cells} of runs.jsonl)."
+        )
     yield from _of_wrong_ends(evidence.runs)
     if evidence.short:
         steps = evidence.short.regime["steps"]
-        yield from (f"At {steps:,} updates: {x}" for x in _of_wrong_ends(evidence.short.runs))
+        yield from (f"After {steps:,} steps: {x}" for x in _of_wrong_ends(evidence.short.runs))
     yield from _of_plan(evidence)
     versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
     if len(versions) > 1:
-        yield "Not all runs executed the same versions of everything."
+        yield "The runs used different versions of some packages."
 
 
 def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
     wrong = [run for run in runs if run["status"] in WENT_WRONG]
     if wrong:
-        arms = listed(list(dict.fromkeys(run["arm"] for run in wrong)))
+        arms = Counter(arm_label(run["levels"]) for run in wrong)
+        counts = "; ".join(f"{count} of {arm}" for arm, count in arms.items())
         yield (
-            f"{_count(wrong)} diverged or collapsed ({arms}). Means are those of runs that "
-            "learned; how often runs fail is a rate of its own, known only as well as the number "
-            "of runs allows."
+            f"{_count(wrong)} diverged or collapsed ({counts}). Estimates use the runs that "
+            "learned. How often runs fail is a separate question, which few runs answer only "
+            "roughly."
         )
 
 
 def _of_plan(evidence: Evidence) -> Iterator[str]:
     """Seeds that are missing, or that a planned look has shown not to be needed."""
     planned = evidence.study["seeds"]
-    few = {arm: runs for arm, runs in by_arm(evidence.runs).items() if len(_seeds(runs)) < planned}
+    few = {
+        arm: runs for arm, runs in by_label(evidence.runs).items() if len(_seeds(runs)) < planned
+    }
     if not few or not evidence.study["claims"]:
         return
     staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
     if staged and not _goes_on(few, evidence):
         arms = [f"{arm} after {len(_seeds(runs))}" for arm, runs in few.items()]
         yield (
-            f"Planned looks saved {sum(planned - len(_seeds(runs)) for runs in few.values())} "
-            f"runs: of {planned} seeds {listed(arms)}; each claim on these arms was decided, or "
-            f"had less than {FUTILE:.0%} chance to be."
+            f"The planned interim analyses ended some arms early: {listed(arms)} of {planned} "
+            "seeds. Each claim on these arms was decided by then, or had a chance below "
+            f"{100 * FUTILE:.0f} % to be decided."
         )
         return
     ended = len(_seeds([run for run in evidence.runs if run["status"] != "failed"]))
     if ended < planned:
-        yield f"{planned} seeds were planned, {ended} have ended."
+        yield f"Of {planned} planned seeds {ended} have finished."
 
 
 def _goes_on(arms: dict[str, list[Run]], evidence: Evidence) -> bool:
@@ -185,67 +206,83 @@ def _seeds(runs: list[Run]) -> set[int]:
     return {run["seed"] for run in runs}
 
 
-def _of_claims(findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
+def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
     for finding, entry in zip(findings, claims, strict=True):
+        subject = _subject([entry], evidence)
         if finding.paired and finding.paired.unpaired:
-            seeds = listed(finding.paired.unpaired)
+            unpaired = finding.paired.unpaired
+            many, seeds = len(unpaired) > 1, listed(unpaired)
             yield (
-                f"{entry['id']}: seed{'s' * (len(finding.paired.unpaired) > 1)} {seeds} of an arm "
-                "without a partner, or without the metric, do not enter."
+                f"{subject}Seed{'s' * many} {seeds} {'are' if many else 'is'} left out, since a "
+                "run of the pair, or its metric, is missing."
             )
         if entry["method"].startswith("sign test"):
             yield (
-                f"{entry['id']}: the differences of all {entry['pairs']} seeds are exactly equal, "
-                "so that their number alone is evidence; the interval has no width."
+                f"{subject}The differences of all {entry['pairs']} seeds are exactly equal, so the "
+                "interval has no width. Only the number of seeds is evidence."
             )
-        if entry["older_cells"]:
-            yield (
-                f"{entry['id']}: {entry['older_cells']} runs are older than the study"
-                f"{', which makes its verdict exploratory' if entry['exploratory'] else ''}."
-            )
+    yield from _of_age(evidence, claims)
 
 
-def _of_noise(findings: list[Finding]) -> Iterator[str]:
-    """Claims whose noise makes more false verdicts than the level says, with the measured share."""
-    claims: dict[SeenNoise, list[str]] = {}
+def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
+    """Claims some of whose runs were made before the study was registered."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in claims:
+        if older := entry["older_cells"]:
+            runs = f"{older} run{'s' * (older > 1)} {'were' if older > 1 else 'was'}"
+            then = ", so the answer is exploratory" if entry["exploratory"] else ""
+            line = f"{runs} made before the study was registered{then}."
+            groups.setdefault(line, []).append(entry)
+    for line, alike in groups.items():
+        yield f"{_subject(alike, evidence)}{line}"
+
+
+def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
+    """Claims whose noise makes more wrong answers than the level says, with the measured share."""
+    claims: dict[SeenNoise, list[Claim]] = {}
     for finding in findings:
         if noise := seen_noise(finding):
-            claims.setdefault(noise, []).append(name_of(finding.claim))
-    for noise, names in claims.items():
-        where = WHERE.get(noise.reason, f"with {noise.reason} as here")
+            claims.setdefault(noise, []).append(finding.claim)
+    for noise, alike in claims.items():
         yield (
-            f"{_subject(names)}: with {noise.seeds} seeds, up to "
-            f"{noise.rate:.1%} of such verdicts are false {where}, instead of {noise.nominal:.1%} "
-            "(measured, docs/calibration.md)."
+            f"{_subject(alike, evidence)}In simulations with "
+            f"{NOISE[noise.reason].format(seeds=noise.seeds)}, up to {100 * noise.rate:.1f} % of "
+            f"the answers were wrong, instead of the {100 * noise.nominal:.1f} % that the test "
+            "allows (docs/calibration.md)."
         )
 
 
 def _of_intervals(claims: list[Entry]) -> Iterator[str]:
     tested = [entry for entry in claims if entry["p"]]
     if len(tested) > 1:
-        yield (
-            f"{OF_HOLM} that are adjusted for {len(tested)} claims (Holm); "
-            "intervals are not adjusted."
-        )
+        yield (f"{OF_HOLM} for testing {len(tested)} claims at once (Holm). The intervals are not.")
     metrics = [e["metric"] for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]
     if metrics:
-        said = listed([metric_of(metric).name for metric in dict.fromkeys(metrics)])
-        yield f"{OF_INTERVALS} {said} cover other seeds, but no other test sentences."
+        names = listed([metric_of(metric).name for metric in dict.fromkeys(metrics)])
+        yield f"{OF_INTERVALS} {names} allow for other seeds, but not for other test sentences."
 
 
-def _of_book(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Earlier looks, earlier tries, and other regimes of each question."""
+def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
+    """Interim analyses, earlier tries, and other settings of each question."""
+    groups: dict[str, list[Entry]] = {}
     for entry in claims:
-        asked, name = asked_of(entry, evidence), name_of(entry)
-        for other in asked["tried"]:
-            yield f"{name}: exploratory, since its question was asked before: {other}."
-        if shares := entry.get("information"):
-            yield (
-                f"{name}: this is look {len(shares)}, at {shares[-1]:.0%} of the planned seeds; "
-                "alpha is spent as O'Brien and Fleming do, and intervals are repeated ones."
-            )
-        if regimes := asked["regimes"]:
-            yield f"{name}: its question was also asked in {_counted(regimes, 'other regime')}."
+        for line in _asked_before(entry, evidence):
+            groups.setdefault(line, []).append(entry)
+    for line, alike in groups.items():
+        yield f"{_subject(alike, evidence)}{line}"
+
+
+def _asked_before(entry: Entry, evidence: Evidence) -> Iterator[str]:
+    asked = asked_of(entry, evidence)
+    for other in asked["tried"]:
+        yield f"The answer is exploratory, since the question was asked before: {other}."
+    if shares := entry.get("information"):
+        yield (
+            f"This is analysis {len(shares)} of the planned ones, with {100 * shares[-1]:.0f} % of "
+            "the seeds. Its level and interval allow for the other analyses (O'Brien-Fleming)."
+        )
+    if settings := asked["regimes"]:
+        yield f"The same question was also asked in {_counted(settings, 'other setting')}."
 
 
 def _counted(many: int, what: str) -> str:
@@ -256,35 +293,27 @@ def _count(runs: list[Run]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) > 1)}"
 
 
-def _subject(names: list[str]) -> str:
-    return listed([*dict.fromkeys(names)])
+def _subject(claims: Sequence[Claim | Entry], evidence: Evidence) -> str:
+    """The numbers of the claims that a caveat is about; "" where it is about all of them."""
+    numbers = number_of(evidence.study["claims"])
+    chosen = sorted({numbers[name_of(claim)] for claim in claims})
+    return "" if len(chosen) == len(numbers) else f"{claims_numbered(chosen)}: "
 
 
 def about(claim: Entry, claims: list[Entry], caveats: list[str]) -> list[str]:
-    """Return the caveats of a study that apply to one of its claims."""
-    names = {label for one in claims for label in (one["id"], name_of(one))}
-    return [caveat for caveat in caveats if _applies(caveat, claim, names)]
+    """Return the caveats of a study that apply to one of its claims, without its number."""
+    number = str(number_of(claims)[name_of(claim)])
+    return [
+        SUBJECT.sub("", caveat, count=1) for caveat in caveats if _applies(caveat, claim, number)
+    ]
 
 
-def _applies(caveat: str, claim: Entry, names: set[str]) -> bool:
+def _applies(caveat: str, claim: Entry, number: str) -> bool:
     """Whether a caveat is about this claim, or about all claims of the study."""
-    subjects = _subjects(caveat, names)
-    if subjects:
-        return not subjects.isdisjoint((claim["id"], name_of(claim)))
+    if subject := SUBJECT.match(caveat):
+        return number in re.findall(r"\d+", subject[1])
     if caveat.startswith(OF_HOLM):
         return bool(claim["p"])
     if caveat.startswith(OF_INTERVALS):
         return bool(claim["interval"]) and metric_of(claim["metric"]).name in caveat
     return "second" in claim["metric"] if caveat.startswith(OF_TIMES) else True
-
-
-def _subjects(caveat: str, names: set[str]) -> set[str]:
-    """Return the claims that a caveat begins with, one or several of them listed."""
-    left, subjects = caveat, set()
-    while begun := [name for name in names if re.match(rf"{re.escape(name)}(:|,| and )", left)]:
-        longest = max(begun, key=len)
-        subjects.add(longest)
-        if left[len(longest)] == ":":
-            return subjects
-        left = re.sub(r"^(,| and) ?", "", left[len(longest) :])
-    return set()

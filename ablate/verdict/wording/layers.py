@@ -1,17 +1,16 @@
 """The answer to a claim in three layers: a headline, one line of evidence, and the details.
 
 The headline is for a reader who knows no statistics: the answer, and the claim. The evidence has
-the estimate, its interval, the runs and the margin. Everything else is a detail. All is made from
-the data of a verdict, after the last rule has been applied.
+the estimate, its interval, the runs and the margin. The details (ablate.verdict.wording.details)
+have every field. All is made from the data of a verdict, after the last rule has been applied.
 """
 
 from typing import cast
 
-from ablate.config.labels import arm_label, level_label, option_label
+from ablate.config.labels import arm_label, factor_label, option_label
 from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import listed
-from ablate.record.label import say
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -22,6 +21,7 @@ from ablate.verdict.decision import (
     SUPPORTED,
     was_trained,
 )
+from ablate.verdict.wording.details import details, deviation, direction, unit_of
 
 EVIDENCE = 40  # words at most; what does not fit is a detail
 SHORT = 3  # words of a metric's name that is repeated
@@ -78,31 +78,33 @@ def _parameters(sizes: list[float]) -> str:
 
 
 def evidence(claim: Claim, answer: Answer) -> str:
-    """Return estimate, interval, runs and margin in at most two sentences."""
-    first, second = _evidence(claim, answer)
+    """Return estimate, interval, runs and margin, and then what would settle an open claim.
+
+    A sentence that would make the line too long is left to the details.
+    """
+    first, *others = _evidence(claim, answer)
     line = f"{first[:1].upper()}{first[1:]}."
-    both = f"{line} {second}".strip()
-    return both if len(both.split()) <= EVIDENCE else line
+    for sentence in filter(None, others):
+        longer = f"{line} {sentence}"
+        line = longer if len(longer.split()) <= EVIDENCE else line
+    return line
 
 
-def _evidence(claim: Claim, answer: Answer) -> tuple[str, str]:
-    """What was measured, and what it is to be compared with."""
+def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
+    """What was measured, what it is to be compared with, and what would settle it."""
     condition = f"With {arm_label(claim['where'])}, " if claim["where"] else ""
-    failed = _failures(claim, answer)
+    failed = _failures(answer)
     if problem := answer.get("problem"):
         return problem, f"{failed}." if failed else ""
     if answer.get("decided_by_failures"):
         decides = answer["verdict"] != INCONCLUSIVE
-        return (
-            f"{failed}, which decides" if decides else f"{failed}, which is too few to decide",
-            "",
-        )
+        return (f"{failed}, which decides" if decides else f"{failed}, which is too few to decide",)
     if claim["kind"] == "exact":
         return f"{condition}{_exact(claim, answer)}", _could_fail(claim, answer)
     if answer["effect"] is None:
-        return f"no two runs with the same seed have ended with {_metric(claim).name}", ""
+        return (f"no two runs with the same seed have ended with {_metric(claim).name}",)
     measured = _rates(claim, answer) if "rates" in answer else _estimate(claim, answer)
-    return f"{condition}{measured}", _margin(claim, answer)
+    return f"{condition}{measured}", _margin(claim, answer), _outlook(claim, answer)
 
 
 def with_layers(claim: Claim, entry: Entry) -> Entry:
@@ -112,17 +114,17 @@ def with_layers(claim: Claim, entry: Entry) -> Entry:
     return cast(Entry, entry | _layers(claim, entry))
 
 
-def _layers(claim: Claim, answer: Answer) -> dict[str, str]:
+def _layers(claim: Claim, answer: Answer) -> dict[str, object]:
     return {
         "headline": f"{opening(claim, answer)}. {claim['statement']}",
         "evidence": evidence(claim, answer),
+        "details": details(claim, answer),
     }
 
 
 def _estimate(claim: Claim, answer: Answer) -> str:
     """The effect as a change of the metric, so that a fall of a loss has a minus."""
-    unit = _unit(claim)
-    sign = -1 if claim["better"] == "lower" else 1
+    unit, sign = unit_of(claim), direction(claim)
     value = unit.say(sign * cast(float, answer["effect"]), sign=True)
     change = f"{value} {unit.name}{_points(unit)}"
     ends, level = answer["interval"], 1 - claim["alpha"]
@@ -130,7 +132,7 @@ def _estimate(claim: Claim, answer: Answer) -> str:
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
     beside = f"({_interval(ends, level, unit, sign)}; {_runs(answer)})"
     if claim["kind"] == "trend":
-        return f"{change} {PER[claim['scale']]} {_factor(claim['over'])} {beside}"
+        return f"{change} {PER[claim['scale']]} {factor_label(claim['over'])} {beside}"
     against = f"{arm_label(claim['treatment'])} against {arm_label(claim['baseline'])}"
     if claim["minus"]:
         return f"{against}: {change} more than with {arm_label(claim['minus'])} {beside}"
@@ -139,11 +141,6 @@ def _estimate(claim: Claim, answer: Answer) -> str:
 
 def _points(unit: Metric) -> str:
     return "" if unit.unit in ("", "points", "share", "count") else f" ({unit.unit})"
-
-
-def _factor(over: str) -> str:
-    """What a trend runs over, in words: "heads" of model.n_heads."""
-    return level_label(over, "").strip().removesuffix(" of")
 
 
 def _interval(ends: list[float] | None, level: float, unit: Metric, sign: int) -> str:
@@ -163,12 +160,10 @@ def _runs(answer: Answer) -> str:
 
 
 def _margin(claim: Claim, answer: Answer) -> str:
-    """What the margin means, or what would settle an open claim."""
+    """What the margin means."""
     if "withheld" in answer:
         return f"But {answer['withheld']} nothing shows what an arm cannot do."
-    if answer["verdict"] == INCONCLUSIVE:
-        return _outlook(claim, answer)
-    name, margin = _unit(claim).name, claim["margin"]
+    name, margin = unit_of(claim).name, claim["margin"]
     if not margin:
         return ""
     if claim["kind"] == "trend":
@@ -180,14 +175,26 @@ def _margin(claim: Claim, answer: Answer) -> str:
 
 
 def _outlook(claim: Claim, answer: Answer) -> str:
-    """How many seeds would settle the claim at the noise as measured."""
+    """How many seeds would settle an open claim at the noise as measured."""
     planned = [*(answer["seeds_needed"] or {}).values()]
-    plans = [plan for plan in planned if plan["seeds"]]
-    if not plans:
-        return "More test sentences, not seeds, would settle it." if planned else ""
-    fewest = min(plans, key=lambda plan: cast(int, plan["seeds"]))
-    seeds, effect = f"{fewest['seeds']:,} seeds in all", _unit(claim).say(fewest["effect"])
-    return f"About {seeds} would settle it if the true effect were {effect}."
+    if answer["verdict"] != INCONCLUSIVE or not planned:
+        return ""
+    more = [plan for plan in planned if plan["seeds"] and plan["seeds"] > answer["pairs"]]
+    if not more:
+        numbered = any(plan["seeds"] for plan in planned)
+        return "" if numbered else "More test sentences, not more seeds, would settle it."
+    fewest = min(more, key=lambda plan: cast(int, plan["seeds"]))
+    return f"About {fewest['seeds']:,} seeds would show {_planned(claim, fewest['effect'])}."
+
+
+def _planned(claim: Claim, effect: float) -> str:
+    """The true effect for which seeds are planned."""
+    if claim["kind"] in ("equivalence", "non_inferiority") and not effect:
+        return "that the arms are equal, if they are"
+    if claim["kind"] == "stability":
+        return f"a true difference of {100 * effect:.0f} points"
+    what = "slope" if claim["kind"] == "trend" else "difference"
+    return f"a true {what} of {unit_of(claim).say(effect)}"
 
 
 def _rates(claim: Claim, answer: Answer) -> str:
@@ -199,19 +206,12 @@ def _rates(claim: Claim, answer: Answer) -> str:
     return listed([f"{n} of {of} runs of {arm}" for (n, of), arm in counts]) + f" {name}"
 
 
-def _failures(claim: Claim, answer: Answer) -> str:
+def _failures(answer: Answer) -> str:
     """How many runs of each arm failed to learn; "" where none did."""
     counts = answer.get("failed_to_learn", {})
     if not any(count["runs"] for count in counts.values()):
         return ""
-    where, names = claim["where"], {}
-    for levels in (claim["treatment"], claim["baseline"]):
-        names[say(where | levels)] = arm_label(where | levels)
-        names[say(where | levels | claim["minus"])] = arm_label(where | levels | claim["minus"])
-    arms = [
-        f"{count['runs']} of {count['of']} runs with {names.get(arm, arm)}"
-        for arm, count in counts.items()
-    ]
+    arms = [f"{count['runs']} of {count['of']} runs with {arm}" for arm, count in counts.items()]
     return f"{listed(arms)} failed to learn"
 
 
@@ -223,13 +223,13 @@ def _exact(claim: Claim, answer: Answer) -> str:
         return f"no case of {_metric(claim).name} counts, since {why}"
     if "holding" in cases:
         holding = f"it holds in {cases['holding']} of {answer['pairs']} seeds"
-        interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], _unit(claim), 1)
-        mean = f"mean deviation {answer['effect']:.3g} ({interval}; {_allowed(claim)})"
+        interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
+        mean = f"mean deviation {deviation(answer['effect'])} ({interval}; {_allowed(claim)})"
         return f"{holding}; {mean}"
     holding = f"it holds in {cases['counted'] - cases['broken']} of {cases['counted']} cases"
     draws = f" of {cases['draws']} random draws" if cases["draws"] else ""
     end = "smallest" if claim["margin"] else "largest"
-    worst = f"{end} deviation {answer['effect']:.3g} ({_allowed(claim)})"
+    worst = f"{end} deviation {deviation(answer['effect'])} ({_allowed(claim)})"
     return f"{holding}{draws}; {worst}"
 
 
@@ -247,18 +247,11 @@ def _could_fail(claim: Claim, answer: Answer) -> str:
         return ""
     if cases["control"] is not None:
         control = claim.get("control_measures") or "its control"
-        return f"The check can fail: {control}: {cases['control']:.3g} at least."
+        return f"The check can fail: {control}: {deviation(cases['control'])} at least."
     if "elsewhere" in cases:
         arm, distance = cases["elsewhere"]
-        return f"The check can fail: with {arm} the deviation is {distance:.3g}."
+        return f"The check can fail: with {arm} the deviation is {deviation(distance)}."
     return "No run shows that the check could have failed."
-
-
-def _unit(claim: Claim) -> Metric:
-    metric = _metric(claim)
-    if claim["kind"] == "trend" and claim["scale"] == "log_log":
-        return Metric("(exponent)", "", 3)
-    return metric
 
 
 def _metric(claim: Claim) -> Metric:

@@ -1,0 +1,216 @@
+"""The third layer of an answer: what is behind it, by field, for whoever wants to check it.
+
+An estimate is the treatment without the baseline, in the direction of the metric, as in the line of
+evidence. An answer has only the fields that apply to it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ablate.config.labels import arm_label, factor_label
+from ablate.evidence.types import Claim, Failures, Levels
+from ablate.metric.table import Metric, metric_in_words, metric_of
+from ablate.phrases import listed, probability
+from ablate.record.label import value_text
+from ablate.verdict.decision import INCONCLUSIVE, Decision
+from ablate.verdict.kind import kind_of
+
+Fields = Iterator[tuple[str, str]]
+UNDECIDED = "undecided"
+SCALES = {"linear": "per unit", "log": "per doubling", "log_log": "as an exponent"}
+
+
+def details(claim: Claim, answer: Any) -> dict[str, str]:
+    """Return what is behind an answer, in words, by the name of the field.
+
+    Args:
+        claim: what the study asks.
+        answer: a claim of verdict.json, or its answer at the short budget.
+    """
+    parts = (_question, _estimate, _tests, _runs, _exact, _outlook, _budget)
+    fields = (field for part in parts for field in part(claim, answer))
+    return {name: value for name, value in fields if value}
+
+
+def graded(status: str, grade: str) -> str:
+    """Return an answer with its grade: "supported, large enough to matter"."""
+    return str(Decision(UNDECIDED if status == INCONCLUSIVE else status, grade))
+
+
+def unit_of(claim: Claim) -> Metric:
+    """Return how the effect of a claim is written; an exponent has no unit."""
+    metric = metric_in_words(claim["metric"], claim.get("measures"))
+    if claim["kind"] == "trend" and claim["scale"] == "log_log":
+        return Metric("(exponent)", "", 3)
+    return metric
+
+
+def deviation(value: float | None) -> str:
+    """Return a deviation with three digits, or whole where it is large; "" where there is none."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
+
+
+def direction(claim: Claim) -> int:
+    """Return 1, or -1 where the sign of an effect is turned because lower is better."""
+    return -1 if claim["better"] == "lower" and claim["kind"] != "exact" else 1
+
+
+def _question(claim: Claim, answer: Any) -> Fields:
+    metric = metric_in_words(claim["metric"], claim.get("measures"))
+    yield "Claim", claim["id"]
+    yield "Kind", claim["kind"].replace("_", "-")
+    yield "Answer", graded(answer["verdict"], answer.get("grade", ""))
+    yield "Exploratory", "yes" if answer["exploratory"] else ""
+    yield "Metric", metric.axis
+    yield "Key of the metric", claim["metric"]
+    yield "Better", "" if claim["kind"] in ("equivalence", "exact") else claim["better"]
+    yield "Treatment", _arm(claim["treatment"])
+    yield "Baseline", _arm(claim["baseline"])
+    yield "Both arms have", _arm(claim["where"])
+    yield "Compared with the difference at", _arm(claim["minus"])
+    if claim["over"]:
+        over, scale = claim["over"], SCALES[claim["scale"]]
+        yield "Slope over", f"{factor_label(over)} [{over}], {scale}"
+
+
+def _arm(levels: Levels) -> str:
+    """Return an arm by its label and, in brackets, by its overrides."""
+    overrides = ", ".join(f"{factor}={value_text(level)}" for factor, level in levels.items())
+    return f"{arm_label(levels)} [{overrides}]" if levels else ""
+
+
+def _estimate(claim: Claim, answer: Any) -> Fields:
+    unit, alpha = unit_of(claim), claim["alpha"]
+    if "cases" not in answer and answer["effect"] is not None:
+        yield "Estimate", unit.say(direction(claim) * answer["effect"] + 0.0, sign=True)
+    yield "Interval", _interval(claim, answer["interval"], 1 - alpha)
+    narrow = answer.get("interval_equivalence")
+    yield "Interval for equivalence", _interval(claim, narrow, 1 - 2 * alpha)
+    if claim["margin"] and claim["kind"] != "exact":
+        yield "Margin", f"{claim['margin']:g}"
+
+
+def _interval(claim: Claim, ends: list[float] | None, level: float) -> str:
+    if not ends:
+        return ""
+    if claim["kind"] == "exact":
+        level = 1 - 2 * claim["alpha"]
+    low, high = sorted(direction(claim) * end for end in ends)
+    say = unit_of(claim).say
+    return f"{say(low, sign=True)} to {say(high, sign=True)} ({100 * level:.3g} %)"
+
+
+def _tests(_: Claim, answer: Any) -> Fields:
+    yield "Test", answer["method"]
+    if answer["p"]:
+        yield "Sources of error", answer["levels_of_noise"]
+    for side, p in answer["p"].items():
+        yield f"p ({side}, one-sided)", probability(p)
+        yield f"p ({side}, Holm)", probability(answer["p_adjusted"].get(side))
+    yield "Answer without Holm's correction", answer.get("uncorrected", "")
+    if rate := answer.get("false_rate"):
+        yield "False verdicts in simulations of such noise", f"up to {100 * rate:.1f} %"
+    if shares := answer.get("information"):
+        yield "Interim analyses", listed([f"{100 * share:.0f} %" for share in shares]) + " of seeds"
+
+
+def _runs(claim: Claim, answer: Any) -> Fields:
+    if answer["p"]:
+        yield "Paired seeds", f"{answer['pairs']}"
+    if sentences := answer.get("sentences"):
+        yield "Test sentences", f"{sentences:,}"
+    if "rates" in answer:
+        first, second = (f"{count} of {of}" for count, of in answer["rates"])
+        yield "Runs counted", f"{first} against {second}"
+    yield "Failed to learn", _failures(answer.get("failed_to_learn", {}))
+    yield "Runs that raised an error", str(answer["failed_runs"] or "")
+    yield "Runs older than the registration", str(answer["older_cells"] or "")
+    if (control := answer.get("control")) is not None:
+        unit = unit_of(claim)
+        low, high = (unit.say(end, sign=True) for end in control["interval"])
+        loss = f"{control['arm']}: {unit.say(control['effect'], sign=True)} ({low} to {high})"
+        yield "Arm that must lose", loss + ("" if control["loses"] else "; it does not lose enough")
+    elif kind_of(claim).controlled:
+        yield "Arm that must lose", "none in these runs, so their sensitivity is not shown"
+
+
+def _failures(counts: dict[str, Failures]) -> str:
+    """Return how many runs of each arm failed to learn, with the exact interval of the rate."""
+    rates: dict[str, list[str]] = {}
+    for arm, count in counts.items():
+        low, high = (f"{100 * end:.0f}" for end in count["interval"])
+        rate = f"{count['runs']} of {count['of']} runs (90 % CI {low} to {high} %)"
+        rates.setdefault(rate, []).append(arm)
+    if len(rates) == 1:
+        return f"{next(iter(rates))} in each arm"
+    return "; ".join(f"{rate} of {arm}" for rate, arms in rates.items() for arm in arms)
+
+
+def _exact(claim: Claim, answer: Any) -> Fields:
+    if (cases := answer.get("cases")) is None:
+        return
+    if "holding" in cases:
+        yield "Seeds that hold", f"{cases['holding']} of {answer['pairs']}"
+        yield "Mean deviation", deviation(answer["effect"])
+    else:
+        yield "Cases that hold", f"{cases['counted'] - cases['broken']} of {cases['counted']}"
+        end = "Smallest deviation" if claim["margin"] else "Largest deviation"
+        yield end, deviation(answer["effect"])
+    which, size = ("Needed", "margin") if claim["margin"] else ("Allowed", "tolerance")
+    yield f"{which} deviation", f"{claim[size]:g}"  # type: ignore[literal-required]
+    if left := cases["of"] - cases["counted"]:
+        yield "Cases that do not count", f"{left}, since the check did not respond to a fault there"
+    yield "Random draws behind each case", f"{cases['draws']:,}" if cases["draws"] else ""
+    if cases["control"] is not None:
+        fault = claim.get("control_measures") or claim["control"]
+        least = deviation(cases["control"])
+        yield "Deviation with a deliberate fault", f"{least} at least: {fault}"
+    if "elsewhere" in cases:
+        arm, distance = cases["elsewhere"]
+        yield "Deviation in an arm that breaks the rule", f"{deviation(distance)}: {arm}"
+
+
+def _outlook(claim: Claim, answer: Any) -> Fields:
+    unit = unit_of(claim)
+    if (least := answer["detectable"]) is not None:
+        named = "margin" if kind_of(claim).needs_margin else "effect"
+        yield f"Smallest {named} that these runs show with 80 % power", unit.say(least)
+    for side, plan in (answer["seeds_needed"] or {}).items():
+        seeds = f"{plan['seeds']:,}" if plan["seeds"] else "no number of seeds"
+        true = f"if the true effect is {unit.say(plan['effect'])}"
+        yield f"Seeds that show it {side} with 80 % power", f"{seeds}, {true}"
+    exact = claim["kind"] == "exact" and not claim["margin"]
+    yield "Answer by tolerance" if exact else "Answer by margin", _bands(answer)
+
+
+def _bands(answer: Any) -> str:
+    """Return what the answer would be with other margins; "" where it is always the same."""
+    bands = [
+        (graded(band["verdict"], band["grade"]), band["from"]) for band in answer["sensitivity"]
+    ]
+    if len(bands) < 2:
+        return ""
+    rest = [f"{word} from {start:.4g} on" for word, start in bands[1:]]
+    return "; ".join([f"{bands[0][0]} below {bands[1][1]:.4g}", *rest])
+
+
+def _budget(claim: Claim, answer: Any) -> Fields:
+    if "steps" in answer:
+        yield "Optimiser steps", f"{answer['steps']:,}"
+    if gains := answer.get("learning", {}).get("gains"):
+        unit, still = metric_of(answer["learning"]["metric"]), answer["learning"]["still"]
+        changes = [f"{arm} {unit.say(gain, sign=True)}" for arm, gain in gains.items()]
+        yield f"Gain of {unit.name} in the last quarter of training", "; ".join(changes)
+        yield "Arms that were still learning", "; ".join(still)
+    if target := answer.get("time_to_target"):
+        treatment, baseline = (arm_label(claim[arm]) for arm in ("treatment", "baseline"))
+        ends = " to ".join(map(_steps, target["interval"] or []))
+        median = f"{_steps(target['updates'])} (median of {len(target['seeds'])} seeds)"
+        steps = f"{median}, interval {ends}" if ends else median
+        yield "Steps to equal validation loss", f"{steps}; {baseline} against {treatment}"
+
+
+def _steps(steps: float | None) -> str:
+    return "more than the budget" if steps is None else f"{steps:,.0f}"

@@ -1,0 +1,54 @@
+"""The third layer of an answer: what is behind it, by field."""
+
+import pytest
+
+from ablate.verdict.conclude import conclude
+
+
+@pytest.fixture
+def details(evidence, claim, run):
+    """The details of a claim about runs of arms with these values, one seed each."""
+
+    def make(values, **changes):
+        runs = [
+            run({"model.n_heads": arm}, seed, **{changes.get("metric", "test/bleu"): value})
+            for arm, seeds in values.items()
+            for seed, value in enumerate(seeds)
+        ]
+        asked = claim(**{"metric": "test/bleu", **changes})
+        found = conclude(evidence(runs, asked, factors=["model.n_heads"]))
+        return found["claims"][0]["details"]
+
+    return make
+
+
+def test_an_estimate_is_the_treatment_without_the_baseline(details):
+    arms = {"treatment": {"model.n_heads": 4}, "baseline": {"model.n_heads": 1}}
+    values = {1: [3.0, 3.2, 3.1], 4: [1.0, 1.1, 1.3]}
+    fields = details(values, **arms, metric="test/nll", better="lower", margin=0.0)
+    assert fields["Estimate"] == "-1.967"  # the loss falls
+    assert fields["Interval"].startswith("-2.")
+    assert fields["Treatment"] == "4 heads [model.n_heads=4]"
+
+
+def test_a_trend_says_over_what(details):
+    values = {heads: [20.0 + heads * (1 + s / 10) for s in range(4)] for heads in (1, 2, 4)}
+    alone = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}
+    fields = details(values, **alone, margin=0.5)
+    assert fields["Slope over"] == "heads [model.n_heads], per doubling"
+    assert fields["Estimate"] == "+1.72"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"tolerance": 0.0}, ("2 of 3", "Largest deviation", "0.25", "Allowed deviation", "0")),
+        ({"margin": 0.2}, ("1 of 3", "Smallest deviation", "0", "Needed deviation", "0.2")),
+    ],
+)
+def test_an_exact_claim_counts_its_cases(details, changes, expected):
+    alone = {"kind": "exact", "metric": "probe/x", "treatment": {}, "baseline": {}, "margin": 0.0}
+    fields = details({1: [0.0, 0.0, 0.25]}, **(alone | changes))
+    holding, worst, deviation, bound, size = expected
+    assert fields["Cases that hold"] == holding
+    assert (fields[worst], fields[bound]) == (deviation, size)
