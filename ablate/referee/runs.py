@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,7 @@ class Runs:
         """Labels of all arms, sorted."""
         if not self.design.arm:
             return [ALL_RUNS]
-        places, labels = self._labels()
-        return sorted(labels[place] for place in np.unique(places[places >= 0]))
+        return sorted(self._labels[1])
 
     def of_arm(self, arm: Any, key: str) -> Rows:
         """Return the rows of an arm that is named by a label or by values of columns.
@@ -49,7 +49,7 @@ class Runs:
             return self.where(arm, key)
         if not self.design.arm and arm in (None, ALL_RUNS):
             return np.ones(self.table.rows, dtype=bool)
-        places, labels = self._labels()
+        places, labels = self._labels
         label = label_of(arm)
         if label not in labels:
             names = ", ".join(self.design.arm)
@@ -64,6 +64,7 @@ class Runs:
         """
         return matching(self.table, levels, key)
 
+    @cached_property
     def _labels(self) -> tuple[np.ndarray, list[str]]:
         parts = [self.table.column(name, "arm").labels() for name in self.design.arm]
         if len(parts) == 1:

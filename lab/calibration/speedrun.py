@@ -213,7 +213,7 @@ def _better(rows: list[Row], against: dict[str, str], by: Row) -> dict[str, Row]
 
 
 def _table(rows: list[Row]) -> Table:
-    return from_records("the entries", ["entry", "loss"], rows)
+    return from_records("the entries", rows)
 
 
 def _best_before(numbers: list[str], rows: list[Row]) -> dict[str, str]:

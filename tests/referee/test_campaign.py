@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -138,6 +139,34 @@ def test_a_kill_at_any_moment_leaves_a_journal_that_goes_on(loop):
         assert subprocess.run(words, check=False).returncode == 9
         assert decide(loop.path, "idea")["error"]["candidates"] == 1
         (loop.path.parent / "campaign.journal.json").unlink()
+
+
+def test_processes_wait_for_each_other_and_outlive_one_that_is_killed_with_the_lock(loop):
+    inside = loop.path.parent / "inside"
+    for name in "abc":
+        loop.add(name, 3.0, 4)
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "import ablate.referee.campaign_file as file\n"
+        "file.write_json = lambda *_: (Path(sys.argv[2]).touch(), time.sleep(60))\n"
+        "file.decide(Path(sys.argv[1]), 'a')\n"
+    )
+    killed = subprocess.Popen([sys.executable, "-c", code, str(loop.path), str(inside)])
+    while not inside.exists():
+        assert killed.poll() is None
+        time.sleep(0.02)
+    words = [sys.executable, "-m", "ablate", "decide", str(loop.path), "--json", "--candidate"]
+    others = [subprocess.Popen([*words, name], stdout=subprocess.PIPE) for name in "abc"]
+    time.sleep(0.2)
+    assert all(process.poll() is None for process in others)
+    killed.kill()
+    answers = [json.loads(process.communicate(timeout=60)[0]) for process in others]
+    assert killed.wait() != 0 and [process.returncode for process in others] == [0] * 3
+    assert [answer["candidate"] for answer in answers] == [*"abc"]
+    assert sorted(answer["error"]["candidates"] for answer in answers) == [1, 2, 3]
+    journal = json.loads((loop.path.parent / "campaign.journal.json").read_text())
+    assert {one["decision"] for one in journal["candidates"].values()} == {"discard"}
 
 
 def test_the_levels_never_sum_to_more_than_alpha():

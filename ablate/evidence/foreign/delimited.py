@@ -1,14 +1,16 @@
 """Runs of a CSV or TSV file: a header, then a row per run, or per run and step."""
 
 import csv
+import gzip
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import Table, TableBuilder
+from ablate.evidence.foreign.table import CHUNK, Table, TableBuilder
 
-ENDINGS = (".csv", ".tsv", ".txt")
+ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 DELIMITERS = (",", "\t", ";")
 
 
@@ -19,30 +21,44 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
         UserError: it cannot be read, it is empty, or a row has more or fewer cells than the header.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with opened(path) as file:
             header = file.readline()
             file.seek(0)
             delimiter = max(DELIMITERS, key=header.count)
             return _table(path, csv.reader(file, delimiter=delimiter), wanted)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{path} cannot be read as a table: {reason}") from None
+
+
+def opened(path: Path) -> TextIO:
+    """Return a text file, which may be compressed, to read."""
+    open_ = gzip.open if path.suffix == ".gz" else open
+    return cast(TextIO, open_(path, "rt", encoding="utf-8-sig", newline=""))
 
 
 def _table(path: Path, rows: Any, wanted: Iterable[str]) -> Table:
     names: list[str] = next(rows, [])
     if not any(name.strip() for name in names):
         raise UserError(f"{path} is empty: a table begins with the names of its columns")
-    builder = TableBuilder(str(path), _unique(path, names), wanted)
-    for row in rows:
-        if len(row) != len(names):
-            if not any(row):
-                continue
-            raise UserError(
-                f"{path}, line {rows.line_num}: {len(row)} cells, but the header has {len(names)}"
-            )
-        builder.add(row)
+    names = _unique(path, names)
+    builder = TableBuilder(str(path), wanted)
+    while piece := [*islice(rows, CHUNK)]:
+        if {*map(len, piece)} != {len(names)}:
+            piece = [*_whole(path, piece, names, builder.count)]
+        builder.add(dict(zip(names, zip(*piece, strict=True), strict=False)))
     return builder.table()
+
+
+def _whole(path: Path, rows: list[list[str]], names: list[str], before: int) -> Iterable[list[str]]:
+    """Yield the rows that are not blank."""
+    for number, row in enumerate(rows, before + 1):
+        if len(row) == len(names):
+            yield row
+        elif any(row):
+            raise UserError(
+                f"{path}, row {number}: {len(row)} cells, but the header has {len(names)}"
+            )
 
 
 def _unique(path: Path, names: list[str]) -> list[str]:

@@ -7,12 +7,13 @@ import numpy as np
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import (
+    DIGITS,
     EMPTY,
     MOST_TEXTS,
     NUMBER,
+    Collector,
     Column,
     Table,
-    TableBuilder,
 )
 
 
@@ -33,12 +34,13 @@ def read(frame: Any, wanted: Iterable[str] = ()) -> Table:
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UserError(f"the data frame has two columns called {twice}: rename one of them")
+    wanted = {*wanted}
     if not len(frame):
         raise UserError("the data frame has no rows: a table of runs has one row per run")
     columns = {name: _column(frame.iloc[:, place]) for place, name in enumerate(names)}
-    kept = {n: c for n, c in columns.items() if n in {*wanted} or len(c.texts) <= MOST_TEXTS}
+    kept = {n: c for n, c in columns.items() if n in wanted or len(c.texts) <= MOST_TEXTS}
     unread = tuple(name for name in names if name not in kept)
-    return Table("the data frame", kept, len(frame), _digests(kept), unread=unread)
+    return Table("the data frame", kept, len(frame), _digests(frame), unread=unread)
 
 
 def _name(name: Any) -> str:
@@ -46,21 +48,21 @@ def _name(name: Any) -> str:
 
 
 def _column(series: Any) -> Column:
-    if series.dtype.kind in "iuf" and isinstance(series.dtype, np.dtype):
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
         numbers = series.to_numpy(dtype=np.float64)
-        return Column(numbers, np.where(np.isnan(numbers), EMPTY, NUMBER).astype(np.int32), [])
-    builder = TableBuilder("the data frame", ["cell"], ["cell"])
-    for missing, cell in zip(series.isna(), series, strict=True):
-        builder.add([None if missing else cell])
-    return builder.table().columns["cell"]
+        if not (np.abs(numbers) >= 10.0**DIGITS).any():
+            return Column(numbers, np.where(np.isnan(numbers), EMPTY, NUMBER).astype(np.int8), [])
+    found = Collector()
+    found.add(series.astype(object).where(series.notna(), None).tolist())
+    return found.column()
 
 
-def _digests(columns: dict[str, Column]) -> np.ndarray:
+def _digests(frame: Any) -> np.ndarray:
     """Return a number per row that equal rows share."""
-    mixed = np.zeros(len(next(iter(columns.values())).codes), dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for column in columns.values():
-            for part in (column.numbers.view(np.uint64), column.codes.astype(np.uint64)):
-                mixed = (mixed ^ part) * np.uint64(0x9E3779B97F4A7C15)
-                mixed ^= mixed >> np.uint64(29)
-    return mixed.view(np.int64)
+    from pandas.util import hash_pandas_object
+
+    try:
+        found = hash_pandas_object(frame, index=False)
+    except TypeError:  # cells such as lists
+        found = hash_pandas_object(frame.astype(str), index=False)
+    return np.asarray(found).view(np.int64)

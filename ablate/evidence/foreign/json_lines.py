@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ablate.errors import UserError
+from ablate.evidence.foreign.delimited import opened
 from ablate.evidence.foreign.table import Table, TableBuilder
 
-ENDINGS = (".jsonl", ".ndjson")
+ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
 def read(path: Path, wanted: Iterable[str] = ()) -> Table:
@@ -17,26 +18,22 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
         UserError: it cannot be read, or a line is no object.
     """
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            names = list(dict.fromkeys(name for row in _objects(path, file) for name in row))
-            file.seek(0)
-            return from_records(str(path), names, _objects(path, file), wanted)
-    except (OSError, UnicodeDecodeError) as error:
+        with opened(path) as file:
+            return from_records(str(path), _objects(path, file), wanted)
+    except (OSError, EOFError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{path} cannot be read: {reason}") from None
 
 
 def from_records(
     source: str,
-    names: list[str],
     records: Iterable[Mapping[str, object]],
     wanted: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Table:
     """Return flat records as a table; a key that a record lacks is an empty cell."""
-    builder = TableBuilder(source, names, wanted)
-    for record in records:
-        builder.add([record.get(name) for name in names])
+    builder = TableBuilder(source, wanted)
+    builder.add_records(records)
     return builder.table(notes)
 
 

@@ -35,8 +35,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         rows += [{**about, **row} for row in (found if by_step else [last])]
     if not rows:
         raise UserError(f"{root} holds no {METRICS} with rows")
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return from_records(str(root), names, rows, [*wanted, RUN])
+    return from_records(str(root), rows, [*wanted, RUN])
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import Table, TableBuilder
+from ablate.evidence.foreign.table import CHUNK, Table, TableBuilder
 
 
 def read(path: Path, wanted: Iterable[str] = ()) -> Table:
@@ -22,12 +22,10 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
         ) from None
     try:
         file = parquet.ParquetFile(path)
-        names = [str(name) for name in file.schema_arrow.names]
-        builder = TableBuilder(str(path), names, wanted)
-        for batch in file.iter_batches(batch_size=20_000):
-            columns = [batch.column(place).to_pylist() for place in range(len(names))]
-            for row in zip(*columns, strict=True):
-                builder.add(row)
+        builder = TableBuilder(str(path), wanted)
+        for batch in file.iter_batches(batch_size=CHUNK):
+            names = [str(name) for name in batch.schema.names]
+            builder.add({n: batch.column(k).to_pylist() for k, n in enumerate(names)})
     except (OSError, pa.ArrowException) as error:
         raise UserError(f"{path} cannot be read as Parquet: {error}") from None
     return builder.table()

@@ -20,7 +20,7 @@ SCHEMES = {
     "tensorboard": "tensorboard",
     "lightning": "lightning",
 }
-# what the files in a folder are called, in the order in which a folder is asked
+# files that a folder of each reader has, in the order in which a folder is asked
 IN_FOLDER = {
     "lightning": "**/metrics.csv",
     "tensorboard": "**/*tfevents*",
@@ -53,12 +53,13 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
         return _read(_reader_of_folder(path), path, wanted)
     if not path.exists():
         raise UserError(f"{path}: there is no such file or folder{_near(path)}")
-    if path.suffix.lower() not in BY_ENDING:
+    ending = next((end for end in BY_ENDING if path.name.lower().endswith(end)), None)
+    if ending is None:
         raise UserError(
             f"{path}: the ending says what a table is, and {path.suffix or 'none'} is not one of "
             f"{', '.join(BY_ENDING)}"
         )
-    return _read(BY_ENDING[path.suffix.lower()], path, wanted)
+    return _read(BY_ENDING[ending], path, wanted)
 
 
 def _read(reader: str, place: Any, wanted: Iterable[str]) -> Table:

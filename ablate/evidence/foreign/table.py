@@ -1,14 +1,14 @@
 """A table of runs by columns, as every reader of foreign runs returns it.
 
-A column keeps numbers as an array and texts by their codes, so that a million rows stay small. A
-column of texts that nearly all differ, such as run ids, is kept only where the reader was asked
-for it.
+A column keeps numbers as an array and texts by their codes, so that a million rows stay small: of
+texts alone it has no array of numbers, and of numbers alone none of codes. A column of texts that
+nearly all differ, such as run ids, is kept only where the reader was asked for it.
 """
 
 import difflib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -23,10 +23,12 @@ MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))  # texts with
 CHUNK = 20_000  # rows that are turned into columns at a time
 MOST_TEXTS = 20_000  # different texts of a column that is kept without being asked for
 TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+DIGITS = 15  # of a whole number that a float holds exactly; a longer one is a name
 
 Numbers = Float[np.ndarray, " rows"]
 Codes = Int[np.ndarray, " rows"]
 Rows = Bool[np.ndarray, " rows"]
+Cell = str | float | int
 Row = dict[str, Any]  # the cells of a row, or plain data by its keys
 
 
@@ -37,7 +39,7 @@ class Column:
     Args:
         numbers: the cells that are numbers; NaN for all others.
         codes: by row the place in `texts`, or `NUMBER` or `EMPTY`; NaN that a file has in so many
-            letters is a number.
+            letters is a number. Of as few bytes as the number of texts allows.
         texts: the different texts.
     """
 
@@ -68,17 +70,15 @@ class Column:
 
     def labels(self) -> tuple[Codes, list[str]]:
         """Return the place of each cell in a list of labels, and the list; empty cells have -1."""
-        places = np.full(len(self.codes), -1, dtype=np.int64)
+        places = np.maximum(self.codes, -1, dtype=np.int32)
         named = list(self.texts)
-        texts = self.codes >= 0
-        places[texts] = self.codes[texts]
-        numeric = (self.codes == NUMBER) & ~np.isnan(self.numbers)
+        numeric = self.codes == NUMBER
         if numeric.any():
             values, inverse = np.unique(self.numbers[numeric], return_inverse=True)
             places[numeric] = inverse + len(named)
             named += [number_text(float(value)) for value in values]
-        used = np.unique(places[places >= 0])
-        order = np.full(len(named) + 1, -1, dtype=np.int64)
+        used = np.flatnonzero(np.bincount(places[places >= 0], minlength=len(named)))
+        order = np.full(len(named) + 1, -1, dtype=np.int32)
         order[used] = np.arange(len(used))
         return order[places], [named[place] for place in used]
 
@@ -164,37 +164,43 @@ def meant(word: str, names: Sequence[str]) -> str:
 
 
 class TableBuilder:
-    """Collects rows into columns.
+    """Collects columns, a piece of some rows at a time.
 
     Args:
         source: where the rows come from, for messages.
-        names: of the columns.
         wanted: columns that are kept however many different texts they hold.
     """
 
-    def __init__(self, source: str, names: Sequence[str], wanted: Iterable[str] = ()) -> None:
+    def __init__(self, source: str, wanted: Iterable[str] = ()) -> None:
         self.source = source
-        self.columns = [_Collector(name in {*wanted}) for name in names]
-        self.names = list(names)
-        self.rows: list[Sequence[Any]] = []
+        self.wanted = {*wanted}
+        self.columns: dict[str, Collector] = {}
         self.digests: list[Codes] = []
         self.count = 0
 
-    def add(self, row: Sequence[Any]) -> None:
-        """Add a row with a cell per column: a text, a number, or None."""
-        self.rows.append(row)
-        if len(self.rows) >= CHUNK:
-            self._flush()
+    def add(self, piece: Mapping[str, Sequence[Any]]) -> None:
+        """Add rows with a column each: cells are texts, numbers, or None.
 
-    def _flush(self) -> None:
-        if not self.rows:
-            return
-        self.count += len(self.rows)
-        hashes = [hash(tuple(map(str, row))) for row in self.rows]
-        self.digests.append(np.array(hashes, dtype=np.int64))
-        for collector, cells in zip(self.columns, zip(*self.rows, strict=True), strict=True):
-            collector.add(cells)
-        self.rows = []
+        A column that earlier pieces had not is empty in their rows, and the other way round.
+        """
+        rows = len(next(iter(piece.values()), ()))
+        for name in [name for name in piece if name not in self.columns]:
+            most = math.inf if name in self.wanted else MOST_TEXTS
+            self.columns[name] = Collector(most, self.count)
+        for name, collector in self.columns.items():
+            collector.add(piece.get(name, [None] * rows))
+        cells = [*piece.values()]
+        if not all({*map(type, column)} <= {str} for column in cells):
+            cells = [[*map(str, column)] for column in cells]
+        self.digests.append(np.fromiter(map(hash, zip(*cells, strict=True)), np.int64, rows))
+        self.count += rows
+
+    def add_records(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows that are given as objects; a key that one lacks is an empty cell."""
+        rows = iter(records)
+        while piece := [*islice(rows, CHUNK)]:
+            names = dict.fromkeys(name for row in piece for name in row)
+            self.add({name: [row.get(name) for row in piece] for name in names})
 
     def table(self, notes: Iterable[str] = ()) -> Table:
         """Return the table.
@@ -202,81 +208,110 @@ class TableBuilder:
         Raises:
             UserError: it has no rows.
         """
-        self._flush()
         if not self.count:
             raise UserError(f"{self.source} has no rows: a table of runs has one row per run")
-        named = dict(zip(self.names, self.columns, strict=True))
-        kept = {name: c.column() for name, c in named.items() if not c.dropped}
-        unread = tuple(name for name, collector in named.items() if collector.dropped)
+        kept = {name: c.column() for name, c in self.columns.items() if not c.dropped}
+        unread = tuple(name for name, c in self.columns.items() if c.dropped)
         digests = np.concatenate(self.digests)
         return Table(self.source, kept, self.count, digests, tuple(notes), unread)
 
 
-class _Collector:
-    """The cells of a column while rows are read."""
+class Collector:
+    """The cells of a column while rows are read; so many of the first ones are `empty`."""
 
-    def __init__(self, wanted: bool) -> None:
-        self.most = math.inf if wanted else MOST_TEXTS
-        self.numbers: list[np.ndarray] = []
-        self.codes: list[np.ndarray] = []
+    def __init__(self, most: float | int = math.inf, empty: int = 0) -> None:
+        self.most = most
+        self.numbers: list[Numbers | int] = []  # of each piece, or its length where it has none
+        self.codes: list[Codes | int] = []  # of each piece, or its length where all are numbers
         self.texts: dict[str, int] = {}
         self.dropped = False
+        if empty:
+            self.add([None] * empty)
 
     def add(self, cells: Sequence[Any]) -> None:
         """Add the cells of some rows."""
         if self.dropped:
             return
-        numbers, codes = self._plain(cells) or self._mixed(cells)
-        self.numbers.append(numbers)
-        self.codes.append(codes)
+        kinds = {*map(type, cells)}
+        if not kinds <= {str, float, int}:
+            cells = [*map(_plain, cells)]
+        numbers = _numbers(cells, kinds)
+        if numbers is None:
+            self._add_mixed(cells)
+        else:
+            self.numbers.append(numbers)
+            self.codes.append(len(cells))
         if len(self.texts) > self.most:
             self.dropped, self.numbers, self.codes, self.texts = True, [], [], {}
 
-    def _plain(self, cells: Sequence[Any]) -> tuple[Numbers, Codes] | None:
-        """Return the cells where all of them are numbers."""
-        if any(isinstance(cell, bool) for cell in cells):
-            return None
-        try:
-            numbers = np.array(list(map(float, cells)), dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            return None
-        return numbers, np.full(len(numbers), NUMBER, dtype=np.int32)
+    def _add_mixed(self, cells: Sequence[Cell]) -> None:
+        """Add cells of which some are texts or empty; each different one is looked at once."""
+        numbers: dict[Cell, float] = {}
+        codes: dict[Cell, int] = {}
+        for cell in dict.fromkeys(cells):
+            number = _number(cell)
+            numbers[cell] = math.nan if number is None else number
+            codes[cell] = NUMBER if number is not None else self._code(str(cell))
+        some = NUMBER in codes.values()
+        found = np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells)) if some else 0
+        self.numbers.append(found if some else len(cells))
+        least = next(d for d in (np.int8, np.int16, np.int32) if len(self.texts) <= np.iinfo(d).max)
+        self.codes.append(np.fromiter(map(codes.__getitem__, cells), least, len(cells)))
 
-    def _mixed(self, cells: Sequence[Any]) -> tuple[Numbers, Codes]:
-        numbers = np.full(len(cells), math.nan)
-        codes = np.empty(len(cells), dtype=np.int32)
-        parse = self._parser()
-        for place, cell in enumerate(cells):
-            codes[place], numbers[place] = parse(cell)
-        return numbers, codes
-
-    def _parser(self) -> Callable[[Any], tuple[int, float]]:
-        texts = self.texts
-
-        def parse(cell: Any) -> tuple[int, float]:
-            if cell is None or cell == "":
-                return EMPTY, math.nan
-            if not isinstance(cell, bool):
-                try:
-                    number = float(cell)
-                except (TypeError, ValueError, OverflowError):
-                    pass
-                else:
-                    return NUMBER, number
-            text = _text(cell)
-            return texts.setdefault(text, len(texts)), math.nan
-
-        return parse
+    def _code(self, text: str) -> int:
+        plain = text.strip()
+        return self.texts.setdefault(TRUTH.get(plain, plain), len(self.texts)) if plain else EMPTY
 
     def column(self) -> Column:
-        """Return the column."""
-        return Column(np.concatenate(self.numbers), np.concatenate(self.codes), list(self.texts))
+        """Return the column, and forget it here."""
+        numbers, codes = _joined(self.numbers, math.nan), _joined(self.codes, np.int8(NUMBER))
+        self.numbers, self.codes = [], []
+        return Column(numbers, codes, list(self.texts))
 
 
-def _text(cell: Any) -> str:
-    """Return a cell that is no number as a label."""
-    if isinstance(cell, str):
-        return TRUTH.get(cell.strip(), cell.strip())
+def _joined(pieces: Sequence[np.ndarray | int], value: Any) -> np.ndarray:
+    """Return pieces as an array, of which a length stands for so many times the value.
+
+    An array of nothing else takes the memory of a single value.
+    """
+    if all(isinstance(piece, int) for piece in pieces):
+        return np.broadcast_to(value, sum(int(piece) for piece in pieces))
+    return np.concatenate([np.full(p, value) if isinstance(p, int) else p for p in pieces])
+
+
+def _plain(cell: Any) -> Cell:
+    """Return a cell as a text or a number; None is an empty text."""
+    if cell is None:
+        return ""
     if isinstance(cell, bool):
         return str(cell).lower()
-    return json.dumps(cell, sort_keys=True, default=str)
+    if isinstance(cell, Cell):
+        return cell
+    if isinstance(cell, Mapping | list | tuple):
+        return json.dumps(cell, sort_keys=True, default=str)
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return str(cell)
+
+
+def _numbers(cells: Sequence[Cell], kinds: set[type]) -> Numbers | None:
+    """Return the cells as numbers; None where one of them may be none."""
+    try:
+        numbers = np.fromiter(map(float, cells), np.float64, len(cells))
+    except (ValueError, OverflowError):
+        return None
+    texts = map(str, cells) if str in kinds else ()
+    doubtful = "_" in "".join(texts) or (np.abs(numbers) >= 10.0**DIGITS).any()
+    return None if doubtful else numbers
+
+
+def _number(cell: Cell) -> float | None:
+    """Return the number of a cell, None for a text: names such as 1_2 and long ids are texts."""
+    digits = str(cell).strip().lstrip("+-")
+    if "_" in digits or (digits.isdigit() and len(digits) > DIGITS):
+        return None
+    try:
+        return float(cell)
+    except (ValueError, OverflowError):
+        return None

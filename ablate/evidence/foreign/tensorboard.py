@@ -44,8 +44,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         rows += found if STEP in wanted else [last] if last else []
     if not rows:
         raise UserError(f"{root} holds no event file with scalars")
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return from_records(str(root), names, rows, [*wanted, RUN], notes)
+    return from_records(str(root), rows, [*wanted, RUN], notes)
 
 
 def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[Row]:

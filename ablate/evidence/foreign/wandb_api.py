@@ -35,8 +35,7 @@ def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
         raise UserError(f"W&B, asked for {place}, said: {said}") from None
     if not rows:
         raise UserError(f"wandb://{place} has no runs with results")
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return from_records(f"wandb://{place}", names, rows, [*wanted, "run"])
+    return from_records(f"wandb://{place}", rows, [*wanted, "run"])
 
 
 def place_of(place: str) -> tuple[str, str, str]:

@@ -45,8 +45,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     rows = [row for path in paths for row in _run(path, STEP in {*wanted}, notes)]
     if not rows:
         raise UserError(f"{root} holds no offline run of W&B with results")
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return from_records(str(root), names, rows, [*wanted, "run"], notes)
+    return from_records(str(root), rows, [*wanted, "run"], notes)
 
 
 @dataclass
