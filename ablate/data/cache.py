@@ -43,7 +43,7 @@ from ablate.record.sealed import read_sealed
 
 FORMAT = 3
 CHUNK = 2_000  # segments encoded at a time, so that memory does not grow with the corpus
-CHARACTERS = 1 << 20  # of a chunk, and one segment more
+CHARACTERS = 1 << 15  # of a chunk, and one segment more
 PART = 1 << 17  # lengths counted at a time
 OFFSET = np.dtype(np.int64)
 NARROW = 1 << 16  # vocabularies up to this size fit 16 bits

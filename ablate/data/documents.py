@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 from ablate.data.pairs import Corpus, Pairs
 
 LONGEST = 1 << 16  # characters of a segment, so that memory does not grow with a document
+USUAL = 1 << 13  # characters of a segment of a text with spaces; encoding takes 200 bytes for each
 # what stands between documents in a text, and is no part of them; None: the text is one document
 SEPARATORS = {"paragraph": "\n\n", "line": "\n", "file": None}
 
@@ -117,9 +118,19 @@ def _pieces(text: str) -> list[str]:
     A text without either is cut after LONGEST characters. The last piece may begin a separator.
     """
     pieces, start = [], 0
-    while len(text) - start > LONGEST:
-        stop = start + LONGEST
-        cut = max(text.rfind(" ", start + 1, stop), text.rfind("\n", start + 1, stop))
-        pieces.append(text[start : cut if cut > start else stop])
-        start += len(pieces[-1])
+    while cut := _cut(text, start):
+        pieces.append(text[start:cut])
+        start = cut
     return [*pieces, text[start:]]
+
+
+def _cut(text: str, start: int) -> int | None:
+    """Return where the piece that begins at `start` ends; None where it is the last one."""
+    for longest in (USUAL, LONGEST):
+        stop = start + longest
+        if len(text) <= stop:
+            return None
+        cut = max(text.rfind(" ", start + 1, stop), text.rfind("\n", start + 1, stop))
+        if cut > start:
+            return cut
+    return stop

@@ -29,6 +29,7 @@ TEXTS = [
 
 @pytest.fixture
 def short(monkeypatch):
+    monkeypatch.setattr(documents, "USUAL", 8)
     monkeypatch.setattr(documents, "LONGEST", 16)
 
 
