@@ -8,7 +8,8 @@ Rows: laptop (4 layers, width 128, context 64, 12 contexts), wide (6 layers, wid
 live at the same time; of a turn, each makes some steps while the others wait. Seconds are processor
 time. `products` makes the matrix products of the linear maps of a step alone, as the loop does, and
 as oneDNN does them. `growth` varies width, depth and context, keeps its points in
-lab/bench/nanogpt_speed.json, and draws docs/images/nanogpt_speed.svg.
+lab/bench/nanogpt_speed.json, where a second call adds what is missing, and draws
+docs/images/nanogpt_speed.svg.
 """
 
 import json
@@ -120,16 +121,18 @@ def row(name: str, measured: Measured) -> str:
 
 
 def grow(given: dict[str, Any], overrides: Sequence[str]) -> None:
-    """Measure all points of the figure, keep them, and draw it."""
-    points = []
-    for axis, all_sizes in GROWTH.items():
-        for sizes in all_sizes:
-            how = {"turns": given["pairs"], "steps": given["steps"]}
-            measured = measure(sizes, [*FLOAT32, *overrides], **how)
-            rates = {side: sizes.tokens / measured.median(side) for side in measured.seconds}
-            points.append({"axis": axis, "value": getattr(sizes, axis), **rates})
-            print(json.dumps(points[-1]), flush=True)
-    POINTS.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
+    """Measure the points of the figure that are missing, keep them, and draw it."""
+    points = json.loads(POINTS.read_text(encoding="utf-8")) if POINTS.exists() else []
+    measured = {(point["axis"], point["value"]) for point in points}
+    for axis, sizes in ((axis, sizes) for axis, line in GROWTH.items() for sizes in line):
+        value = getattr(sizes, axis)
+        if (axis, value) in measured:
+            continue
+        seconds = measure(sizes, overrides, turns=given["pairs"], steps=given["steps"])
+        rates = {side: sizes.tokens / seconds.median(side) for side in seconds.seconds}
+        points.append({"axis": axis, "value": value, **rates})
+        print(json.dumps(points[-1]), flush=True)
+        POINTS.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
     draw(points, FIGURE)
 
 

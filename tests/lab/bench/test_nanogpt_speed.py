@@ -3,9 +3,10 @@
 import pytest
 
 from ablate.errors import UserError
+from lab.bench import nanogpt_speed
 from lab.bench.nanogpt_figure import draw
 from lab.bench.nanogpt_side import Sizes
-from lab.bench.nanogpt_speed import GROWTH, Measured, ask, measure, row
+from lab.bench.nanogpt_speed import GROWTH, Measured, ask, grow, measure, row
 
 
 @pytest.fixture
@@ -41,6 +42,30 @@ def test_the_figure_is_the_same_whenever_it_is_drawn(tmp_path):
         draw(points, file)
     assert files[0].read_text() == files[1].read_text()
     assert "tokens/s" in files[0].read_text() or "<path" in files[0].read_text()
+
+
+def test_growth_goes_on_where_it_was_stopped(tmp_path, monkeypatch, measured):
+    sizes = []
+
+    def measure_some(size, overrides, *, turns, steps):
+        if len(sizes) == 5:
+            raise UserError("a side has failed")
+        sizes.append(size)
+        return measured
+
+    monkeypatch.setattr(nanogpt_speed, "POINTS", tmp_path / "points.json")
+    monkeypatch.setattr(nanogpt_speed, "FIGURE", tmp_path / "figure.svg")
+    monkeypatch.setattr(nanogpt_speed, "measure", measure_some)
+    given = {"pairs": 1, "steps": 1}
+    with pytest.raises(UserError):
+        grow(given, [])
+    first, sizes[:] = list(sizes), []
+    with pytest.raises(UserError):
+        grow(given, [])
+    assert [*first, *sizes] == [size for line in GROWTH.values() for size in line][:10]
+    sizes.clear()
+    grow(given, [])
+    assert len(sizes) == 2 and (tmp_path / "figure.svg").exists()
 
 
 class Gone:
