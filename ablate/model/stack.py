@@ -85,7 +85,8 @@ class Stack(nn.Module):
         """
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
-        at = Place(positions, self.position, real, memory, prefix, documents, [])
+        padded = x.device.type != "cpu" or not bool(real.all())  # to ask a GPU is to wait for it
+        at = Place(positions, self.position, real, memory, prefix, documents, [], padded)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
         return self._run(self.position.embed(x, positions), at, calls)
 

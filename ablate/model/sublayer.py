@@ -35,6 +35,7 @@ class Place(NamedTuple):
     documents: Int[Tensor, "B L"] | None = None  # of each token; a token reads its own alone
     # values that layers leave for later ones, of the same tokens
     earlier: list[Float[Tensor, "B H L E"]] | None = None
+    padded: bool = True  # whether `real` may be False anywhere
 
 
 class Slots:

@@ -9,6 +9,7 @@ What to expect: at the first step a ratio above 1 for deep Post-LN, about 1 for 
 """
 
 import math
+from collections.abc import Iterable, Mapping
 
 import pytorch_lightning as pl
 import torch
@@ -21,18 +22,23 @@ class LayerGradients(Callback):
 
     def __init__(self) -> None:
         self.layers: dict[str, list[nn.Parameter]] = {}
+        self.parameters: list[nn.Parameter] = []  # all that the module has
+        self.total = torch.zeros(())  # the norm of the whole gradient at the latest step
         self.first: dict[str, Tensor] = {}
         self.last: dict[str, Tensor] = {}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Find the layers once: to go through all names takes longer than the norms."""
+        """Find the parameters once: to go through all names takes longer than the norms."""
         self.layers = dict(pl_module.model.layers())  # type: ignore[operator, union-attr]
+        self.parameters = list(pl_module.parameters())
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
         """Take the norms; they stay on the device, so that nothing waits for them."""
-        self.last = layer_norms(self.layers)
+        norms = parameter_norms(self.parameters)
+        self.total = total_norm(norms.values())
+        self.last = layer_norms(self.layers, norms)
         self.first = self.first or self.last
 
     def metrics(self) -> dict[str, float]:
@@ -56,13 +62,25 @@ class LayerGradients(Callback):
         self.first, self.last = state_dict["first"], state_dict["last"]
 
 
-def layer_norms(layers: dict[str, list[nn.Parameter]]) -> dict[str, Tensor]:
+def parameter_norms(parameters: Iterable[nn.Parameter]) -> dict[nn.Parameter, Tensor]:
+    """Return the L2 norm of the gradient of each parameter that has one."""
+    gradients = {p: p.grad for p in parameters if p.grad is not None}
+    norms = torch._foreach_norm(list(gradients.values())) if gradients else ()
+    return dict(zip(gradients, norms, strict=True))
+
+
+def total_norm(norms: Iterable[Tensor]) -> Tensor:
+    """Return the L2 norm of all gradients together that have these norms; 0 of none."""
+    parts = list(norms)
+    return torch.linalg.vector_norm(torch.stack(parts)) if parts else torch.zeros(())
+
+
+def layer_norms(
+    layers: dict[str, list[nn.Parameter]], norms: Mapping[nn.Parameter, Tensor]
+) -> dict[str, Tensor]:
     """Return the L2 norm of the gradient of each layer that has one."""
-    grads = {
-        layer: [p.grad for p in parameters if p.grad is not None]
-        for layer, parameters in layers.items()
-    }
-    return {layer: nn.utils.get_total_norm(own) for layer, own in grads.items() if own}
+    parts = {layer: [norms[p] for p in ps if p in norms] for layer, ps in layers.items()}
+    return {layer: total_norm(own) for layer, own in parts.items() if own}
 
 
 def ratios(norms: dict[str, float]) -> dict[str, float]:

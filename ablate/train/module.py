@@ -77,8 +77,12 @@ class Training(pl.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective, a mean over the target tokens of the batch."""
         counted = self.loss.counted(batch.targets)
-        states = self.model(self.task.read(self.model, batch.inputs))[counted]
-        objective, nll = self.model.head.score(self.loss, states, batch.targets[counted])
+        states = self.model(self.task.read(self.model, batch.inputs))
+        if counted.all():  # no copy, and no zeros to add the gradient to
+            states, targets = states.flatten(0, 1), batch.targets.flatten()
+        else:
+            states, targets = states[counted], batch.targets[counted]
+        objective, nll = self.model.head.score(self.loss, states, targets)
         self._log_step({"train/objective": objective, "train/nll": nll})
         return objective
 
@@ -96,15 +100,16 @@ class Training(pl.LightningModule):
         scaled = getattr(self.trainer.precision_plugin, "scaler", None) is not None
         fused = getattr(optimizer, "_step_supports_amp_scaling", False)
         if gradient_clip_val and fused and not scaled and gradient_clip_algorithm != "value":
-            torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
+            gradients = self.gradients
+            torch.nn.utils.clip_grads_with_norm_(
+                gradients.parameters, gradient_clip_val, gradients.total
+            )
         else:
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """End the run at the first gradient that is not finite on any device."""
-        # the optimiser lists its parameters; to find them in the modules takes as long as the norm
-        trained = (p for group in optimizer.param_groups for p in group["params"])
-        norm = torch.nn.utils.get_total_norm([p.grad for p in trained if p.grad is not None])
+        norm = self.gradients.total  # which the callback has taken of the same gradients
         rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
         self._log_step({"train/gradient_norm": norm, "train/lr": rate})
         finite = self.trainer.strategy.reduce_boolean_decision(bool(norm.isfinite()))

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from ablate.config.location import CONF
 from ablate.initial.seeded import initialise
+from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq
 from ablate.model.build import build
 from ablate.model.laws import Law
@@ -144,6 +145,35 @@ def test_documents_in_a_row_are_read_as_if_alone(attention):
     one = states(model, CausalDocuments(tokens, torch.zeros_like(documents)))
     assert close(one, states(model, Causal(tokens)))
     assert not close(one, together)
+
+
+def options(group):
+    names = sorted(path.stem for path in CONF.glob(f"model/{group}/*.yaml"))
+    return [f"model/{group}={name}" for name in names if "linformer" not in name]  # never causal
+
+
+@pytest.mark.parametrize("width", [9, 64], ids=["few tokens", "many tokens"])
+@pytest.mark.parametrize("choice", [*options("attention"), *options("padding")])
+def test_without_padding_a_model_does_without_its_mask_to_the_bit(choice, width, monkeypatch):
+    model = built(model_config("decoder_only", choice))
+    (tokens,) = inputs_of(Causal, rows=1, width=width)
+
+    def results():
+        model.zero_grad()
+        logits = states(model, Causal(tokens))
+        F.cross_entropy(logits.flatten(0, 1), tokens.roll(-1, 1).flatten()).backward()
+        return [logits, *(parameter.grad for parameter in model.parameters())]
+
+    without = results()
+    forward = SelfAttention.forward
+
+    def with_mask(self, x, at):
+        assert not at.padded
+        return forward(self, x, at._replace(padded=True))
+
+    monkeypatch.setattr(SelfAttention, "forward", with_mask)
+    for a, b in zip(without, results(), strict=True):
+        assert torch.equal(a, b)
 
 
 TRANSLATES = [level for level, kind in KINDS if kind is Seq2Seq]

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ablate.observe.gradients import LayerGradients, layer_norms
+from ablate.observe.gradients import LayerGradients, layer_norms, parameter_norms
 
 # Lightning's advice and its own use of torch
 pytestmark = [
@@ -43,7 +43,7 @@ class Tiny(pl.LightningModule):
         return self.decoder.layers[0](x).square().mean()
 
     def on_before_optimizer_step(self, optimizer):
-        norms = layer_norms(dict(self.layers()))
+        norms = layer_norms(dict(self.layers()), parameter_norms(self.parameters()))
         self.seen.append({layer: float(norm) for layer, norm in norms.items()})
 
     def configure_optimizers(self):
@@ -95,7 +95,14 @@ def test_a_norm_is_over_all_parameters_of_a_layer():
     model.training_step(torch.ones(2, 3), 0).backward()
     layer = model.encoder.layers[1]
     whole = torch.cat([layer.weight.grad.flatten(), layer.bias.grad]).norm()
-    torch.testing.assert_close(layer_norms(dict(model.layers()))["encoder.1"], whole)
+    norms = layer_norms(dict(model.layers()), parameter_norms(model.parameters()))
+    torch.testing.assert_close(norms["encoder.1"], whole)
+
+
+def test_the_total_is_the_norm_that_torch_takes(fit):
+    model, gradients, _ = fit(1)
+    grads = [p.grad for p in model.parameters()]
+    assert torch.equal(gradients.total, torch.nn.utils.get_total_norm(grads))
 
 
 def test_before_clipping(fit):

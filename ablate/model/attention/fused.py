@@ -58,6 +58,10 @@ class Fused(Kernel):
         rate = self.rate if self.training else 0.0
         if q.device.type == "cpu" and (rate or k.size(2) <= FEW):
             return self.explicit(q, k, v, mask, bias)
+        if mask.is_causal_alone and bias is None and q.size(2) == k.size(2):
+            return F.scaled_dot_product_attention(
+                q, k, v, None, rate, is_causal=True, scale=self.scale
+            )
         added: Tensor | None = mask.dense(q.size(2), k.size(2), q.device)
         if bias is not None:
             added = bias if added is None else bias.masked_fill(~added, -torch.inf)

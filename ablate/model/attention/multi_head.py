@@ -133,7 +133,7 @@ class SelfAttention(MultiHeadAttention):
         v = self.values.mix(v, at.earlier if at.earlier is not None else [])
         bias = at.position.bias(self.n_heads, at.positions, at.positions)
         assert at.real is not None
-        mask = self.padding.mask(at.real, at.real)
+        mask = self.padding.mask(at.real, at.real) if at.padded else Mask()
         if self.causal and not self.look_ahead:
             mask = mask.after(at.prefix, at.real)
         if at.documents is not None:

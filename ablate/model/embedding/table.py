@@ -27,4 +27,5 @@ class Table(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
         """Return the rows of tokens."""
-        return F.embedding(tokens, self.weight) * self.scale
+        rows = F.embedding(tokens, self.weight)
+        return rows if self.scale == 1 else rows * self.scale

@@ -23,6 +23,11 @@ class Mask(NamedTuple):
     query_positions: Int[Tensor, "#B Q"] | None = None
     key_positions: Int[Tensor, "#B K"] | None = None
 
+    @property
+    def is_causal_alone(self) -> bool:
+        """Whether the causal rule is all there is."""
+        return self.causal and self.queries is None and self.keys is None and self.pairs is None
+
     def after(self, prefix: int, real: Bool[Tensor, "B L"]) -> "Mask":
         """Return the causal mask of tokens that all read a prefix of theirs, within this mask."""
         if not prefix:
