@@ -18,34 +18,74 @@ SPLIT = re.compile(r"[./_]+")
 # `{}` stands for the value.
 KEYS = {
     "adapt.rank": "rank {}",
+    "batch.bucket": "bucketing by length {}",
     "batch.context": "context {}",
+    "batch.max_length": "at most {} tokens",
+    "batch.test_bucket": "test batches of similar lengths {}",
+    "batch.test_padding": "{} more columns of padding",
     "batch.tokens": "{} tokens a batch",
+    "budget.short": "also judged after {} steps",
     "budget.steps": "{} steps",
     "checkpoint.tested": "{} weights",
-    "data.n_train": "{} training pairs",
     "data.distance": "distance {}",
+    "data.longest": "training lengths up to {}",
+    "data.max_words": "at most {} words",
+    "data.n_train": "{} training pairs",
+    "data.pairs": "{} pairs to recall",
     "loss.smoothing": "smoothing {}",
-    "measure": "measured: {}",
+    "measure.given": "reference positions {}",
+    "measure.rotated": "rotated embeddings {}",
+    "model.attention.feature_map": "feature map {}",
+    "model.attention.fill": "masked scores: {}",
+    "model.attention.normalised": "normalised weights {}",
+    "model.attention.scale": "divisor of the scores: {}",
+    "model.causal": "causal mask {}",
     "model.d_ff": "feed-forward width {}",
     "model.d_head": "head width {}",
     "model.d_model": "width {}",
+    "model.dropout.embedding": "dropout {} of embeddings",
     "model.dropout.rate": "dropout {}",
+    "model.dropout.residual": "dropout {} of sub-layers",
+    "model.embedding.scaled": "scaled embeddings {}",
     "model.n_decoder_layers": "{} decoder layers",
     "model.n_heads": "{} heads",
     "model.n_layers": "{} layers",
+    "model.share_layers": "shared layers: {}",
     "optimizer.betas": "betas {}",
     "optimizer.lr": "learning rate {}",
     "optimizer.weight_decay": "weight decay {}",
+    "probe.batching": "batches: {}",
+    "probe.d_model": "width {}",
+    "probe.deviation": "initial deviation {}",
+    "probe.example": "printed example: {}",
+    "probe.length": "length {}",
+    "probe.listing": "printed code: {}",
+    "probe.maps": "initial projections: {}",
+    "probe.n_heads": "{} heads",
+    "probe.position": "positions: {}",
+    "probe.sentences": "{} sentences",
+    "probe.stack": "{}",
+    "probe.tgt_length": "target length {}",
+    "probe.words": "{} words",
+    "probe.work": "operation: {}",
+    "replicate": "set {} of seeds",
     "search.length_penalty": "length penalty {}",
+    "search.max_extra": "limit of {} extra tokens",
     "search.size": "beam of {}",
     "task.attention": "attention to the {}",
+    "task.gold": "{} of inputs from the reference",
+    "tokenizer.joint": "joint vocabulary {}",
     "tokenizer.vocab_size": "{} subwords",
     "trainer.precision": "precision {}",
     "weights": "{} weights",
 }
 # What a key means where it is null.
 NULLS = {"model.d_head": "head width d_model / n_heads"}
-SINGULAR = {"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"}
+SINGULAR = {
+    **{"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"},
+    **{"1 sentences": "1 sentence"},
+}
+MEASURED = ("measure", "probe")  # groups whose options are no parts of a model
 
 
 @cache
@@ -69,8 +109,10 @@ def level_label(factor: str, level: Any) -> str:
         level: the name of an option, or the value of the key.
     """
     if label := option_name(factor, level):
-        part = factor.partition("@")[2].removeprefix("model.").partition(".")[0]
-        return f"{label} ({part})" if part else label
+        group, _, place = factor.partition("@")
+        part = place.removeprefix("model.").partition(".")[0]
+        label = f"{label} ({part})" if part else label
+        return f"measured: {label}" if group in MEASURED else label
     if level is None and factor in NULLS:
         return NULLS[factor]
     value = _value(level)
@@ -96,7 +138,13 @@ def factor_label(factor: str) -> str:
     """Return what a person calls a factor: "heads" of model.n_heads, "residual" of its group."""
     group, _, place = factor.partition("@")
     if factor in KEYS:
-        return KEYS[factor].replace("{}", "").strip(" :").removesuffix(" of")
+        words = (
+            " ".join(KEYS[factor].replace("{}", "").split())
+            .strip(": ")
+            .removesuffix(" of")
+            .removesuffix(" to the")
+        )
+        return words.removeprefix("at most ").removeprefix("of ") or "option"
     name = " ".join(_last(group)).removeprefix("n ")
     return f"{name} ({place.removeprefix('model.').partition('.')[0]})" if place else name
 

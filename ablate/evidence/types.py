@@ -194,7 +194,7 @@ class Found(TypedDict):
     evidence: NotRequired[str]
     details: NotRequired[dict[str, str]]
     problem: NotRequired[str]  # why there is nothing to judge
-    withheld: NotRequired[str]  # when what an arm cannot do was asked too early
+    withheld: NotRequired[str]  # why it stays open what an arm cannot do
     sentences: NotRequired[int]  # of the tests, where they are part of the error
     cases: NotRequired[Cases]
     rates: NotRequired[

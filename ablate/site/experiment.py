@@ -13,7 +13,7 @@ from ablate.site.runs import by_seed, data
 from ablate.site.source import Source
 from ablate.site.wording import duration
 
-VERDICTS = re.compile(r"<h1>.*?</h1>\s*<ul>.*?</ul>", re.DOTALL)  # they begin a report
+VERDICTS = re.compile(r"<h1>.*?</h1>\s*<([uo]l)>.*?</\1>", re.DOTALL)  # they begin a report
 MARKDOWN = re.compile(r'<a href="([^":]*)\.md">(.*?)</a>', re.DOTALL)
 
 

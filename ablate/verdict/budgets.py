@@ -28,7 +28,7 @@ def _held(claim: Claim, late: Entry, early: Entry) -> Entry:
     """The early entry; a plateau on the way to where an arm can shows nothing of what it cannot."""
     if late["verdict"] == SUPPORTED:
         return early
-    return learning.withhold(claim, early, "where more updates do not confirm it")
+    return learning.withhold(claim, early, "longer training does not confirm it")
 
 
 def _late(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:

@@ -51,7 +51,7 @@ def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
         return entry
     found = learning(claim, evidence)
     flat = found["gains"] and not found["still"]
-    return entry if flat else withhold(claim, entry, "before learning is flat")
+    return entry if flat else withhold(claim, entry, "an arm may still have been learning")
 
 
 def withhold(claim: Claim, entry: Entry, when: str) -> Entry:

@@ -22,7 +22,8 @@ from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, t
 RULE = (  # as pages say it
     "Reproduced: fresh seeds alone come to the same verdict, and of a supported claim to the same "
     "grade at least. Weaker: to a lower grade, or to no verdict while both effects differ by no "
-    "more than the root of the squared halves of their intervals. Not reproduced: anything else. "
+    "more than the root of the squared halves of their intervals. Not reproduced: every other "
+    "outcome. "
     "Open: there was no verdict to reproduce."
 )
 REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"

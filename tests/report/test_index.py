@@ -55,4 +55,4 @@ def test_what_fresh_seeds_said_stands_beside_a_verdict_with_its_rule(folder):
     said = index(folder)
     assert said.count("| supported, large enough to matter; fresh seeds: reproduced |") == 1
     assert said.count("; fresh seeds: reproduced |") == 4
-    assert "Not reproduced: anything else." in said
+    assert "Not reproduced: every other outcome." in said

@@ -224,7 +224,7 @@ def asked_again(made, word, **changes):
 def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence, parsed, word):
     text = report(contest=[asked_again(evidence(), word, evidence="<script>x</script> *again*.")])
     assert f"Fresh seeds: **{word.upper()}**. " in text.partition("## How it was measured")[0]
-    assert "Not reproduced: anything else" in text
+    assert "Not reproduced: every other outcome" in text
     tree = parsed(page("made_up", text, {}))
     assert not list(tree.iter("script"))
     marked = [e.get("class") for e in tree.iter("strong") if e.get("class")]

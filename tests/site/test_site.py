@@ -123,7 +123,7 @@ def test_what_fresh_seeds_said_stands_beside_the_verdict_with_its_rule(committed
     for name, count in (("claims/softmax_saturation", 1), ("experiments/dot_products", 4)):
         page = read[(committed / f"{name}.html").resolve()]
         assert page.text.count("Fresh seeds: reproduced") == count
-        assert "Not reproduced: anything else." in page.text
+        assert "Not reproduced: every other outcome." in page.text
         assert page.path.read_text().count('href="#mark-reproduced"') == count
     other = read[(committed / "experiments" / "head_cost.html").resolve()]
     assert "resh seeds:" not in other.text and "Not reproduced" not in other.text

@@ -20,8 +20,8 @@ class Equivalence(Sameness):
     """The mean paired difference lies within the margin on both sides."""
 
     rule = (
-        "supported when the 1 - 2 alpha interval lies within the margin on both sides, refuted "
-        "when the 1 - alpha interval lies outside"
+        "supported when the 90 % interval (1 - 2 alpha) lies within the margin on both sides, "
+        "refuted when the 95 % interval (1 - alpha) lies outside of it"
     )
     whole = (SUPPORTED,)
 

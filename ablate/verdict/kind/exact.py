@@ -16,11 +16,10 @@ class ExactKind(Kind):
     """Every case lies within the tolerance, or with a margin outside of that."""
 
     rule = (
-        "supported when every case is within the tolerance (below it is enough where lower is "
-        "better; where the claim has a margin: at least that far from 0), refuted by a single "
-        "other one; values of trained models are estimated: supported when the 1 - 2 alpha "
-        "interval of their mean lies there, refuted when it lies on the other side, else "
-        "inconclusive"
+        "supported when every case lies within the tolerance (or, if the claim has a margin, at "
+        "least that far from 0), refuted by one case that does not. Values of trained models vary "
+        "between seeds, so their mean decides: supported when its 90 % interval (1 - 2 alpha) lies "
+        "on that side, refuted when it lies on the other side"
     )
     whole = (SUPPORTED, REFUTED)
 

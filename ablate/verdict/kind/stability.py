@@ -23,7 +23,7 @@ PLANNED = 0.2  # the share that seeds are planned for where a claim names none
 class Stability(Superiority):
     """The share of runs that diverge or collapse differs between two arms."""
 
-    rule = "as superiority, by the difference between the shares of runs"
+    rule = "the rule of superiority, for the difference between the shares of runs that fail"
     most_seeds = 100  # the tables grow with the square
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:

@@ -34,9 +34,10 @@ class Superiority(Kind):
     """The mean paired difference is above 0."""
 
     rule = (
-        "supported when the interval [l, u] lies above 0 and reaches the margin m (large enough to "
-        "matter where l >= m, else direction only); refuted when u < m (the other way round where "
-        "u < 0, else too small to matter); else inconclusive"
+        "supported when the interval lies above 0 and reaches the margin (large enough to matter "
+        "if all of it lies above the margin, otherwise direction only). Refuted when all of it "
+        "lies below the margin (the other way round if all of it lies below 0, otherwise too small "
+        "to matter). Otherwise undecided"
     )
 
     def tests(self, found: Any, margin: float) -> Tests:

@@ -8,7 +8,7 @@ from ablate.verdict.kind.superiority import Superiority
 class Trend(Superiority):
     """The slope is above 0."""
 
-    rule = "as superiority, by the slope"
+    rule = "the rule of superiority, for the slope"
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
         """A trend runs over a factor."""

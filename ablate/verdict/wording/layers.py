@@ -7,7 +7,7 @@ have every field. All is made from the data of a verdict, after the last rule ha
 
 from typing import cast
 
-from ablate.config.labels import arm_label, factor_label, option_label
+from ablate.config.labels import MEASURED, arm_label, factor_label, option_label
 from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import listed
@@ -92,7 +92,8 @@ def evidence(claim: Claim, answer: Answer) -> str:
 
 def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
     """What was measured, what it is to be compared with, and what would settle it."""
-    condition = f"With {arm_label(claim['where'])}, " if claim["where"] else ""
+    where = {key: level for key, level in claim["where"].items() if key not in MEASURED}
+    condition = f"With {arm_label(where)}, " if where else ""
     failed = _failures(answer)
     if problem := answer.get("problem"):
         return problem, f"{failed}." if failed else ""
@@ -132,7 +133,10 @@ def _estimate(claim: Claim, answer: Answer) -> str:
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
     beside = f"({_interval(ends, level, unit, sign)}; {_runs(answer)})"
     if claim["kind"] == "trend":
-        return f"{change} {PER[claim['scale']]} {factor_label(claim['over'])} {beside}"
+        per = f"{PER[claim['scale']]} {factor_label(claim['over'])}"
+        if len(unit.name.split()) > SHORT + 1:  # a name that no number can stand before
+            return f"slope of {unit.name}: {value} {per} {beside}"
+        return f"{change} {per} {beside}"
     against = f"{arm_label(claim['treatment'])} against {arm_label(claim['baseline'])}"
     if claim["minus"]:
         return f"{against}: {change} more than with {arm_label(claim['minus'])} {beside}"
@@ -162,7 +166,7 @@ def _runs(answer: Answer) -> str:
 def _margin(claim: Claim, answer: Answer) -> str:
     """What the margin means."""
     if "withheld" in answer:
-        return f"But {answer['withheld']} nothing shows what an arm cannot do."
+        return f"The answer is left open, since {answer['withheld']}."
     name, margin = unit_of(claim).name, claim["margin"]
     if not margin:
         return ""
@@ -224,20 +228,24 @@ def _exact(claim: Claim, answer: Answer) -> str:
     if "holding" in cases:
         holding = f"it holds in {cases['holding']} of {answer['pairs']} seeds"
         interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
-        mean = f"mean deviation {deviation(answer['effect'])} ({interval}; {_allowed(claim)})"
+        name = _metric(claim).name
+        what = name if len(name.split()) <= SHORT else "value"
+        mean = f"mean {what} {deviation(answer['effect'])} ({interval}; {_allowed(claim)})"
         return f"{holding}; {mean}"
     holding = f"it holds in {cases['counted'] - cases['broken']} of {cases['counted']} cases"
-    draws = f" of {cases['draws']} random draws" if cases["draws"] else ""
+    draws = f" (each of {cases['draws']:,} random draws)" if cases["draws"] else ""
     end = "smallest" if claim["margin"] else "largest"
-    worst = f"{end} deviation {deviation(answer['effect'])} ({_allowed(claim)})"
+    worst = f"{end} deviation: {deviation(answer['effect'])} ({_allowed(claim)})"
     return f"{holding}{draws}; {worst}"
 
 
 def _allowed(claim: Claim) -> str:
     """Where every value of an exact claim must lie."""
     if claim["margin"]:
-        return f"needed: {claim['margin']:g}"
-    return f"allowed: {claim['tolerance']:g}"
+        return f"at least {claim['margin']:g} is needed"
+    if not claim["tolerance"]:
+        return "none is allowed"
+    return f"at most {claim['tolerance']:g} is allowed"
 
 
 def _could_fail(claim: Claim, answer: Answer) -> str:
@@ -246,11 +254,13 @@ def _could_fail(claim: Claim, answer: Answer) -> str:
     if answer["verdict"] != SUPPORTED or "holding" in cases:
         return ""
     if cases["control"] is not None:
-        control = claim.get("control_measures") or "its control"
-        return f"The check can fail: {control}: {deviation(cases['control'])} at least."
+        control = claim.get("control_measures") or claim["control"].replace("_", " ")
+        least = deviation(cases["control"])
+        return f"The check can fail: a control, {control}, gives at least {least}."
     if "elsewhere" in cases:
         arm, distance = cases["elsewhere"]
-        return f"The check can fail: with {arm} the deviation is {deviation(distance)}."
+        only = "only " if claim["margin"] else ""
+        return f"The check can fail: with {arm} the deviation is {only}{deviation(distance)}."
     return "No run shows that the check could have failed."
 
 
