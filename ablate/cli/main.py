@@ -26,6 +26,17 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
   ablate --cfg job                        the whole config; for Hydra's other flags --hydra-help
   ablate options                          every group and option that an override can choose
 """
+# The commands in the order of `ablate --help`; those that are not named here follow by alphabet.
+GROUPS = {
+    "experiments and models": (
+        *("plan", "judge", "reproduce", "ledger", "site", "options", "translate", "generate"),
+        *("evaluate", "upload", "clean", "doctor"),
+    ),
+    "runs that were trained elsewhere, and several machines": (
+        *("compare", "register", "power", "decide", "join"),
+    ),
+}
+RENAMED = {"levels": "options", "contest": "reproduce"}  # former names, for one release
 MOVED_TO_LAB = ("aa", "calibrate", "examples", "index", "listings", "noise", "toy")
 STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"
 
@@ -33,7 +44,7 @@ STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ct
 def main() -> None:
     """Run what the command line asks for, and exit with one of the statuses of `STATUSES`."""
     leave_current_folder()
-    first, *rest = sys.argv[1:] or [""]
+    first, *rest = _renamed(sys.argv[1:]) or [""]
     with exit_statuses(f"ablate {first}" if first in names() else "ablate"):
         if sys.argv[1:] in (["-h"], ["--help"], ["--version"]):
             _about().read(sys.argv[1:])
@@ -88,6 +99,15 @@ def run_command(prog: str, module: str, words: list[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _renamed(words: list[str]) -> list[str]:
+    """Return the words with the new name of a command that has been renamed, and say it."""
+    if not words or words[0] not in RENAMED:
+        return words
+    new = RENAMED[words[0]]
+    print(f"ablate {words[0]} is now ablate {new}", file=sys.stderr)
+    return [new, *words[1:]]
+
+
 def _run_moved(name: str, words: list[str]) -> None:
     """Run a command that has moved to the laboratory of the repository, and say its new name.
 
@@ -129,11 +149,23 @@ def _about() -> Parser:
     """The parser of the flags that are about the command as a whole."""
     parser = Parser("ablate", DESCRIPTION, usage=USAGE)
     parser.add_argument("--version", action="version", version=f"ablate {__version__}")
-    lines = [f"  {name:10} {_summary(name)}" for name in names()]
-    parser.epilog = "\n".join(
-        ["commands (for the arguments of one: ablate COMMAND --help):", *lines, "", STATUSES]
-    )
+    lines = ["commands (ablate COMMAND --help shows the arguments and an example):"]
+    for title, members in _groups().items():
+        lines += ["", f"{title}:", *(f"  {name:10} {_summary(name)}" for name in members)]
+    parser.epilog = "\n".join([*lines, "", STATUSES])
     return parser
+
+
+def _groups() -> dict[str, list[str]]:
+    """Every command below the title of its group."""
+    there = names()
+    groups = {
+        title: [name for name in members if name in there] for title, members in GROUPS.items()
+    }
+    named = {name for members in groups.values() for name in members}
+    if others := [name for name in there if name not in named]:
+        groups["others"] = others
+    return groups
 
 
 def _summary(name: str) -> str:

@@ -24,14 +24,16 @@ class Batching:
     """How sentence pairs become batches."""
 
     tokens: Size = 4096  # target tokens of a training batch, padding counted, per device
-    eval_tokens: Size = 8192
+    eval_tokens: Size = 8192  # target tokens of a batch in validation and testing
     bucket: bool = True  # batches of similar lengths; false: random ones, with more padding
-    test_bucket: bool = True  # the same for testing alone; it trains nothing
+    test_bucket: bool = True  # whether test batches have similar lengths; training is not affected
     # columns of padding added to every source batch, in testing alone
     test_padding: Annotated[int, Range(0, 4096)] = 0
     max_length: Size = 256  # longest sentence in tokens, EOS counted
+    # what happens to a longer sentence of the training text
     too_long: Annotated[str, OneOf(("skip", "truncate"))] = "skip"
-    # tokens of a context: texts one behind the other are cut into contexts; null: a text is a row
+    # tokens of a context of a language model: all texts are joined and cut into contexts of this
+    # length; null: each text is a row of its own
     context: Annotated[int | None, Range(1)] = None
 
 
@@ -39,8 +41,9 @@ class Batching:
 class Checkpoint:
     """Which weights are tested, and how many are averaged."""
 
+    # weights that are tested: of the last step, of the best validation, or the mean of checkpoints
     tested: Annotated[str, OneOf(("last", "best", "average"))] = "last"
-    average: Count = 5
+    average: Count = 5  # last checkpoints that are averaged, with tested=average
     every: Count = 100  # optimiser steps between the checkpoints that are averaged
     # steps between states to resume from; null: every validation
     save_every: Annotated[int | None, Range(1)] = None
@@ -51,12 +54,13 @@ class Budget:
     """How long a run trains, and on what it is tested; what every arm of an experiment shares."""
 
     steps: Annotated[int, Range(1, 2**31 - 1)] = 2000  # optimiser steps
-    # a second, shorter budget: its run is the beginning of this one as far as their rates agree
+    # steps of a second, shorter budget, which is tested too; both share the steps in which their
+    # learning rates agree
     short: Annotated[int | None, Range(1)] = None
-    warmup: Annotated[int, Range(0)] = 400  # steps to the peak rate, and from which it decays
+    warmup: Annotated[int, Range(0)] = 400  # steps to the peak of the learning rate
     validate_every: Count = 500  # training batches between two validations
-    seeds: int = 5  # replicates of an experiment
-    # of a generated corpus; more of them narrow the intervals of BLEU
+    seeds: int = 5  # seeds of each arm of an experiment
+    # test sentences of a generated corpus; more of them narrow the intervals of BLEU
     test_sentences: Annotated[int, PAIRS] = 1000
 
 
@@ -97,31 +101,31 @@ StudyNode = _node(
 class Paths:
     """Folders, none of which is part of a run's identity."""
 
-    results: Annotated[str, NotEmpty()] = "results"
-    cache: Annotated[str, NotEmpty()] = "cache"
-    experiments: Annotated[str, NotEmpty()] = "experiments"  # evidence that is kept
+    results: Annotated[str, NotEmpty()] = "results"  # runs, sweeps and reports
+    cache: Annotated[str, NotEmpty()] = "cache"  # tokens of corpora, and downloads
+    experiments: Annotated[str, NotEmpty()] = "experiments"  # committed evidence
 
 
 @dataclass
 class Config:
     """The whole config."""
 
-    name: str = "run"  # W&B group and folder of a sweep
-    seed: Seed = 1
+    name: str = "run"  # name of the experiment: the folder of its sweeps, and its group in W&B
+    seed: Seed = 1  # of initial weights, order of the data, and dropout
     replicate: Seed = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
-    variant: str = "baseline"  # of a screen: which of its arms this is
-    contest: bool = False  # fresh seeds for a verdict that is there, judged by themselves alone
-    threads: Annotated[int, Range(1, 1024)] = 1  # of one run; part of its identity
-    # what multiplies float32 on a CPU; oneDNN is twice as fast on an AMD with AVX-512
-    # auto: oneDNN where this torch has it
+    variant: str = "baseline"  # of a screen: the variant that this run is
+    contest: bool = False  # set by `ablate reproduce`: the runs are judged by themselves alone
+    threads: Annotated[int, Range(1, 1024)] = 1  # CPU threads of one run; part of its identity
+    # library that multiplies float32 matrices on a CPU: the BLAS of torch, oneDNN (twice as fast on
+    # an AMD with AVX-512), or auto: oneDNN where this torch has it
     products: Annotated[str, OneOf(("blas", "onednn", "auto"))] = "blas"
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
-    without: list[dict[str, Any]] = field(default_factory=list)  # arms of a sweep that do not run
-    # of a study that is made in parts: evidence for `ablate join`, and no verdict before that
+    without: list[dict[str, Any]] = field(default_factory=list)  # arms that a sweep leaves out
+    # true: this sweep is a piece of a study, which has its verdict after `ablate join`
     part: bool = False
-    # folder of a piece, or a list of them: a part without the runs that these have
+    # folder of a piece, or a list of them: the sweep leaves out the runs that these have
     without_runs: Any = field(default_factory=list)
-    fresh: bool = False  # run again even when the same run has finished before
+    fresh: bool = False  # true: train again although the same run has finished before
     data: Component = MISSING
     tokenizer: Component = MISSING
     batch: Batching = field(default_factory=Batching)
@@ -135,24 +139,25 @@ class Config:
     schedule: Component = MISSING
     validation_search: Component = MISSING
     search: Component = MISSING  # for testing alone
-    # none for the runs that choose a nuisance
+    # splits that are tested
     test_splits: list[str] = field(default_factory=lambda: ["test"])
     trainer: Component = MISSING
     engine: Component = MISSING  # where the workers of a sweep run
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    # validations without a better nll before stopping; null: never
+    # validations without a lower negative log-likelihood before training stops; null: never
     patience: Annotated[int | None, Range(1)] = None
     logger: Component | None = None
     # Lightning's, a node each: callbacks=[early_stopping,lr_monitor]
     callbacks: Component = field(default_factory=dict)
     probe: Component | None = None
-    # of a tested model, beside its scores; and whether that is the trained one
     measure: Component | None = None
+    # weights that are tested: those after training, or those before it
     weights: Annotated[str, OneOf(("trained", "initial"))] = "trained"
     # of one's own, a node each, beside those of the task
     metric: Component = field(default_factory=dict)
     study: StudyNode | None = None  # type: ignore[valid-type]
     paths: Paths = field(default_factory=Paths)
+    # packages of your own whose components a stored config may name
     trust: list[str] = field(default_factory=list)
 
 

@@ -18,28 +18,28 @@ class Question(TypedDict):
     that came later. A verdict keeps the order of the keys.
     """
 
-    id: str  # of the ledger, where it has the claim
-    statement: str  # in our words
-    source: str  # document and section, paper
+    id: str  # id of the claim; that of the ledger, where the ledger has the claim
+    statement: str  # the claim as a sentence
+    source: str  # where the claim is from: document and section, or paper
     kind: str  # exact | superiority | equivalence | non_inferiority | stability | trend
     metric: str  # a key of the run's metrics
     better: str  # higher | lower
     # smallest difference worth naming, in units of the metric; of an exact claim: what every case
     # must differ from 0 by, at least
     margin: float
-    margin_reason: str
-    alpha: float
-    where: Levels  # that all its runs have
-    treatment: Levels  # of the one arm ...
-    baseline: Levels  # ... and of the other
-    minus: Levels  # in place of those of `where`
+    margin_reason: str  # why the margin has this size
+    alpha: float  # chance of a false verdict that is allowed
+    where: Levels  # levels that all runs of the claim have
+    treatment: Levels  # levels of the arm that the claim is about
+    baseline: Levels  # levels of the arm that it is compared with
+    minus: Levels  # of an interaction: levels at which the same contrast is subtracted
     over: str  # of a trend: the factor whose levels are numbers
     scale: str  # of a trend: linear | log (of the level) | log_log (of the metric too)
     # which reading of the sentence this is, where the ledger's claim has several
     reading: NotRequired[str]
     # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
     loses: NotRequired[Levels]
-    # whether this is about what an arm cannot do: not supported while one still learns
+    # true: the claim says that an arm cannot learn; it is refuted where a run still learns
     cannot: NotRequired[bool]
     # true effect for which seeds are planned; null: the margin, 0 where nothing is to be lost, a
     # fifth of the runs where it counts them
@@ -59,9 +59,9 @@ class Claim(Question):
 class Published(TypedDict):
     """A number of the literature that a report puts beside ours."""
 
-    arm: str
-    metric: str
-    value: float
+    arm: str  # the arm beside which it stands
+    metric: str  # what was measured
+    value: float  # the published number
     regime: str  # data, size, budget
     source: str  # paper and table
 
@@ -69,11 +69,12 @@ class Published(TypedDict):
 class Tune(TypedDict):
     """A nuisance that every replicate of an arm chooses, on validation and with its own seed."""
 
-    key: str
-    values: list[Any]
-    # one per replicate, not those of the verdict; too few are counted on from the largest
+    key: str  # the key that is tuned
+    values: list[Any]  # the values that are tried
+    # seeds of the runs that choose, one per replicate and none of the verdict; where they are too
+    # few, the numbers after the largest are used
     seeds: list[int]
-    metric: str
+    metric: str  # validation metric that chooses
     better: str  # higher | lower
 
 
@@ -81,19 +82,19 @@ class Match(TypedDict):
     """Arms made alike in size by another width, or in cost by another number of updates."""
 
     by: str  # parameters | flops
-    to: Levels  # of the arm that the others are matched to
-    key: str  # of parameters: the width that is solved for
+    to: Levels  # levels of the arm that the others are matched to
+    key: str  # with by=parameters: the width that is solved for
 
 
 class Shown(TypedDict):
     """A figure that is made for a study: a metric against the levels of a factor."""
 
-    metric: str
+    metric: str  # metric on the vertical axis
     # the factor; its levels stand side by side, a line for each of the others. layer: the gradient
     # of every layer, metric gradient/first or gradient/last
     over: str
     caption: str  # the question that the figure answers, as a sentence
-    where: Levels  # of which runs
+    where: Levels  # levels of the runs that are shown
 
 
 class Screen(TypedDict):
@@ -105,14 +106,14 @@ class Screen(TypedDict):
 
     # name: {key: value}, as overrides of the config as it stands, which is the baseline
     variants: dict[str, dict[str, Any]]
-    kind: str
-    metric: str
+    kind: str  # kind of each claim
+    metric: str  # metric of each claim
     better: str  # higher | lower
-    margin: float
-    margin_reason: str
-    alpha: float
-    source: str
-    claims: dict[str, dict[str, Any]]
+    margin: float  # smallest difference that matters
+    margin_reason: str  # why the margin has this size
+    alpha: float  # chance of a false verdict that is allowed
+    source: str  # where the claims are from
+    claims: dict[str, dict[str, Any]]  # by variant: settings of its claim
 
 
 class Study(TypedDict):
@@ -124,12 +125,12 @@ class Study(TypedDict):
     looks: NotRequired[int | None]
     claims: list[Claim]  # the first is the primary one
     nuisance: list[str]  # keys that may differ between arms as well
-    tune: NotRequired[Tune | None]
-    match: NotRequired[Match | None]
+    tune: NotRequired[Tune | None]  # a key that every replicate of an arm chooses on validation
+    match: NotRequired[Match | None]  # arms that are made alike in size or in cost
     expect: str  # different | identical: whether two arms may train alike
-    fixed: list[str]  # = the caveats of the verdict
+    fixed: list[str]  # what all runs share: the caveats of the verdict
     literature: str  # what others found, and in which regime
-    published: list[Published]
+    published: list[Published]  # numbers of the literature that a report shows
     screen: NotRequired[Screen | None]  # gives the factors and the claims of a screen
     figures: NotRequired[list[Shown]]  # before those that every study has
 

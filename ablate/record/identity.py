@@ -131,6 +131,12 @@ def digest(identity_parts: TrainingParts | EvaluationParts) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def outdated(made: TrainingParts) -> bool:
+    """Return whether a run was made by other code or other libraries than those of today."""
+    libraries = (importlib.metadata.version(n) != v for n, v in made["libraries"].items())
+    return any(libraries) or any(_read(n).hash != v for n, v in made["modules"].items())
+
+
 def device_kind(config: DictConfig) -> str:
     """Kind of the device that will train: its name for a GPU, else the accelerator's."""
     wanted = config.trainer.get("accelerator", "auto")

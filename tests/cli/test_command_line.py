@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.cli.main import names
+from ablate.cli.main import GROUPS, RENAMED, names
 from ablate.cli.train import check_encoding
 from ablate.errors import UserError
 
@@ -29,6 +29,60 @@ sys.argv = ["ablate", *{words}]
 from ablate.__main__ import main
 main()
 """
+
+
+WORDS = {  # enough for a command to begin
+    "compare": ["runs.csv"],
+    "decide": ["campaign.yaml"],
+    "evaluate": ["checkpoint=run"],
+    "generate": ["checkpoint=run"],
+    "join": ["piece", "to=joined"],
+    "judge": ["sweep"],
+    "power": ["runs.csv", "--margin", "1"],
+    "register": ["study.yaml"],
+    "reproduce": ["nothing", "experiments=."],
+    "site": ["to=pages"],
+    "translate": ["checkpoint=run"],
+    "upload": ["results"],
+}
+FIRST_LINE = """
+import os, sys
+class Terminal:
+    encoding = "utf-8"
+    def isatty(self): return True
+    def flush(self): pass
+    def fileno(self): return 2
+    def write(self, text):
+        heavy = ",".join(sorted({heavy} & sys.modules.keys()))
+        os.write(1, (text + "|" + heavy).encode())
+        os._exit(0)
+sys.stdout = sys.stderr = Terminal()
+sys.argv = ["ablate", *{words}]
+from ablate.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_first_line_of_a_command_waits_for_nothing_heavy(name, tmp_path):
+    """Imports of torch, W&B or scipy take seconds; a person at a terminal first sees a line."""
+    code = FIRST_LINE.format(heavy=set(HEAVY), words=[name, *WORDS.get(name, [])])
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    line, _, heavy = done.stdout.decode().rpartition("|")
+    assert line.strip(), done.stderr
+    assert heavy == ""
+
+
+@pytest.mark.parametrize(("former", "name"), RENAMED.items())
+def test_a_former_name_works_and_says_the_new_one(command, former, name):
+    status, out, error = command(former, "--help")
+    assert (status, error) == (0, f"ablate {former} is now ablate {name}\n")
+    assert out.startswith(f"usage: ablate {name} ")
+
+
+def test_the_help_begins_with_what_users_need(command):
+    told = re.findall(r"^  ([a-z]+) +[A-Z]", command("--help")[1], re.MULTILINE)
+    assert told == [name for members in GROUPS.values() for name in members]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +112,7 @@ def test_the_help_of_a_command_says_what_it_takes(command, name):
     status, told, _ = command(name, "--help")
     assert status == 0
     assert told.startswith(f"usage: ablate {name} ")
+    assert re.search(rf"^example:\n  (echo .* \| )?ablate {name}\b", told, re.MULTILINE)
     assert max(map(len, told.splitlines())) <= 100
 
 

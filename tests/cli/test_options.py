@@ -1,5 +1,7 @@
 """The options of config groups, ours and those of the user, and the flags that find them."""
 
+import json
+
 import pytest
 
 
@@ -59,10 +61,12 @@ def test_what_is_not_there_is_refused(command, words):
     assert "nosuch" in error or "flavour" in error or "a=b" in error
 
 
-def test_the_former_name_works_and_says_the_new_one(command):
-    status, out, error = command("levels", "model/position")
-    assert status == 0 and "ablate options" in error
-    assert out == command("options", "model/position")[1]
+def test_a_program_can_read_the_options(command):
+    status, out, _ = command("options", "model/position", "--json")
+    listed = json.loads(out)
+    assert status == 0
+    assert {"rotary", "learned"} <= {option["name"] for option in listed}
+    assert all(option["summary"] and option["folder"] == "" for option in listed)
 
 
 @pytest.mark.parametrize(

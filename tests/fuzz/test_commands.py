@@ -53,8 +53,9 @@ WORDS = {
         "--json",
         "nowhere.csv",
     ],
-    "contest": ["nowhere", "experiments=.", "results=/dev/null", ""],
+    "reproduce": ["nowhere", "experiments=.", "results=/dev/null", ""],
     "decide": ["campaign.yaml", ".", "--candidate", "x", "--json"],
+    "doctor": ["results=nowhere", "cache=/dev/null", "results=/dev/null", "--json", "more"],
     "evaluate": ["checkpoint=nowhere", "checkpoint=.", "split=x", "data=toy", "data.test=[x]"],
     "generate": ["checkpoint=nowhere", "checkpoint=.", "tokens=5", "tokens=x", "seed=3"],
     "join": [EVIDENCE, "nowhere", "to=out", "to=/dev/null", "."],
@@ -68,7 +69,6 @@ WORDS = {
         "--json",
         "--csv",
     ],
-    "levels": ["model/position", "nowhere", "to=options.md"],
     "options": ["model/position", "model", "experiment", "nowhere", "to=options.md", "/"],
     "plan": [
         *SMALL,

@@ -1,7 +1,11 @@
-"""Show what a results folder holds and nothing needs any more; remove it with delete=true.
+"""Show the files of results that nothing needs any more; delete=true removes them.
 
-Without delete=true nothing is touched. Verdicts, reports, the analysis log and the records that
-they are made from always stay. docs/clean.md says what follows from each kind.
+Without delete=true nothing is removed. Verdicts, reports, the analysis log and the records that
+they are made from always stay. docs/clean.md says what each kind is.
+
+example:
+  ablate clean
+  ablate clean what=weights delete=true
 """
 
 import argparse

@@ -1,16 +1,19 @@
-"""Compare arms of runs that you have already: a verdict from a table, without a study file.
-
-  ablate compare runs.csv --arm variant --metric val_loss --better lower \\
-    --treatment swiglu --baseline relu --margin 0.005
+"""Compare arms of runs that were trained elsewhere: a verdict from a table.
 
 SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard, Lightning or offline W&B runs;
-or wandb://ENTITY/PROJECT. docs/referee.md begins with your own runs.
+or wandb://ENTITY/PROJECT. docs/referee.md begins with runs of your own.
+
+example:
+  ablate compare runs.csv --arm variant --metric val_loss --better lower \\
+    --treatment swiglu --baseline relu --margin 0.005
 """
 
 import argparse
 
 from ablate.cli.parser import PATH, Parser
 from ablate.errors import UserError
+
+FIRST = "reading the runs"
 
 OPTIONS = {
     "arm": "column that says which arm a run belongs to; several with commas between",

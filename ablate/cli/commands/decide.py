@@ -1,7 +1,10 @@
 """Decide on a candidate of a campaign: keep it, discard it, or run more seeds.
 
-A campaign tries candidates one after the other against a baseline that moves when one is kept. All
-of its decisions share one error budget. docs/referee.md has the file and a loop.
+A campaign tries candidates one after the other against a baseline that moves when a candidate is
+kept. All of its decisions share one error budget. docs/referee.md has the file and a loop.
+
+example:
+  ablate decide campaign.yaml --candidate swiglu
 """
 
 import argparse
@@ -9,6 +12,8 @@ import json
 from pathlib import Path
 
 from ablate.cli.parser import Parser
+
+FIRST = "reading the campaign"
 
 
 def add_arguments(parser: Parser) -> None:

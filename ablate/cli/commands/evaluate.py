@@ -1,12 +1,11 @@
 """Score the model of a run on another text or test set.
 
-The corpus is chosen as for training, and its split is scored as the test of the run was, with the
-vocabulary, the batches and the search of the run:
+The corpus is chosen as for training. Its split is scored with the vocabulary, the batches and the
+search of the run. Each of the last lines is a metric and its value.
 
-  ablate evaluate checkpoint=results/runs/<identity> data=text data.test=[letters.txt]
-  ablate evaluate checkpoint=results/runs/<identity> data=multi30k split=validation
-
-The last lines are the metrics, a name and a value each.
+example:
+  ablate evaluate checkpoint=results/runs/IDENTITY data=text data.test=[letters.txt]
+  ablate evaluate checkpoint=results/runs/IDENTITY data=multi30k split=validation
 """
 
 import argparse

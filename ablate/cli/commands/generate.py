@@ -1,10 +1,10 @@
 """Continue a prompt from standard input with a language model.
 
-Reads the whole input as the prompt, and writes the prompt with what the model adds:
+Reads the whole input as the prompt, and writes the prompt with its continuation. Without input the
+model begins by itself. A blank line follows where the model ends a document.
 
-  echo "ROMEO:" | ablate generate checkpoint=results/runs/<identity> tokens=500
-
-An empty input lets the model begin by itself. Where it ends a document, a blank line follows.
+example:
+  echo "ROMEO:" | ablate generate checkpoint=results/runs/IDENTITY tokens=500
 """
 
 import argparse

@@ -1,9 +1,12 @@
-"""Put pieces of one registered study together that were made on machines without a shared folder.
+"""Join the pieces of a study that machines without a shared folder have made.
 
-Each piece is the folder of a sweep that has ended, or evidence; `part=true` makes a sweep a piece
-without a verdict of its own. All runs must be disjoint and made by the same code. The joined
-evidence is judged by `ablate judge FOLDER`. A sweep never reads it, but leaves its runs out with
-`without_runs=FOLDER`.
+A piece is the folder of a finished sweep, or evidence; `part=true` makes a sweep a piece without a
+verdict of its own. No run may be in two pieces, and the same code must have made all of them. A
+sweep never reads joined evidence, but `without_runs=FOLDER` leaves its runs out.
+
+example:
+  ablate join piece_a piece_b to=joined
+  ablate judge joined
 """
 
 import argparse

@@ -1,14 +1,16 @@
-"""Judge the runs of a sweep again, or runs from elsewhere: a verdict per claim, and the report.
+"""Judge finished runs: a verdict for each claim, and the report. Nothing is trained.
 
-With a study file behind it, SOURCE is a table of runs that ablate did not train:
-  ablate judge runs.csv study.yaml
-docs/referee.md begins with runs of your own.
+SOURCE is the folder of a sweep, experiments/NAME, or, with a STUDY file, a table of runs that
+ablate did not train (docs/referee.md). The report is written into the folder of the sweep unless
+to= names another; for runs from W&B it is written only where to= says.
 
-Nothing is trained. From a folder, the report is written into that folder unless to= names another;
-from W&B, it is written only where to= says.
+example:
+  ablate judge results/sweeps/preln_vs_postln/TIME
+  ablate judge runs.csv study.yaml --json
 """
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +39,7 @@ def add_arguments(parser: Parser) -> None:
         nargs="?",
         help="YAML file with the question about a table; without it SOURCE is a sweep",
     )
-    parser.add_argument("--json", action="store_true", help="of a table: print everything as JSON")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_key("project", "where W&B has the runs: ENTITY/PROJECT")
     parser.add_key("group", "under which name W&B has the runs")
     parser.add_key("to", "write the evidence, the verdict and the report there", PATH)
@@ -53,8 +55,6 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.study:
         _judge_table(arguments)
         return
-    if arguments.json:
-        raise UserError("--json is for a table with a STUDY")
     from ablate.console import make_console
     from ablate.evidence.analysis_log import BOOK, copy_book
     from ablate.evidence.manifest import keep
@@ -80,6 +80,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.tables:
         with writing(arguments.tables):
             write_tables(evidence, verdict, arguments.tables)
+    if arguments.json:
+        print(json.dumps(verdict, indent=1))
+        return
     console = make_console()
     if warning := slice_warning(verdict):
         console.print(warning, style="bold", soft_wrap=True)

@@ -1,4 +1,11 @@
-"""Show what experiments say of the documents' claims: a summary, or the claims that you ask for."""
+"""Show what experiments answer to the claims of the documents.
+
+Without a filter, a summary; with one, the claims that it picks.
+
+example:
+  ablate ledger
+  ablate ledger state=refuted word=warm-up
+"""
 
 import argparse
 import sys

@@ -1,11 +1,15 @@
-"""List every config group and option that an override can choose, with a line about each.
+"""List the options of every config group, with a line about each.
 
-With the name of a group its options alone: ablate options model/position
-With options of your own, which are marked: ablate options --config-dir FOLDER
+With the name of a group, its options alone. Options of your own are marked.
+
+example:
+  ablate options model/position
+  ablate options --config-dir FOLDER
 """
 
 import argparse
 import difflib
+import json
 from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -32,6 +36,7 @@ def add_arguments(parser: Parser) -> None:
     """Declare the group, and where the list may go."""
     parser.take_overrides(["config_dir"])
     parser.add_argument("group", metavar="GROUP", nargs="?", help="as model/position; else all")
+    parser.add_argument("--json", action="store_true", help="print a list of options")
     parser.add_key("to", "write the list as Markdown there", PATH)
 
 
@@ -50,6 +55,9 @@ def run(arguments: argparse.Namespace) -> None:
         listed = _of(group.strip("/"), listed)
     if arguments.to:
         write_text(arguments.to, markdown(listed))
+        return
+    if arguments.json:
+        print(json.dumps([option._asdict() for option in listed], indent=1))
         return
     for group, members in groupby(listed, lambda option: option.group):
         print(f"{group}:")

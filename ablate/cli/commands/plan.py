@@ -1,16 +1,25 @@
-"""Say what a sweep will cost and what it can show; start nothing.
+"""Say what a sweep will cost and what it can show. Nothing is trained.
 
-The same overrides as for the sweep itself, for instance
+Takes the overrides of the sweep, composes all of its cells and checks them. Times and run-to-run
+variation come from earlier runs in paths.results on a machine like this; results/registry.json,
+which every plan writes anew, has them for every setting.
+
+example:
   ablate plan +experiment=preln_vs_postln minutes=30
-compose and check all of its cells. Time and noise are those of earlier runs in paths.results on a
-machine like this one; results/registry.json, made anew by every plan, has them for every regime.
 """
 
 import argparse
+import json
 import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
 
 from ablate.cli.parser import Kind, Parser, whole
 from ablate.errors import UserError
+
+if TYPE_CHECKING:
+    from ablate.plan.plan import Plan
+    from ablate.plan.power import Sight
 
 FIRST = "composing and checking the cells"
 
@@ -24,9 +33,12 @@ def _said(text: str) -> bool:
 def add_arguments(parser: Parser) -> None:
     """Declare the time that there is; everything else is an override."""
     parser.take_overrides()
-    parser.add_key("minutes", "solve for the seeds that end within so much wall time", whole(1))
+    parser.add_key(
+        "minutes", "also say how many seeds end within so many minutes of wall time", whole(1)
+    )
+    parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     truth = Kind("BOOL", "true or false", _said)
-    parser.add_key("sample", "time a few updates of each arm of which no run was timed", truth)
+    parser.add_key("sample", "time a few steps of each arm of which no run was timed", truth)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -37,19 +49,42 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from pathlib import Path
 
+    own = arguments.config_dir
+    if own and not Path(own).is_dir():
+        raise UserError(f"--config-dir={own}: there is no such folder")
+    if arguments.cfg or arguments.info:  # they show the config, and start nothing either
+        from ablate.cli.train import train
+
+        left_out = ("minutes=", "sample=", "--json")
+        sys.argv[1:] = [word for word in sys.argv[2:] if not word.startswith(left_out)]
+        train()
+        return
+    with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+        plans = _plans(arguments)
+    if arguments.json:
+        from ablate.plan.export import as_data
+
+        print(json.dumps({name: as_data(*made) for name, made in plans.items()}, indent=1))
+        return
+    from ablate.plan.wording import solved, told
+
+    print(told(*plans["plan"]))
+    if "fitting" in plans:
+        plan, claims = plans["fitting"]
+        print(solved(plan, arguments.minutes, claims))
+
+
+def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sight]]]":
+    """Return the plan and, with minutes=, the one that fits; each with what its claims can show."""
+    from pathlib import Path
+
     from ablate.cli.folders import config_folders
-    from ablate.cli.train import explained, train
+    from ablate.cli.train import explained
     from ablate.config.hydras import expand_home
     from ablate.config.smoke import with_own_seeds
     from ablate.sweep.composed import composed
 
     own = arguments.config_dir
-    if own and not Path(own).is_dir():
-        raise UserError(f"--config-dir={own}: there is no such folder")
-    if arguments.cfg or arguments.info:  # they show the config, and start nothing either
-        sys.argv[1:] = [w for w in sys.argv[2:] if not w.startswith(("minutes=", "sample="))]
-        train()
-        return
     words = with_own_seeds(expand_home(arguments.overrides))
     place = (arguments.config_path, arguments.config_name, own)
     with explained(words, config_folders(own, words)), composed(words, *place) as sweep:
@@ -59,7 +94,6 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.plan.noise import regimes
     from ablate.plan.registry import rows
     from ablate.plan.sample import time_arms
-    from ablate.plan.wording import solved, told
     from ablate.record.files import write_json
     from ablate.sweep.launch import n_jobs
 
@@ -72,7 +106,8 @@ def run(arguments: argparse.Namespace) -> None:
         known = rows(results, plan.tuned)
         plan = priced(plan, known)
     write_json(results / "registry.json", regimes(known))
-    print(told(plan, claims(plan, known)))
+    plans = {"plan": (plan, claims(plan, known))}
     if arguments.minutes and plan.seconds is not None:
         fitting = plan.with_seeds(plan.within(arguments.minutes))
-        print(solved(fitting, arguments.minutes, claims(fitting, known)))
+        plans["fitting"] = (fitting, claims(fitting, known))
+    return plans

@@ -1,13 +1,16 @@
-"""Say how many runs a comparison takes, and what a given number of them can show.
+"""Say how many runs a comparison needs, and what a given number of runs can show.
 
-ablate power --sd 0.0013 --margin 0.002
-ablate power runs.csv --arm variant --metric val_loss --baseline relu --margin 0.002
+example:
+  ablate power --sd 0.0013 --margin 0.002
+  ablate power runs.csv --arm variant --metric val_loss --baseline relu --margin 0.002
 """
 
 import argparse
 
 from ablate.cli.parser import Parser
 from ablate.errors import UserError
+
+FIRST = "computing"
 
 OPTIONS = {
     "sd": "standard deviation of the runs of an arm; paired: of the differences",

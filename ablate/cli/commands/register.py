@@ -1,12 +1,17 @@
-"""Register the question about runs that do not exist yet: a sealed, dated copy of a study file.
+"""Register a question before its runs exist: a sealed, dated copy of a study file.
 
 Verdicts of `ablate judge TABLE STUDY` then say whether the question is older than the runs.
+
+example:
+  ablate register study.yaml
 """
 
 import argparse
 from pathlib import Path
 
 from ablate.cli.parser import Parser
+
+FIRST = "reading the study"
 
 
 def add_arguments(parser: Parser) -> None:

@@ -1,4 +1,8 @@
-"""Write the ledger, all claims, documents and experiments as a folder of pages to read and show."""
+"""Write all claims, documents and experiments as web pages that open from disk.
+
+example:
+  ablate site to=pages
+"""
 
 import argparse
 import sys

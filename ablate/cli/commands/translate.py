@@ -1,8 +1,9 @@
 """Translate standard input to standard output with the model of a run.
 
-Reads one sentence a line (UTF-8) and writes one translation a line, in the same order:
+Reads a sentence per line (UTF-8) and writes a translation per line, in the same order.
 
-  ablate translate checkpoint=results/runs/<identity> < sentences > translations
+example:
+  ablate translate checkpoint=results/runs/IDENTITY < sentences.txt > translations.txt
 """
 
 import argparse

@@ -1,8 +1,13 @@
-"""Send finished runs to W&B from their records, under the names that training would give them.
+"""Send finished runs to W&B from their records.
 
-Runs that W&B has already are left alone, so the same command can be repeated. Runs that were
-reused or logged elsewhere are sent, and so are those whose logger failed. In offline mode they are
-kept beside their records until the same command finds a key and a network.
+They have the names that training would give them.
+
+Runs that W&B has are left alone, so the command can be repeated. Runs that were reused, were logged
+elsewhere, or whose logger failed, are sent. Without a key or a network they are stored beside their
+records until the command is repeated with both.
+
+example:
+  ablate upload results project=ablations
 """
 
 import argparse

@@ -1,8 +1,11 @@
-"""Ask a committed experiment again with fresh seeds, and say whether its verdict is reproduced.
+"""Repeat a committed experiment with fresh seeds, and say what is reproduced.
 
-Runs the command of experiments/NAME with another `replicate`, judges these runs alone, and sets the
-fresh verdicts beside the first ones (ablate/verdict/replication.py has the rule). What was
-interrupted goes on where it stopped.
+Runs the command of experiments/NAME with seeds that were never used for it, judges these runs
+alone, and prints each new verdict beside the first one. An interrupted command continues where it
+stopped.
+
+example:
+  ablate reproduce heads_param_count
 """
 
 import argparse

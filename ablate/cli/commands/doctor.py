@@ -1,0 +1,73 @@
+"""Say what is wrong with machine, libraries, devices, cache, results and W&B.
+
+Nothing is changed. A line that begins with ! has a problem, and says what to do about it; the
+status is then 1.
+
+example:
+  ablate doctor
+  ablate doctor results=/data/results --json
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ablate.cli.parser import PATH, Parser
+
+if TYPE_CHECKING:
+    from ablate.doctor.diagnosis import Diagnosis
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the folders, and the form of the answer."""
+    parser.add_key("results", "folder of the results", PATH, Path("results"))
+    parser.add_key("cache", "folder of the token caches", PATH, Path("cache"))
+    parser.add_argument("--json", action="store_true", help="print a list with an object per line")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print every diagnosis as soon as it is made.
+
+    Raises:
+        SystemExit: there is a problem, with status 1.
+    """
+    made = []
+    for diagnosis in _diagnoses(arguments.results, arguments.cache):
+        made.append(diagnosis)
+        if not arguments.json:
+            print(*diagnosis.lines(), sep="\n", flush=True)
+    problems = [diagnosis.check for diagnosis in made if diagnosis.problem]
+    if arguments.json:
+        print(json.dumps([vars(diagnosis) for diagnosis in made], indent=1))
+    elif problems:
+        noun = "problem" if len(problems) == 1 else "problems"
+        print(f"{len(problems)} {noun}: {', '.join(problems)}")
+    else:
+        print("No problem.")
+    if problems:
+        sys.stdout.flush()
+        sys.exit(1)
+
+
+def _diagnoses(results: Path, cache: Path) -> "Iterator[Diagnosis]":
+    """Yield the diagnoses; what imports torch or W&B, which takes seconds, comes last."""
+    from ablate.doctor import machine
+
+    yield machine.look_at_program()
+    yield machine.look_at_machine()
+    yield machine.look_at_packages()
+    yield machine.look_at_extras()
+    from ablate.doctor.torch import look_at_devices, look_at_torch
+
+    yield look_at_torch()
+    yield look_at_devices()
+    from ablate.doctor.folders import look_at_cache, look_at_results
+
+    yield look_at_cache(cache)
+    yield look_at_results(results)
+    from ablate.doctor.tracking import look_at_wandb
+
+    yield look_at_wandb(results)

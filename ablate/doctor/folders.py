@@ -1,0 +1,81 @@
+"""The folders of the cache and of the results."""
+
+import json
+import os
+import shutil
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+from ablate.doctor.diagnosis import Diagnosis, size
+from ablate.doctor.machine import nearest
+from ablate.errors import UserError
+from ablate.record.files import check_writable
+from ablate.record.identity import outdated
+from ablate.record.sealed import RESULT, read_sealed
+
+LEAST = 1e9  # free bytes: a sweep of the built-in corpus leaves some hundred megabytes
+UNFINISHED, DAMAGED = "unfinished", "damaged"
+
+
+def look_at_cache(cache: Path) -> Diagnosis:
+    """Return the size of the cache and the free space, and whether it can be written."""
+    seen = f"{cache}: {size(_bytes(cache))}, {_free(cache)} free"
+    return Diagnosis("cache", seen, *_trouble(cache, "paths.cache"))
+
+
+def look_at_results(results: Path) -> Diagnosis:
+    """Return the number of runs by their state, and how many other code or libraries made."""
+    runs = [path for path in sorted(results.glob("runs/*")) if path.is_dir()]
+    states = Counter(_state(run) for run in runs)
+    old = sum(_is_old(run) for run in runs)
+    parts = [f"{count} {state}" for state, count in sorted(states.items())]
+    if old:
+        parts.append(f"{old} by other code or libraries than those of today")
+    seen = f"{results}: {len(runs)} runs" + (f" ({', '.join(parts)})" if parts else "")
+    trouble = _trouble(results, "paths.results")
+    if not trouble and states[DAMAGED]:
+        advice = "delete their folders in runs/; the same command trains them again"
+        trouble = (f"{states[DAMAGED]} runs have a damaged or edited result", advice)
+    if not trouble and old:
+        advice = "keep them if reports need them, else see docs/clean.md"
+        trouble = (f"the same command would train {old} runs again", advice)
+    return Diagnosis("results", seen, *trouble)
+
+
+def _trouble(folder: Path, key: str) -> tuple[str, str] | tuple[()]:
+    """Return the problem of a folder that is to be written, and what to do."""
+    try:
+        check_writable(nearest(folder))
+    except UserError as error:
+        return str(error), f"choose another folder with {key}=FOLDER"
+    free = shutil.disk_usage(nearest(folder)).free
+    if free < LEAST:
+        advice = f"make room (ablate clean), or choose another disk with {key}=FOLDER"
+        return f"only {size(free)} are free on its disk", advice
+    return ()
+
+
+def _free(folder: Path) -> str:
+    return size(shutil.disk_usage(nearest(folder)).free)
+
+
+def _bytes(folder: Path) -> int:
+    paths = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    return sum(path.lstat().st_size for path in paths if path.exists())
+
+
+def _state(run: Path) -> str:
+    try:
+        return str(read_sealed(run / RESULT)["status"])
+    except FileNotFoundError:
+        return UNFINISHED
+    except (UserError, KeyError):
+        return DAMAGED
+
+
+def _is_old(run: Path) -> bool:
+    """Whether this code and these libraries would give the run another identity."""
+    with suppress(OSError, ValueError, KeyError, AttributeError):
+        return outdated(json.loads((run / "identity.json").read_text(encoding="utf-8")))
+    return False

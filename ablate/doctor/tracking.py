@@ -1,0 +1,35 @@
+"""Weights & Biases: whether a run would reach it, and what the environment says to it."""
+
+import os
+from pathlib import Path
+
+from ablate.doctor.diagnosis import Diagnosis
+from ablate.errors import UserError
+from ablate.wandb.connection import ANOTHER_RUN, check_environment, settle
+from ablate.wandb.note import OFFLINE, is_synced
+
+ONLINE = "online: runs are sent while they train"
+MODES = {
+    "online": ONLINE,
+    "offline": "offline: runs stay on this disk until ablate upload",
+    "disabled": "disabled by WANDB_MODE: no run is sent or kept for W&B",
+}
+
+
+def look_at_wandb(results: Path) -> Diagnosis:
+    """Return how runs are logged, and which variable of the environment stands in the way."""
+    ignored = [name for name in ANOTHER_RUN if name in os.environ]
+    try:
+        check_environment()
+        mode = settle("auto")
+    except UserError as error:
+        problem, _, advice = str(error).partition("; ")
+        return Diagnosis("W&B", "unusable", problem, advice or "correct the variable, or unset it")
+    waiting = [path for path in results.glob(f"runs/*/{OFFLINE}") if not is_synced(path)]
+    seen = MODES.get(mode, f"{mode} (WANDB_MODE)")
+    if waiting:
+        seen += f"; {len(waiting)} runs wait for ablate upload {results}"
+    if ignored:
+        problem = f"{', '.join(ignored)} belong to another run, and are ignored"
+        return Diagnosis("W&B", seen, problem, "unset them to be sure")
+    return Diagnosis("W&B", seen)

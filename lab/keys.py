@@ -1,0 +1,366 @@
+"""Write the reference of all config keys, with type, default and meaning, from code and YAML files.
+
+example:
+  python -m lab.keys to=docs/keys.md
+"""
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    NotRequired,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+import yaml
+
+from ablate.cli.parser import PATH, Parser
+from ablate.config.kinds import alternatives, describe
+from ablate.config.limits import FOREIGN, Limit
+from ablate.config.location import CONF
+from lab.command import main
+
+FIRST = "reading the config"
+HEAD = """\
+# Every config key
+
+Made by `python -m lab.keys to=docs/keys.md`; a test compares this page with the code. Set any key
+as `key=value` on the command line. `ablate --cfg job` shows the values of one config, and
+`ablate options` lists the options of the groups. *Required* means that a value must be given.
+
+"""
+TREE = """\
+## Keys of every run
+
+"""
+STUDY = """\
+## Keys of a study
+
+An experiment file sets them below `study:`. [How a verdict is made](verdicts.md) explains them.
+
+"""
+GROUPS = """\
+## Keys of each option
+
+An option is chosen by `group=option`. Its keys are then set below the name of the group: with
+`search=beam`, `search.size=10`. The keys of `search` exist a second time below `validation_search`,
+for the search of validations.
+"""
+REQUIRED = "*required*"
+HIDDEN = ("_target_", "_partial_", "defaults")
+# keys that mean the same in every option that has them
+SHARED = {
+    "betas": "decay rates of the averages of the gradient and of its square",
+    "eps": "added to a denominator, so that nothing is divided by zero",
+    "weight_decay": "weight decay: what a step subtracts is this times the rate times the weight",
+    "fused": "true: the fused kernel of PyTorch",
+    "warmup": "steps of warm-up",
+    "d_model": "width of the residual stream",
+    "d_ff": "inner width of the feed-forward sub-layer",
+    "n_heads": "number of attention heads; must divide `model.d_model`",
+    "n_layers": "number of layers",
+    "rate": "probability that a unit is dropped",
+    "dropout": "probability that a unit is dropped",
+    "seed": "seed of the generated corpus, not of the run",
+    "length": "tokens of a source text",
+    "source": "language code of the source side",
+    "target": "language code of the target side",
+    "train": "the training text",
+    "root": "folder with the files; null: download them",
+    "download_to": "folder for downloaded files",
+    "url": "address that the files are downloaded from",
+    "accelerator": "device that trains: cpu, gpu, mps, or auto",
+    "devices": "number of devices, or a list with the numbers of GPUs",
+    "strategy": "Lightning's strategy for several devices: auto, ddp, ddp_spawn, ...",
+    "num_nodes": "machines that train one run together",
+    "precision": "number format of training; auto: bfloat16 where the device multiplies it fast",
+    "max_steps": "optimiser steps; set `budget.steps` instead",
+    "val_check_interval": "training batches between validations; set `budget.validate_every`",
+    "check_val_every_n_epoch": "epochs between validations; null: count batches alone",
+    "accumulate_grad_batches": "batches whose gradients are added up before a step",
+    "gradient_clip_val": "largest norm of the gradient; null: no clipping",
+    "log_every_n_steps": "steps between logged values of training",
+    "enable_progress_bar": "whether a progress bar is shown",
+    "max_extra": "tokens that a translation may have beyond `max_ratio` times the source",
+    "size": "hypotheses that the search continues at each step",
+    "decay_from": "step from which the learning rate decays",
+    "final": "learning rate at the end, as a proportion of the peak",
+    "vocab_size": "number of tokens, special tokens counted",
+    "attention": "whether the decoder attends to the states of the encoder",
+    "forget_bias": "initial bias of the forget gate of the LSTM",
+    "split_seed": "seed by which the splits are drawn",
+    "documents": "what a text is: a line, a paragraph, or a whole file",
+    "workers": "workers of the sweep",
+    "gpus": "GPUs of one worker",
+    "timeout_min": "time limit of a job in minutes",
+    "cpus_per_task": "CPU cores of a job",
+    "slurm_signal_delay_s": "seconds before the time limit at which runs save their state",
+    "monitor": "metric that is watched",
+    "mode": "min: lower is better; max: higher is better",
+    "min_delta": "smallest change that counts as better",
+    "logging_interval": "step or epoch",
+    "interval": "when the time is looked at: step or epoch",
+    "work": "how attention is computed: explicit or fused",
+    "sentences": "sentences of a batch",
+    "n_decoder_layers": "number of layers of the decoder",
+    "name": "name of the logger",
+}
+
+
+class Key(NamedTuple):
+    """A row of the reference."""
+
+    name: str
+    kind: str
+    default: str
+    meaning: str
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare where the page goes."""
+    parser.add_key("to", "write the page there", PATH, required=True)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the page.
+
+    Raises:
+        UserError: the page cannot be written.
+    """
+    from ablate.record.files import write_text
+
+    write_text(arguments.to, page())
+
+
+def page() -> str:
+    """Return the reference as Markdown."""
+    parts = [HEAD, TREE, _table(keys_of_every_run()), STUDY, _table(keys_of_a_study()), GROUPS]
+    group = ""
+    for name, option, keys in options():
+        if name != group:
+            parts.append(f"\n### {name}\n")
+            group = name
+        parts.append(f"\n`{name}={option}`\n\n{_table(keys)}")
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts)).rstrip() + "\n"
+
+
+def _table(keys: list[Key]) -> str:
+    rows = (
+        f"| `{key.name}` | {_cell(key.kind)} | {_cell(key.default)} | {_cell(key.meaning)} |\n"
+        for key in keys
+    )
+    return "| key | type | default | meaning |\n|---|---|---|---|\n" + "".join(rows) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).rstrip(".").replace("|", "\\|")
+
+
+def keys_of_every_run() -> list[Key]:
+    """Return the keys of the schema that are no component's."""
+    from ablate.config import schema
+
+    comments = _comments(Path(schema.__file__))
+    return [*_of_dataclass(schema.Config, "", comments)]
+
+
+def _of_dataclass(form: Any, prefix: str, comments: Mapping[str, str]) -> Iterator[Key]:
+    """Yield the keys of a dataclass, and those of the dataclasses that it holds."""
+    for field in dataclasses.fields(form):
+        name = f"{prefix}{field.name}"
+        usual = field.default_factory if callable(field.default_factory) else None
+        if dataclasses.is_dataclass(usual):
+            yield from _of_dataclass(usual, f"{name}.", comments)
+        elif field.name not in GROUP_NODES:
+            value = usual() if usual else field.default
+            meaning = comments.get(f"{form.__name__}.{field.name}", "")
+            yield Key(name, type_text(field.type), _default(value), meaning)
+
+
+# components, whose keys are those of the options of their groups, and the study
+GROUP_NODES = (
+    *("data", "tokenizer", "task", "model", "initial", "adapt", "loss", "optimizer", "schedule"),
+    *("validation_search", "search", "trainer", "engine", "logger", "callbacks", "probe"),
+    *("measure", "metric", "study"),
+)
+
+
+def keys_of_a_study() -> list[Key]:
+    """Return the keys of a study and of the lists that it holds."""
+    from ablate.config import study
+
+    comments = _comments(Path(study.__file__))
+    forms = (
+        ("study.", study.Study),
+        ("study.claims[].", study.Claim),
+        ("study.tune.", study.Tune),
+        ("study.match.", study.Match),
+        ("study.figures[].", study.Shown),
+        ("study.published[].", study.Published),
+        ("study.screen.", study.Screen),
+    )
+    return [key for prefix, form in forms for key in _of_form(prefix, form, study.USUAL, comments)]
+
+
+def _of_form(
+    prefix: str, form: Any, usual: Mapping[Any, Any], comments: Mapping[str, str]
+) -> Iterator[Key]:
+    """Yield the keys of a TypedDict; a claim has those of its question too."""
+    owners = [form.__name__, *(["Question"] if form.__name__ == "Claim" else [])]
+    defaults = usual.get(form, {})
+    for name, hint in get_type_hints(form).items():
+        default = _default(defaults[name]) if name in defaults else REQUIRED
+        meaning = [comments[f"{o}.{name}"] for o in owners if f"{o}.{name}" in comments]
+        yield Key(f"{prefix}{name}", type_text(hint), default, " ".join(meaning))
+
+
+def options() -> Iterator[tuple[str, str, list[Key]]]:
+    """Yield group, option and keys of each option that is a component and has keys."""
+    for path in sorted(CONF.rglob("*.yaml"), key=lambda path: (path.parent, path.name)):
+        group = path.relative_to(CONF).parent.as_posix()
+        text = path.read_text(encoding="utf-8")
+        node = yaml.safe_load(text) or {}
+        if group == "." or group.startswith("experiment") or "# @package _global_" in text:
+            continue
+        keys = [*_of_option(group.replace("/", "."), node, text)]
+        if keys:
+            yield group, path.stem, keys
+
+
+def _of_option(place: str, node: Mapping[str, Any], text: str) -> Iterator[Key]:
+    """Yield the keys of an option; those of nodes in it are written with dots."""
+    comments = _comments_of_yaml(text)
+    kinds, args = _constructor(str(node.get("_target_", "")))
+    for name, value in node.items():
+        if name in HIDDEN or name.startswith("override "):
+            continue
+        meaning = comments.get(name) or args.get(name) or SHARED.get(name, "")
+        inner = value if isinstance(value, dict) and "_target_" not in value else None
+        if inner:
+            yield from _of_option(f"{place}.{name}", inner, "")
+        elif not isinstance(value, dict):
+            limits = [str(limit) for key, limit in FOREIGN if key == f"{place}.{name}"]
+            kind = type_text(kinds.get(name, Any), limits) or _type_of(value)
+            yield Key(f"{place}.{name}", kind, _default(value), meaning)
+
+
+def _constructor(target: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the types of the arguments of a component, and what its docstring says of them."""
+    from hydra.utils import get_object
+
+    if not target:
+        return {}, {}
+    made = get_object(target)
+    kinds = {name: p.annotation for name, p in inspect.signature(made).parameters.items()}
+    classes = inspect.getmro(made) if inspect.isclass(made) else [made]
+    told: dict[str, str] = {}
+    for one in classes:
+        if one.__module__.startswith("ablate."):
+            told = _args(inspect.getdoc(one) or "") | told
+            told = _args(inspect.getdoc(one.__init__) or "") | told
+    return kinds, told
+
+
+def _args(docstring: str) -> dict[str, str]:
+    """Return what the section `Args:` of a docstring says of each argument."""
+    section = re.search(r"^Args:\n((?:[ ]{4}.*\n?|\n)+)", docstring, re.MULTILINE)
+    entries = re.findall(r"^    ([\w, ]+): (.*(?:\n {5,}.*)*)", section[1] if section else "", re.M)
+    return {
+        name.strip(): " ".join(text.split()) for names, text in entries for name in names.split(",")
+    }
+
+
+def type_text(hint: Any, limits: list[str] | None = None) -> str:
+    """Return a type in words, with what its values must be; "" where anything may be given."""
+    limits = limits or []
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        limits = [*(str(note) for note in notes if isinstance(note, Limit)), *limits]
+    if get_origin(hint) is NotRequired:
+        (hint,) = get_args(hint)
+    base = _plain_text(hint)
+    return "; ".join(filter(None, (base, *(f"must {limit}" for limit in dict.fromkeys(limits)))))
+
+
+def _plain_text(hint: Any) -> str:
+    kinds = alternatives(hint)
+    if any(is_typeddict(kind) for kind in kinds):
+        return "keys of its own, or null"
+    words = describe(kinds)
+    return words.replace("true or false", "bool").replace("keys with their values, such as ", "")
+
+
+def _type_of(value: Any) -> str:
+    """Return the type of a default whose constructor says none."""
+    return "" if value is None or str(value).startswith("${") else _plain_text(type(value))
+
+
+def _default(value: Any) -> str:
+    if value in ("???", dataclasses.MISSING):
+        return REQUIRED
+    text = {None: "null", True: "true", False: "false"}.get(value) if _is_hashable(value) else None
+    return f"`{text if text is not None and not _is_number(value) else _json(value)}`"
+
+
+def _is_hashable(value: Any) -> bool:
+    return not isinstance(value, list | dict)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
+def _comments(path: Path) -> dict[str, str]:
+    """Return the comment at each field of each class of a module, by `Class.field`.
+
+    The comment stands behind the field, or in the lines before it.
+    """
+    source = path.read_text(encoding="utf-8")
+    lines = source.splitlines()
+    fields = (
+        (node.name, field)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+    )
+    return {
+        f"{owner}.{field.target.id}": text  # type: ignore[union-attr]
+        for owner, field in fields
+        if (text := _comment_at(lines, field.lineno - 1, (field.end_lineno or field.lineno) - 1))
+    }
+
+
+def _comments_of_yaml(text: str) -> dict[str, str]:
+    """Return the comment at each key of the first level of a YAML file."""
+    lines = text.splitlines()
+    keys = [(n, m[1]) for n, line in enumerate(lines) if (m := re.match(r"(\w+):", line))]
+    return {name: said for n, name in keys if (said := _comment_at(lines, n, n))}
+
+
+def _comment_at(lines: list[str], first: int, last: int) -> str:
+    before: list[str] = []
+    while first and (match := re.match(r"\s*# (?!label:|@package)(.*)", lines[first - 1])):
+        before.insert(0, match[1])
+        first -= 1
+    behind = re.search(r"\s# (.*)$", lines[last])
+    return " ".join([*before, *([behind[1]] if behind else [])])
+
+
+if __name__ == "__main__":
+    main("lab.keys")
