@@ -32,15 +32,19 @@ def look_at_results(results: Path) -> Diagnosis:
     parts = [f"{count} {state}" for state, count in sorted(states.items())]
     if old:
         parts.append(f"{old} by other code or libraries than those of today")
-    seen = f"{results}: {len(runs)} runs" + (f" ({', '.join(parts)})" if parts else "")
+    seen = f"{results}: {_runs(len(runs))}" + (f" ({', '.join(parts)})" if parts else "")
     trouble = _trouble(results, "paths.results")
     if not trouble and states[DAMAGED]:
         advice = "delete their folders in runs/; the same command trains them again"
-        trouble = (f"{states[DAMAGED]} runs have a damaged or edited result", advice)
+        trouble = (f"{_runs(states[DAMAGED])} with a damaged or edited result", advice)
     if not trouble and old:
         advice = "keep them if reports need them, else see docs/clean.md"
-        trouble = (f"the same command would train {old} runs again", advice)
+        trouble = (f"the same command would train {_runs(old)} again", advice)
     return Diagnosis("results", seen, *trouble)
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _trouble(folder: Path, key: str) -> tuple[str, str] | tuple[()]:

@@ -24,7 +24,7 @@ def look_at_torch() -> Diagnosis:
         )
         if there
     ]
-    match = BLAS.search(torch.__config__.show())  # type: ignore[no-untyped-call]
+    match = BLAS.search(torch.__config__.show())
     blas = match[1] if match else ""
     libraries = fast or ([] if blas.lower() in NONE else [blas])
     seen = f"{torch.__version__}, {' and '.join(libraries) or 'no library'} for matrices on the CPU"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 
 from omegaconf import DictConfig
 
@@ -17,12 +18,11 @@ from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise, statistics_of
 from ablate.plan.power import Sight, reason, sights
 from ablate.plan.registry import Kin, Row
-from ablate.record.training import Record
 from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.composed import Composed
 from ablate.sweep.launch import Planned, n_jobs, plan
-from ablate.sweep.preflight import record_of
+from ablate.sweep.preflight import record_of, records_of
 from ablate.train.budgets import shared_steps
 from ablate.train.resolve import resolve
 
@@ -151,14 +151,13 @@ def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -
 
 def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final: bool) -> Arm:
     """Return the arm of some cells; they are not `final` while a nuisance is to be chosen."""
-    records = [record_of(cell, data) for cell in (cells if final else cells[:1])]
-    first = records[0]
+    first = record_of(cells[0], data)
     steps, budgets = _steps(cells[0].task_config())
     tested = cells[0].config.probe is None and len(cells[0].config.test_splits) > 0
     return Arm(
         cell=cells[0],
         cells=len(cells),
-        done=sum(_done(record) for record in records) if final else None,
+        done=_done(cells, data) if final else None,
         steps=steps,
         validations=-(-steps // cells[0].config.budget.validate_every),
         kin=Kin.of(first.parts, tuned),
@@ -167,10 +166,12 @@ def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final:
     )
 
 
-def _done(record: Record) -> bool:
-    """Return whether a sweep would reuse the run of this record."""
-    again: bool = record.config.fresh
-    return not again and record.found() is not None
+def _done(cells: list[Cell], data: dict[str, Fingerprints]) -> int:
+    """Return how many cells of an arm have a run that a sweep would reuse."""
+    config = cells[0].arm
+    if config.fresh or not any(Path(config.paths.results).glob("runs/*")):
+        return 0
+    return sum(record.found() is not None for record in records_of(cells, data))
 
 
 def _steps(config: DictConfig) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
@@ -26,6 +27,8 @@ from ablate.verdict.match import keys
 
 SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
 SEED = re.compile(r"seed=\d+")
+# nodes from whose keys other settings follow, or the corpus
+SETTLED = ("budget.", "schedule.", "trainer.", "study.", "batch.", "data.", "tokenizer.", "task.")
 Overrides = tuple[str, ...]
 UNUSED = ("match", "figures", "screen")  # of a study that does not use them
 # of a claim; a study without them keeps its hash
@@ -37,7 +40,7 @@ class Cell:
     """`overrides` are those of this job alone; `label` names what not all of them share.
 
     `arm` is the config of the first cell of its arm, with Hydra's node: a sweep holds one config
-    per arm, however many seeds it has.
+    per arm, however many seeds it has, and however many values of a nuisance are tried for it.
     """
 
     number: int
@@ -49,12 +52,13 @@ class Cell:
     @property
     def config(self) -> DictConfig:
         """Its own config, made anew whenever it is asked for; it holds Hydra's node too."""
-        return self.arm if self.first else _reseeded(self.arm, self.overrides, self.number)
+        return self.arm if self.first else _changed(self.arm, self.overrides, self.number)
 
     @property
     def seed(self) -> int:
         """The replicate that it is of."""
-        return int(self.arm.seed if self.first else _seed(self.overrides).removeprefix("seed="))
+        seeds = [word for word in self.overrides if SEED.fullmatch(word)]
+        return int(self.arm.seed if self.first or not seeds else seeds[-1].removeprefix("seed="))
 
     @property
     def link(self) -> Path:
@@ -68,6 +72,12 @@ class Cell:
         with open_dict(config):
             del config["hydra"]
         return config
+
+    def bare_config(self) -> DictConfig:
+        """The config without its study and Hydra's node, which are no part of a run's identity."""
+        return OmegaConf.masked_copy(
+            self.config, [key for key in self.config if key not in ("hydra", "study")]
+        )
 
     @cached_property
     def levels(self) -> Levels:
@@ -107,19 +117,21 @@ def compose(
     job_overrides: Sequence[Sequence[str]],
     numbers: Iterable[int],
     sweep: Path,
+    varied: str = "",
 ) -> list[Cell]:
     """Compose the config of every job; `sweep` is the folder that their ends are noted in.
 
-    An arm is composed once, for its first seed: Hydra takes a sixth of a second for a config.
+    An arm is composed once, for its first seed and for the first value of the key that is `varied`:
+    Hydra takes a third of a second for a config.
     """
     setup_globals()
     cells: list[Cell] = []
     arms: dict[Overrides, Cell] = {}
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
     for number, overrides in zip(numbers, map(tuple, job_overrides), strict=False):
-        arm = without_seed(overrides)
+        arm = _without(overrides, varied)
         label = " ".join(o for o in overrides if o not in shared) or "the only cell"
-        if arm in arms and len(arm) + 1 == len(overrides) == len(arms[arm].overrides):
+        if arm in arms and _differ_in_values(overrides, arms[arm].overrides):
             cells.append(Cell(number, label, overrides, arms[arm].arm, first=False))
             continue
         composed = context.config_loader.load_sweep_config(config, list(overrides))
@@ -138,24 +150,40 @@ def without_seed(overrides: Overrides) -> Overrides:
     return tuple(o for o in overrides if not SEED.fullmatch(o))
 
 
-def _seed(overrides: Iterable[str]) -> str:
-    """The one override that says the seed."""
-    (found,) = (o for o in overrides if SEED.fullmatch(o))
-    return found
+def _without(overrides: Overrides, varied: str) -> Overrides:
+    """Return the overrides that a config is composed for: those but the seed and a varied key.
+
+    A key is changed in a config that is composed already only where nothing else follows from it:
+    neither a group nor one of the nodes in `SETTLED`.
+    """
+    arm = without_seed(overrides)
+    if "." not in varied or "/" in varied or varied.startswith(SETTLED):
+        return arm
+    return tuple(word for word in arm if word.partition("=")[0] != varied)
 
 
-def _reseeded(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
-    """The config of a cell that differs from another in its number and seed alone."""
-    old, new = _seed(arm.hydra.overrides.task), _seed(overrides)
+def _differ_in_values(overrides: Overrides, others: Overrides) -> bool:
+    """Whether the same keys are set in the same order, each once, and to other values."""
+    keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, others))
+    return keys == other_keys and len({*keys}) == len(keys) and overrides != others
+
+
+def _changed(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
+    """Return the config of a cell that differs from another in its number and in some values."""
+    wanted = {word.partition("=")[0]: word for word in overrides}
+    task = arm.hydra.overrides.task
+    changed = {old: new for old in task if (new := wanted[old.partition("=")[0]]) != old}
+    parsed = OverridesParser.create().parse_overrides([*changed.values()])
     config = copy.deepcopy(arm)
     node = config.hydra  # which Hydra seals by itself once a run of the arm has begun
     with read_write(config), read_write(node), open_dict(config):
         node.job.id = str(number)
         node.job.num = number
-        config.seed = int(new.removeprefix("seed="))
-        node.overrides.task = [new if o == old else o for o in node.overrides.task]
+        for override in parsed:
+            OmegaConf.update(config, override.key_or_group, override.value())
+        node.overrides.task = [changed.get(word, word) for word in node.overrides.task]
         named = node.job.override_dirname.split(",")
-        node.job.override_dirname = ",".join(new if o == old else o for o in named)
+        node.job.override_dirname = ",".join(changed.get(word, word) for word in named)
     return config
 
 

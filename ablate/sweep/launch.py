@@ -129,7 +129,8 @@ def plan(
     cells = without_made(config, study, cells)
     jobs = screening_jobs(cells, tune, seeds) if tune else []
     after = count(first + len(job_overrides))
-    screening = compose(context, config, jobs, after, sweep / SCREENING)
+    varied = tune["key"] if tune else ""
+    screening = compose(context, config, jobs, after, sweep / SCREENING, varied)
     from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
 
     return Planned(cells, screening, study, preflight(cells, screening), seeds)

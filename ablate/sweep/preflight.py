@@ -53,10 +53,10 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     """
     check_apart(cells)
     arms, builder = _first_of_each(cells), Builder()
-    count = Counter(without_seed(cell.overrides) for cell in (*cells, *screening))
+    count = Counter(id(cell.arm) for cell in (*cells, *screening))
     built: dict[int, Built] = {}  # by the number of the cell
     needed = 0
-    for cell in (*arms, *_first_of_each(screening)):
+    for cell in (*arms, *_standing_for(screening)):
         with naming(cell):
             job = resolve(cell.task_config())
         if not built and cells:
@@ -64,7 +64,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         with naming(cell):
             built[cell.number] = builder(job)
         kept = _kept_bytes(built[cell.number].model) * (2 if job.short else 1)
-        needed += kept * count[without_seed(cell.overrides)]
+        needed += kept * count.pop(id(cell.arm), 0)
     if cells and cells[0].config.study is not None:
         check_arms(arms, plain_study(cells[0].config), built)
     if cells:
@@ -121,6 +121,18 @@ def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
     return list(first.values())
 
 
+def _standing_for(screening: Sequence[Cell]) -> list[Cell]:
+    """Return the cells that stand for all that tune a nuisance.
+
+    They are one cell of each config, and of the first config one cell for each value.
+    """
+    first: dict[int, Cell] = {}
+    for cell in screening:
+        first.setdefault(id(cell.arm), cell)
+    values = _first_of_each([cell for cell in screening if cell.arm is screening[0].arm])
+    return [*values, *list(first.values())[1:]]
+
+
 def _build(job: Job, data: TextData) -> Model:
     with torch.device("meta"):
         model = build_model(job.config.model, data)
@@ -130,8 +142,20 @@ def _build(job: Job, data: TextData) -> Model:
 
 def record_of(cell: Cell, data: Mapping[str, Fingerprints]) -> Record:
     """Return the record of a cell; `data` has the fingerprints of its text by `corpus`."""
-    config = cell.task_config()
-    return Record(config, data[corpus(config)], weights_fingerprint(config))
+    return next(records_of([cell], data))
+
+
+def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Iterator[Record]:
+    """Yield the record of each cell of an arm.
+
+    All of them share one config, whose seed changes from one to the next: to copy a config with a
+    large study takes a tenth of a second.
+    """
+    config = cells[0].bare_config()
+    text, weights = data[corpus(config)], weights_fingerprint(config)
+    for cell in cells:
+        config.seed = cell.seed
+        yield Record(config, text, weights)
 
 
 def corpus(config: DictConfig) -> str:

@@ -44,7 +44,7 @@ def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> 
 
 def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Overrides:
     """Overrides of the run that tries a value for a cell."""
-    short = OmegaConf.select(cell.config, "budget.short")
+    short = OmegaConf.select(cell.arm, "budget.short")
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
     seed = f"seed={seeds[cell.seed]}"
     arm = without_seed(cell.overrides)

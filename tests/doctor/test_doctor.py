@@ -163,20 +163,20 @@ def test_threads_that_are_no_number(doctor, monkeypatch):
 def test_results_are_counted_by_state_and_old_ones_are_named(doctor, a_run):
     status, told = doctor()
     assert status == 0
-    assert "1 runs (1 finished)" in told["results"]["seen"]
+    assert "1 run (1 collapsed)" in told["results"]["seen"]
     parts = json.loads((a_run / "identity.json").read_text())
     parts["libraries"]["torch"] = "1.0"
     (a_run / "identity.json").write_text(json.dumps(parts))
     status, told = doctor()
     assert status == 1
-    assert "train 1 runs again" in told["results"]["problem"]
+    assert "train 1 run again" in told["results"]["problem"]
 
 
 def test_unfinished_and_damaged_results(doctor, a_run):
     (a_run.parent / "0123456789abcdef").mkdir()
     text = (a_run / "result.json").read_text()
-    (a_run / "result.json").write_text(text.replace('"finished"', '"failed"'))
+    (a_run / "result.json").write_text(text.replace('"collapsed"', '"finished"'))
     status, told = doctor()
     assert status == 1
     assert "1 damaged, 1 unfinished" in told["results"]["seen"]
-    assert "1 runs have a damaged or edited result" in told["results"]["problem"]
+    assert "1 run with a damaged or edited result" in told["results"]["problem"]

@@ -46,6 +46,40 @@ def test_a_cell_that_is_copied_is_the_cell_that_hydra_composes(master, small, tm
         assert cells[number].levels == alone.levels
 
 
+@pytest.mark.parametrize("key", ["optimizer.lr", "budget.warmup", "model.d_ff"])
+def test_a_cell_with_another_value_of_a_nuisance_is_the_cell_that_hydra_composes(
+    master, small, tmp_path, key
+):
+    """A warm-up that does not fit the steps is settled, so a copy would not do."""
+    common = [word for word in small if not word.startswith(key)]
+    jobs = [
+        (*common, arm, f"{key}={value}", f"seed={seed}", "test_splits=[]")
+        for arm in ARMS
+        for value in (1, 2)
+        for seed in (1, 5)
+    ]
+    cells = compose(*master, jobs, count(), tmp_path, key)
+    for number, job in enumerate(jobs):
+        (alone,) = compose(*master, [job], [number], tmp_path)
+        assert plain(cells[number]) == plain(alone)
+        assert cells[number].overrides == job
+        assert cells[number].seed == alone.seed
+
+
+def test_the_records_of_an_arm_are_those_of_its_runs(master, small, tmp_path):
+    from ablate.record.training import Record
+    from ablate.record.types import Fingerprints
+    from ablate.sweep.preflight import corpus, records_of
+
+    jobs = [(*small, ARMS[0], f"seed={seed}") for seed in (1, 2)]
+    cells = compose(*master, jobs, count(), tmp_path)
+    text = Fingerprints("text", {})
+    data = {corpus(cells[0].config): text}
+    records = [record.identity for record in records_of(cells, data)]
+    assert records == [Record(cell.task_config(), text, "").identity for cell in cells]
+    assert len({*records}) == 2
+
+
 def test_every_arm_is_composed_once(master, small, tmp_path, monkeypatch):
     context, _ = master
     loader, asked = context.config_loader, []

@@ -1,0 +1,41 @@
+"""The worked examples of docs/extend.md, written into a folder as a user would, and trained."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
+BLOCK = re.compile(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```", re.M | re.S)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with all files of the page, in which the command is typed."""
+    for name, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+        path = tmp_path / "work" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.syspath_prepend(str(tmp_path / "work"))
+    yield tmp_path / "work"
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
+        del sys.modules[name]
+
+
+def test_every_example_trains(folder, command, small):
+    options = sorted(path.relative_to(folder / "conf") for path in folder.rglob("*.yaml"))
+    words = [f"{path.parent.as_posix()}=mine" for path in options]
+    assert len(words) == 7
+    translation = [word for word in words if word != "task=mine"]
+    for chosen in (translation, ["task=mine"]):
+        status, out, error = command("--config-dir", "conf", *small, *chosen)
+        assert status == 0, error
+        assert ("test/mine" in out) == ("metric=mine" in chosen)
+
+
+def test_options_of_the_page_are_listed_as_those_of_the_user(folder, command):
+    status, out, _ = command("options", "model/attention", "--config-dir", "conf")
+    assert status == 0
+    assert re.search(r"mine +.*\(yours", out)
