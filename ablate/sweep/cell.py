@@ -76,7 +76,7 @@ class Cell:
     def bare_config(self) -> DictConfig:
         """The config without its study and Hydra's node, which are no part of a run's identity."""
         return OmegaConf.masked_copy(
-            self.config, [key for key in self.config if key not in ("hydra", "study")]
+            self.config, [str(key) for key in self.config if key not in ("hydra", "study")]
         )
 
     @cached_property
