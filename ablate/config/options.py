@@ -43,10 +43,11 @@ def _options(folder: Path) -> Iterator[Option]:
 def _summary(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
-    comments = [line for line in comments if not line.startswith(("@package", "label:"))]
+    skipped = ("@package", "label:", "purpose:")
+    comments = [line for line in comments if not line.startswith(skipped)]
     node: dict[str, object] = yaml.safe_load(text) or {}
     if comments:
-        return comments[0]
+        return comments[0].removeprefix("title: ")
     own = {key: value for key, value in node.items() if key not in HIDDEN}
     keys = ", ".join(f"{key} {value}" for key, value in own.items() if not isinstance(value, dict))
     first = _docstring(str(node.get("_target_", "")))
