@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
+from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import CONF
 from ablate.ledger.gone import Gone
 from ablate.ledger.verdicts import VERDICTS, Finding
@@ -33,6 +34,8 @@ NOT_TESTABLE, NOT_TESTED = "not testable", "not tested"
 HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
 UNIVERSAL = re.compile(r"\b(always|must|never|exactly)\b", re.IGNORECASE)
 ARTIFICIAL = re.compile(r"_target_: ablate\.(data\.toy|claims\.corpus)\.")
+
+SEVERAL = r", | and "  # between the corpora of a setting
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ def _artificial_languages() -> frozenset[str]:
 
 def is_artificial(data: str) -> bool:
     """Return whether every corpus of a setting, named `a, b and c`, is made by rules."""
-    return {*re.split(r", | and ", data)} <= _artificial_languages()
+    return {*re.split(SEVERAL, data)} <= _artificial_languages()
 
 
 CONDITIONS = "the conditions"
@@ -209,8 +212,10 @@ def _place(finding: Finding, others: Sequence[Finding]) -> str:
     """Return the setting of a finding by what tells it from the others."""
     levels = finding.alike
     parts = {name: str(part(finding)) for name, part in PARTS.items()}
-    parts |= {_name(key): f"{_last(key)} {levels[key]}" for key in levels}
-    parts[CONDITIONS] = ", ".join(f"{_last(key)} {level}" for key, level in finding.conditions)
+    parts |= {_name(key): level_label(key, levels[key]) for key in levels}
+    parts[CONDITIONS] = arm_label(dict(finding.conditions))
+    corpora = re.split(SEVERAL, finding.data)
+    parts["the corpus"] = listed([option_label("data", corpus) for corpus in corpora])
     words = [parts[name] for name in _differing(others) if parts.get(name)]
     return ", ".join(words) or finding.experiment
 

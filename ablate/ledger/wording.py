@@ -20,16 +20,29 @@ def detail(headline: Headline) -> str:
 
 def bounds(headline: Headline) -> list[str]:
     """Return the sentences that bound a headline: where it is decided, and on what it rests."""
+    decided = (
+        f"It is {verdict} here: {'; '.join(places)}."
+        for verdict, places in settings(headline).items()
+    )
+    return [*decided, *limits(headline)]
+
+
+def settings(headline: Headline) -> dict[str, list[str]]:
+    """Return where a mixed or undecided claim is supported, and where it is refuted."""
+    if headline.word not in (MIXED, UNDECIDED):
+        return {}
+    places = {verdict: headline.where(verdict) for verdict in ("supported", "refuted")}
+    return {verdict: found for verdict, found in places.items() if found}
+
+
+def limits(headline: Headline) -> list[str]:
+    """Return the sentences about evidence that is gone, exceptions and artificial languages."""
     sentences = [*dict.fromkeys(map(str, headline.gone))]
-    if headline.word in (MIXED, UNDECIDED):
-        for verdict in ("supported", "refuted"):
-            if places := headline.where(verdict):
-                sentences.append(f"It is {verdict} here: {'; '.join(places)}.")
     if headline.universal:
         sentences.append(
             "One counterexample refutes a sentence without exceptions. It holds here: "
             f"{'; '.join(headline.where('supported'))}."
         )
     if headline.artificial:
-        sentences.append("Only artificial languages were asked, not real text.")
+        sentences.append("Only artificial languages were tested, not real text.")
     return sentences

@@ -94,7 +94,7 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
     assert [line.strip() for line in shown[place + 1 : place + 7]] == [
         "It is supported here: micro.",
         "It is refuted here: rnn.",
-        "Only artificial languages were asked, not real text.",
+        "Only artificial languages were tested, not real text.",
         "supported: a, toy",
         "refuted: b, toy",
         "beside it, refuted: c, toy (exploratory)",

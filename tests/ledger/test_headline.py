@@ -111,8 +111,8 @@ def test_a_mixed_result_says_which_components_part_its_verdicts():
     findings = [finding("refuted", components=POST), finding(components=ADAM, **LONG)]
     found = headline(PLAIN, findings)
     assert found.on == "the residual and the number of steps"
-    assert found.where("supported") == ["residual pre_ln, 3,000 steps"]
-    assert found.where("refuted") == ["residual post_ln, 600 steps"]
+    assert found.where("supported") == ["Pre-LN, 3,000 steps"]
+    assert found.where("refuted") == ["Post-LN, 600 steps"]
 
 
 @pytest.mark.parametrize(
