@@ -5,6 +5,7 @@ in shape as well. Words need more contrast than marks do: theirs are of the same
 4.5 to 1 on white and on black. Arms have blues, violets and yellows, which are no state's.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ablate.verdict.replication import LOST, OPEN, REPRODUCED, WEAKER
@@ -38,6 +39,7 @@ AGAIN = {REPRODUCED: "=", WEAKER: "≈", LOST: "≠", OPEN: "?"}
 # Of arms: at least 3 to 1 on light and on dark paper, since a figure has one file for both. They
 # were searched for the largest distance of any two, with every kind of colour vision.
 ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
+ARMS = len(ARM_COLOURS)  # most in one panel
 
 
 def style_names(dark: bool) -> str:
@@ -50,7 +52,19 @@ def style_names(dark: bool) -> str:
     return " ".join(said)
 
 
-def arm_style(count: int) -> str:
-    """The colours of so many arms as rules of CSS: `.arm-0`."""
-    rules = (f".arm-{i} {{ color: {colour}; }}" for i, colour in enumerate(ARM_COLOURS[:count]))
+def arm_style() -> str:
+    """The colours of arms as rules of CSS: `.arm-0`."""
+    rules = (f".arm-{i} {{ color: {colour}; }}" for i, colour in enumerate(ARM_COLOURS))
     return " ".join(rules)
+
+
+def panels(arms: Sequence[str]) -> list[list[str]]:
+    """The arms in groups that one panel can show, of about equal size."""
+    count = -(-len(arms) // ARMS)
+    ends = [round(i * len(arms) / count) for i in range(count + 1)] if count else [0]
+    return [list(arms[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+
+
+def arm_colours(arms: Sequence[str]) -> dict[str, int]:
+    """Return the number of each arm's colour, the same as in the figures of a report."""
+    return {arm: number for panel in panels(arms) for number, arm in enumerate(panel)}

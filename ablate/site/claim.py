@@ -1,4 +1,4 @@
-"""The page of a claim: where it is said, every verdict in words and drawn, what would change it."""
+"""The page of a claim: the sentence, the answer, one figure, why one should believe it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,15 +6,18 @@ from functools import cached_property
 
 from ablate.evidence.types import Told
 from ablate.ledger.entries import Entry
+from ablate.ledger.headline import MIXED
 from ablate.ledger.pairs import Pair
 from ablate.ledger.verdicts import Finding
+from ablate.phrases import listed
 from ablate.site.documents import linked
 from ablate.site.forest import Forest, Row, forests, row
 from ablate.site.margins import Margins, margins
 from ablate.site.model import Site
 from ablate.site.source import Source
-from ablate.site.wording import changes, duration, rule
-from ablate.verdict.decision import was_trained
+from ablate.site.trust import doubts, support
+from ablate.site.wording import changes, counted, duration, rule
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, was_trained
 from ablate.verdict.wording.caveats import about
 
 
@@ -27,6 +30,7 @@ class View:
     told: Told | None
     page: str  # of its experiment
     key: str  # by which a slider finds its row
+    decides: bool = True  # whether the headline of the claim rests on it
 
     @cached_property
     def row(self) -> Row | None:
@@ -35,10 +39,25 @@ class View:
 
     @property
     def place(self) -> str:
-        """Experiment, reading and regime, in short."""
-        one = self.finding
-        parts = [one.experiment, one.reading, one.data, one.budget or f"{one.model} model"]
-        return ", ".join(part for part in (*parts, self.source.by_user) if part)
+        """Reading and setting, in short."""
+        parts = [self.finding.reading, self.setting, self.source.by_user]
+        return "; ".join(part for part in parts if part)
+
+    @property
+    def setting(self) -> str:
+        """Corpus and training."""
+        if not was_trained(self.source.verdict):
+            return "without training"
+        corpus = listed(self.source.corpora)
+        steps = self.finding.steps
+        return f"{corpus}, {int(steps):,} steps" if steps.isdigit() else corpus
+
+    @property
+    def opening(self) -> str:
+        """The answer in a few words: how the headline of the verdict begins."""
+        word = "undecided" if self.finding.verdict == INCONCLUSIVE else self.finding.verdict
+        headline = self.told.get("headline", "") if self.told else ""
+        return headline.partition(". ")[0] or word.capitalize()
 
     @property
     def trained(self) -> str:
@@ -46,7 +65,7 @@ class View:
         if not was_trained(self.source.verdict):
             return "not trained"
         steps = self.finding.steps
-        return self.finding.budget or (f"{int(steps):,} updates" if steps.isdigit() else "")
+        return f"{int(steps):,} steps" if steps.isdigit() else ""
 
     @property
     def margins(self) -> Margins | None:
@@ -58,7 +77,7 @@ class View:
         """What would change it."""
         return changes(self.told, self.source.per_seed(self.told)) if self.told else []
 
-    @property
+    @cached_property
     def caveats(self) -> list[str]:
         """What this verdict does not cover."""
         if self.told is None:
@@ -77,11 +96,13 @@ class View:
             return ""
         runs = len(self.source.evidence.runs)
         took = duration(self.source.seconds)
-        return f"{runs} run{'s' * (runs != 1)}, {took} of one worker in all"
+        return f"{counted(runs, 'run')}, {took} of one processor core in all"
 
 
 def views(entry: Entry, site: Site) -> list[View]:
-    """Every verdict on a claim."""
+    """Return every verdict on a claim, those that decide its headline first."""
+    deciding = entry.headline.deciding
+    ordered = sorted(entry.findings, key=lambda finding: finding not in deciding)
     return [
         View(
             finding,
@@ -89,16 +110,33 @@ def views(entry: Entry, site: Site) -> list[View]:
             site.told(finding),
             site.experiments[finding.report.parent],
             f"v{number}",
+            finding in deciding,
         )
-        for number, finding in enumerate(entry.findings, 1)
+        for number, finding in enumerate(ordered, 1)
     ]
 
 
-def drawn(found: list[View]) -> list[tuple[Forest, list[View]]]:
-    """The effects of all verdicts, each with its view, on as few axes as can be."""
-    by_row = {id(view.row): view for view in found if view.row}
-    every = forests(view.row for view in found if view.row)
-    return [(forest, [by_row[id(one)] for one in forest.rows]) for forest in every]
+def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
+    """The effects of all verdicts, each with its view, on as few axes as can be.
+
+    Axes with verdicts that decide come first, and so do these verdicts on each axis.
+    """
+    by_row = {id(view.row): view for view in views if view.row}
+    every = forests(view.row for view in views if view.row)
+    found = [(forest, [by_row[id(row)] for row in forest.rows]) for forest in every]
+    return sorted(found, key=lambda pair: not any(view.decides for view in pair[1]))
+
+
+def clearest(word: str, views: list[View]) -> list[View]:
+    """Return the first verdict that agrees with a headline, of a mixed one the first of each kind.
+
+    Verdicts that can be drawn go before the others.
+    """
+    deciding = sorted((view for view in views if view.decides), key=lambda view: not view.row)
+    if word == MIXED:
+        both = ([v for v in deciding if v.finding.verdict == w] for w in (SUPPORTED, REFUTED))
+        return [same[0] for same in both if same]
+    return ([view for view in deciding if view.finding.verdict == word] or deciding)[:1]
 
 
 def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:
@@ -111,10 +149,15 @@ def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:
 def whole(entry: Entry, site: Site) -> dict[str, object]:
     """What the page of a claim shows."""
     found = views(entry, site)
+    deciding = [view for view in found if view.decides]
     return {
         "entry": entry,
         "places": linked(entry, site),
         "against": [*against(entry.claim.id, site)],
         "views": found,
+        "deciding": deciding,
+        "best": clearest(entry.verdict, found),
         "drawn": drawn(found),
+        "support": [*support([(view.finding, view.source, view.told) for view in deciding])],
+        "doubts": [*doubts([(view.finding, view.source, view.told) for view in deciding])],
     }

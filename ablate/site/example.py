@@ -2,22 +2,25 @@
 
 from importlib.resources import files
 
+from ablate.config.labels import KEYS
 from ablate.config.smoke import SMOKE
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.ledger.places import COMMITTED
 from ablate.metric.table import metric_of
 from ablate.site.claim import View, drawn, views
+from ablate.site.ledger import sure
 from ablate.site.model import Site
+from ablate.site.words import read_words
 
 FIRST = ("preln_vs_postln", "preln_solves_gradient_problem")  # experiment and claim, where it is
 
 MEANINGS = {
-    "supported": "The runs show what the sentence says.",
-    "refuted": "The runs show that it is not so.",
-    MIXED: "It holds in some settings and not in others.",
-    UNDECIDED: "In some setting the runs show neither: it takes more or longer ones.",
-    NOT_TESTABLE: "It is a definition, a convention, history or an opinion.",
-    NOT_TESTED: "Nobody has asked yet.",
+    "supported": "The experiment shows what the sentence says.",
+    "refuted": "The experiment shows that the sentence is wrong.",
+    MIXED: "The sentence holds in some settings and is wrong in others.",
+    UNDECIDED: "The experiment shows neither. More runs, or longer ones, could decide.",
+    NOT_TESTABLE: "The sentence is a definition, a convention, history or an opinion.",
+    NOT_TESTED: "No experiment has tested the sentence yet.",
 }
 
 
@@ -28,8 +31,11 @@ def whole(site: Site) -> dict[str, object]:
     return {
         "view": view,
         "forest": found[0][0] if found else None,
-        "metric": metric_of(view.told["metric"]).axis if view and view.told else "",
+        "tuned": KEYS.get(view.source.tuned, "").replace(" {}", "") if view else "",
+        "metric": metric_of(view.told["metric"]).name if view and view.told else "",
         "meanings": MEANINGS,
+        "words": read_words(),
+        **sure(site),
         "question": (files("ablate.site") / "question.yaml").read_text(encoding="utf-8"),
     }
 

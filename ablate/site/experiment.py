@@ -13,6 +13,7 @@ from ablate.site.runs import by_seed, data
 from ablate.site.source import Source
 from ablate.site.wording import duration
 
+TITLE = re.compile(r"<h1>.*?</h1>\s*", re.DOTALL)
 VERDICTS = re.compile(r"<h1>.*?</h1>\s*<([uo]l)>.*?</\1>", re.DOTALL)  # they begin a report
 MARKDOWN = re.compile(r'<a href="([^":]*)\.md">(.*?)</a>', re.DOTALL)
 
@@ -41,11 +42,16 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
         ),
     )
     for one, text in source.pages.items():
-        shown = {"name": one.replace("_", " "), "page": name}
+        shown = {"name": one.replace("_", " "), "page": name, "title": source.title}
         text = _linked(body(text, lambda _, alt: alt), siblings)
         yield f"experiments/{siblings[one]}.html", page("further.html", "../", text=text, **shown)
     if source.evidence:
         yield f"data/{name}.js", data(source.evidence, source.answers, source.verdict, name)
+        details = sentences.of_runs(source.evidence, site.tests, name)
+        if details:
+            yield f"data/{name}-runs.js", details
+        known = {"source": source, "page": name, "details": bool(details)}
+        yield f"runs/{name}.html", page("runs.html", "../", **known)
     if said:
         yield f"data/{name}-sentences.js", said
 
@@ -79,7 +85,7 @@ def _report(source: Source, page: str) -> str:
         return f'<a href="{file}"><img src="{file}" alt="{alt}"{size} loading="lazy"></a>'
 
     html = _linked(body(source.report, picture), {})
-    return VERDICTS.sub("", html, count=1) if source.entries else html
+    return (VERDICTS if source.entries else TITLE).sub("", html, count=1)
 
 
 def _size(picture: Path) -> str:

@@ -9,10 +9,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ablate.config.labels import factor_label
 from ablate.evidence.types import Told
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interval
-from ablate.report.selection import bound, contrast, effect_axis
+from ablate.report.selection import PER, bound, contrast
 from ablate.verdict.decision import is_exact
 from ablate.verdict.kind import KINDS
 
@@ -39,6 +40,11 @@ class Axis:
             span = math.log(self.high / self.low)
             return round(100 * math.log(value / self.low) / span, 2)
         return round(100 * (value - self.low) / (self.high - self.low), 2)
+
+    def span(self, ends: tuple[float, float]) -> tuple[float, float]:
+        """Return start and width of a range in per cent, without what lies beyond the axis."""
+        start, end = (min(100.0, max(0.0, self.place(value))) for value in ends)
+        return start, round(end - start, 2)
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
@@ -79,6 +85,12 @@ class Row:
         if not size:
             return []
         return [size] if self.told["kind"] == "exact" else [*KINDS[self.told["kind"]].bounds(size)]
+
+    @property
+    def shade(self) -> tuple[float, float] | None:
+        """Effects too small to matter, from the least to the largest; None without a margin."""
+        _, size = bound(self.told)
+        return (0.0 if self.exact else -size, size) if size else None
 
     @property
     def exact(self) -> bool:
@@ -146,7 +158,21 @@ def _axis(rows: list[Row]) -> Axis:
     values = [value for one in rows for value in one.values() if math.isfinite(value)]
     if rows[0].exact:
         sizes = [max(abs(value), LEAST) for value in values]
-        return Axis(min(sizes) / 10, max(*sizes, 1e-3) * 10, True, "distance from 0")
+        return Axis(min(sizes) / 10, max(*sizes, 1e-3) * 10, True, "distance from 0, logarithmic")
     low, high = min(*values, 0.0), max(*values, 0.0)
     around = AROUND * (high - low or 1.0)
-    return Axis(low - around, high + around, False, effect_axis(rows[0].told))
+    return Axis(low - around, high + around, False, _axis_name(rows[0].told))
+
+
+def _axis_name(told: Told) -> str:
+    """What an axis of effects shows, in the words of the claim; positive is always better."""
+    name = metric_in_words(told["metric"], told.get("measures")).axis
+    falls = told["better"] == "lower"
+    if told["kind"] == "trend":
+        factor = factor_label(told["over"])
+        change = f"{'fall' if falls else 'rise'} of {name}"
+        per = PER[told["scale"]]
+        return f"{change} {per} {factor}" if per else f"exponent of {name} over {factor}"
+    if told["metric"].endswith("changed"):  # is a difference by itself
+        return name
+    return f"{'fall of' if falls else 'difference in'} {name}"

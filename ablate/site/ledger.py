@@ -1,5 +1,6 @@
 """The first page: the ledger, with what its filters offer."""
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import groupby
 
@@ -8,6 +9,7 @@ from ablate.ledger.entries import FILTERS, Entry, count, titles
 from ablate.ledger.family import changes
 from ablate.ledger.headline import HEADLINES
 from ablate.ledger.places import COMMITTED
+from ablate.site.cards import cards, questions
 from ablate.site.documents import shown
 from ablate.site.model import Site
 from ablate.site.scaled import turns
@@ -30,11 +32,27 @@ def whole(site: Site) -> dict[str, object]:
         "texts": len(shown(site)),
         "outside": sum(entry.outside for entry in entries),
         "counts": count(entries),
-        "bounded": changes(one for e in entries for one in e.findings if one.origin == COMMITTED),
         "filters": filters,
         "choices": _choices(entries, filters),
         "states": HEADLINES,
+        "cards": cards(site),
+        "questions": questions(site),
+        **sure(site),
         "turns": {entry.claim.id: _turns(entry, site) for entry in entries},
+    }
+
+
+def sure(site: Site) -> dict[str, object]:
+    """How far all answers can be trusted: the counts that a page states."""
+    committed = [f for entry in site.entries for f in entry.findings if f.origin == COMMITTED]
+    decided = [entry for entry in site.entries if entry.headline.deciding and not entry.outside]
+    sizes = [source.largest for source in site.sources.values()]
+    return {
+        "largest": max(sizes, default=0),
+        "bounded": changes(committed),
+        "again": Counter(f.again["replication"] for f in committed if f.again),
+        "asked": len(decided),
+        "artificial": sum(entry.headline.artificial for entry in decided),
     }
 
 
@@ -44,10 +62,12 @@ def _turns(entry: Entry, site: Site) -> str:
 
 
 def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
-    """The experiments behind a claim: page, name and data, and the verdicts there."""
+    """The experiments behind a claim: page, title and data, and the verdicts there."""
     found: dict[tuple[str, str], list[str]] = {}
     for one in entry.findings:
-        place = f"{one.experiment}, {one.data}" + (", exploratory" if one.exploratory else "")
+        source = site.sources[one.report.parent]
+        parts = [source.title, *source.corpora, "exploratory" if one.exploratory else ""]
+        place = ", ".join(part for part in parts if part)
         place += f", {one.origin}" if one.origin != COMMITTED else ""
         found.setdefault((site.experiments[one.report.parent], place), []).append(one.verdict)
     return [(page, place, words) for (page, place), words in found.items()]

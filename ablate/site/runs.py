@@ -1,11 +1,18 @@
-"""The runs of an experiment as a script, which its page loads when they are asked for."""
+"""The runs of an experiment as a script, which its pages load when they are asked for.
+
+The page of an experiment draws seeds and curves from it, and the page of its runs has an address
+for each run: runs/<experiment>.html#<identity>.
+"""
 
 import json
 from typing import Any
 
+from ablate.config.labels import arm_label, level_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Curve, Levels, Run, Told, Verdict
 from ablate.metric.table import metric_of
+from ablate.record.label import value_text
+from ablate.report.marks import arm_colours
 from ablate.report.selection import measured, shown
 from ablate.verdict.decision import is_exact
 from ablate.verdict.sides import has
@@ -13,11 +20,13 @@ from ablate.verdict.sides import has
 
 def data(evidence: Evidence, answers: list[Told], verdict: Verdict, page: str) -> str:
     """The runs as a script."""
-    metrics = shown(evidence, verdict)
+    metrics, arms = shown(evidence, verdict), arm_names(evidence)
     told = {
+        "colours": arm_colours([*dict.fromkeys(arms.values())]),
+        "settings": settings(verdict),
         "metrics": {metric: metric_of(metric).axis for metric in _measured(evidence, metrics)},
         "columns": metrics,
-        "runs": [_run(run, metrics) for run in evidence.runs],
+        "runs": [_run(run, arms[run["arm"]], metrics) for run in evidence.runs],
         "claims": [_claim(answer, evidence) for answer in answers],
     }
     return script(page, told)
@@ -40,9 +49,39 @@ def _curves(run: Run) -> list[Curve]:
     return [curve for curve in (run["curve"], run.get("training")) if curve]
 
 
-def _run(run: Run, metrics: list[str]) -> dict[str, object]:
+def arm_names(evidence: Evidence) -> dict[str, str]:
+    """What a person calls each arm; its own text where two arms would be called alike."""
+    labels = {run["arm"]: arm_label(run["levels"]) or run["arm"] for run in evidence.runs}
+    alike = len({*labels.values()}) < len(labels)
+    return {arm: arm for arm in labels} if alike else labels
+
+
+def settings(verdict: Verdict) -> list[tuple[str, str]]:
+    """Return what all runs of an experiment share, by name."""
+    regime = verdict["regime"]
+    parts = {
+        "data": level_label("data", regime["data"]),
+        "width": regime.get("d_model"),
+        "layers": regime.get("n_layers"),
+        "steps": regime.get("steps"),
+        "tokens in a batch": regime.get("tokens_per_step"),
+        "device": regime.get("device"),
+        "precision": regime.get("precision"),
+    }
+    options = {
+        group.rpartition("/")[2].replace("_", " "): level_label(group, option)
+        for group, option in (verdict.get("components") or {}).items()
+    }
+    every = {**parts, **options}
+    return [(name, str(value)) for name, value in every.items() if value not in (None, "")]
+
+
+def _run(run: Run, arm: str, metrics: list[str]) -> dict[str, object]:
     return {
-        "arm": run["arm"],
+        "id": run["identity"],
+        "arm": arm,
+        "levels": [(key, value_text(level)) for key, level in run["levels"].items()],
+        "tuned": level_label(**_tuned(run)) if "tuned" in run else "",
         "seed": run["seed"],
         "status": run["status"],
         "values": [metric_of(metric).say(measured(run, metric)) for metric in metrics],
@@ -53,6 +92,10 @@ def _run(run: Run, metrics: list[str]) -> dict[str, object]:
             for curve in _curves(run)
         ],
     }
+
+
+def _tuned(run: Run) -> dict[str, Any]:
+    return {"factor": run["tuned"]["key"], "level": run["tuned"]["value"]}
 
 
 def _short(value: int | float | None) -> int | float | None:

@@ -19,7 +19,7 @@ from ablate.evidence.sentence_scores import contributions
 from ablate.evidence.types import Run, Told
 from ablate.record.sealed import read_result
 from ablate.site.attention import Kept, of_pair
-from ablate.site.runs import by_seed, numbers, script
+from ablate.site.runs import arm_names, by_seed, numbers, script
 
 SHOWN = 8  # sentences of two runs
 Tests = dict[str, Path]  # the folder of each test of a run, by its identity
@@ -38,11 +38,36 @@ def data(evidence: Evidence, answers: list[Told], known: Tests, attention: Kept,
     return script(f"{page} sentences", {"claims": claims})
 
 
+def of_runs(evidence: Evidence, known: Tests, page: str) -> str:
+    """Config and translations of every run whose files are at hand, as a script; "" for none."""
+    found = {}
+    for run in evidence.runs:
+        folder = known.get(run["identity"])
+        if folder and (details := _of_run(folder)):
+            found[run["identity"]] = details
+    return script(f"{page} runs", found) if found else ""
+
+
+def _of_run(folder: Path) -> dict[str, Any]:
+    """The config of a run, and its first translations; empty where its record is not whole."""
+    config, read = folder.parents[1] / "config.yaml", _read(folder, "test")
+    if not (_whole(folder.parents[1]) and config.exists()):
+        return {}
+    lines, text = (read[0] if read else []), _text(folder, "test")
+    return {
+        "config": config.read_text(encoding="utf-8"),
+        "samples": [
+            [line, *([text[0][i], text[1][i]] if text else [])]
+            for i, line in enumerate(lines[:SHOWN])
+        ],
+    }
+
+
 def _claim(
     told: Told, evidence: Evidence, known: Tests, attention: Kept
 ) -> Iterator[tuple[str, Any]]:
     """The sentences of each seed whose two runs have their translations, or their attention."""
-    split = told["metric"].partition("/")[0]
+    split, names = told["metric"].partition("/")[0], arm_names(evidence)
     if not (by_seed(told) and told["treatment"]):
         return
     for seed in told["seeds"]:
@@ -52,7 +77,7 @@ def _claim(
             runs = [evidence.runs[found[0]] for found in pair]
             rows, looks = _differing(runs, split, known), of_pair(runs, attention)
             if rows or looks:
-                arms = [run["arm"] for run in runs]
+                arms = [names[run["arm"]] for run in runs]
                 yield str(seed), {"arms": arms, "rows": rows, "attention": looks}
 
 

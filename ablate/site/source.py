@@ -1,23 +1,28 @@
 """What the folder of an experiment holds, as far as the site can show it."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from ablate.config.labels import option_label
+from ablate.config.titles import experiment_title
 from ablate.data.text import read_text
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.form import check_form
 from ablate.evidence.seal import ABOUT
 from ablate.evidence.types import Entry, Question, Told, Verdict
+from ablate.ledger.headline import SEVERAL
 from ablate.ledger.places import COMMITTED
 from ablate.report.content import regime
 from ablate.report.selection import claims
-from ablate.verdict.decision import at_each_budget, read_verdict
+from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import Replication
 from ablate.verdict.replication_file import asked_again, read_contest
 from ablate.verdict.sides import has
+from ablate.verdict.wording.layers import bounds
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,17 @@ class Source:
         return str(self.verdict["experiment"])
 
     @property
+    def title(self) -> str:
+        """What a person calls the experiment: as its file says, else by its name."""
+        return experiment_title(self.name).title or self.name.replace("_", " ")
+
+    @property
+    def purpose(self) -> str:
+        """What the experiment is for, in one line: as its file says, else its first claim."""
+        first = self.verdict["claims"][0]["statement"]
+        return experiment_title(self.name).purpose or f"Tests whether this holds: {first}"
+
+    @property
     def entries(self) -> list[Entry]:
         """Every claim at every budget; none where evidence or verdict is damaged."""
         return [*at_each_budget(self.verdict["claims"])] if self.well_formed else []
@@ -66,6 +82,28 @@ class Source:
     def by_user(self) -> str:
         """The mark of what the user made; "" of committed evidence."""
         return "" if self.origin == COMMITTED else self.origin
+
+    @property
+    def corpora(self) -> list[str]:
+        """What people call the corpora that its models were trained on; none without training."""
+        if not was_trained(self.verdict):
+            return []
+        return [
+            option_label("data", name) for name in re.split(SEVERAL, self.verdict["regime"]["data"])
+        ]
+
+    @property
+    def largest(self) -> int:
+        """The number of parameters of its largest trained model, 0 where none was trained."""
+        if not was_trained(self.verdict):
+            return 0
+        arms = (arm["metrics"].get("parameters") for arm in self.verdict["arms"])
+        return max((round(found["mean"]) for found in arms if found), default=0)
+
+    @property
+    def bounds(self) -> str:
+        """The size of the models, the corpus and the steps that its verdicts hold for."""
+        return bounds(self.verdict)
 
     @property
     def regime(self) -> str:

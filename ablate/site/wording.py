@@ -6,10 +6,12 @@ from ablate.evidence.types import Told
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
-from ablate.verdict.decision import INCONCLUSIVE, Decision, is_exact
+from ablate.verdict.decision import INCONCLUSIVE, is_exact
 from ablate.verdict.kind import KINDS
 
 MINUTE, HOUR = 60, 3600
+NEVER = "are definitions, customs, titles or opinions, which no experiment"
+ONE_NEVER = "is a definition, custom, title or opinion, which no experiment"
 
 
 def duration(seconds: float) -> str:
@@ -21,29 +23,30 @@ def duration(seconds: float) -> str:
     return f"{seconds / HOUR:.1f} hours"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 run, 48 runs."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def changes(told: Told, per_seed: float) -> list[str]:
     """What would change a verdict, as sentences; `per_seed` are seconds of one seed of its arms."""
-    said = [*_other_margins(told), *_more_seeds(told, per_seed)]
+    sentences = _more_seeds(told, per_seed)
     if told.get("cannot") and told["verdict"] == INCONCLUSIVE:
-        said.append("Where an arm still learns, what it cannot takes more updates, not more seeds.")
+        sentences.append("Where an arm still learns, longer training is needed, not more seeds.")
     if told["verdict"] == INCONCLUSIVE and not told["seeds_needed"]:
-        said += _not_planned(told)
+        sentences += _not_planned(told)
     if is_exact(told):
-        said.append("One more case that breaks the rule would refute it: no share of cases does.")
-    elif (least := told["detectable"]) is not None:
-        metric = metric_of(told["metric"])
-        seen = f"{metric.say(least)} {metric.name}"
-        said.append(f"With power .8 these runs can show {seen}, and nothing less.")
-    return said
+        sentences.append("One more case that breaks the rule would refute the sentence.")
+    return sentences
 
 
 def _not_planned(told: Told) -> list[str]:
     """What would decide a claim for which no number of seeds is planned."""
     if not told["sensitivity"]:
-        return ["No number of seeds is known to decide it: other arms or settings are needed."]
+        return ["No number of seeds would decide it: other variants or settings are needed."]
     if is_exact(told):
         return []
-    return ["Each further seed narrows the interval; no effect is named to plan for."]
+    return ["Each further seed makes the interval narrower."]
 
 
 def rule(told: Told) -> str:
@@ -51,27 +54,21 @@ def rule(told: Told) -> str:
     return f"{KINDS[told['kind']].rule}."
 
 
-def _other_margins(told: Told) -> list[str]:
-    turns, metric = told["sensitivity"], metric_of(told["metric"])
-    own = "tolerance" if told["kind"] == "exact" and not told["margin"] else "margin"
-    if not turns and told["verdict"] == INCONCLUSIVE:
-        return []
-    if len(turns) < 2:
-        return [f"No other {own} would change it."]
-    sizes = [f"{t['from']:.3g}" if own == "tolerance" else metric.say(t["from"]) for t in turns]
-    words = [str(Decision(turn["verdict"], turn["grade"])) for turn in turns]
-    first = f"{words[0]} below {sizes[1]}"
-    rest = [f"{word} from {size} on" for word, size in zip(words[1:], sizes[1:], strict=True)]
-    return [f"By its {own} it is {listed([first, *rest])}."]
-
-
 def _more_seeds(told: Told, per_seed: float) -> list[str]:
-    metric, own = metric_of(told["metric"]), told["pairs"]
+    """Say how many seeds would show each answer, if a named effect were the true one."""
+    pairs = told["pairs"]
     return [
-        f"{_how_many(plan['seeds'], own, per_seed)} would show it {side} where the true effect is "
-        f"{metric.say(plan['effect'])} {metric.name}."
+        f"{_how_many(plan['seeds'], pairs, per_seed)} would show that the claim is {side}, if "
+        f"{_if_true(told, plan['effect'])}."
         for side, plan in (told["seeds_needed"] or {}).items()
     ]
+
+
+def _if_true(told: Told, effect: float) -> str:
+    metric = metric_of(told["metric"])
+    if not effect:
+        return "there is no difference"
+    return f"the true effect is {metric.say(effect)} {metric.name}"
 
 
 def _how_many(seeds: int | None, own: int, per_seed: float) -> str:
@@ -82,25 +79,23 @@ def _how_many(seeds: int | None, own: int, per_seed: float) -> str:
     if not seeds:
         return "No number of seeds"
     more = duration((seeds - own) * per_seed)
-    return f"{seeds} seeds" + (f" ({more} of one worker more)" if seeds > own and per_seed else "")
+    return f"{seeds} seeds" + (
+        f" ({more} more on one processor core)" if seeds > own and per_seed else ""
+    )
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:
-    """What of a document stands, in two sentences."""
-    whole = sum(counts.values())
+    """What experiments say of a document, in at most three sentences."""
+    total = sum(counts.values())
     decided = [
-        _count(counts["supported"], "stands", "stand"),
-        _count(counts["refuted"], "does not", "do not"),
-        _count(counts[MIXED], "is", "are") + " mixed",
-        _count(counts[UNDECIDED], "is", "are") + " undecided",
+        f"{counts['supported']} supported",
+        f"{counts['refuted']} refuted",
+        f"{counts[MIXED]} mixed",
+        f"{counts[UNDECIDED]} undecided",
     ]
-    open_, never = counts[NOT_TESTED], counts[NOT_TESTABLE]
-    return [
-        f"This ledger has {whole} sentences of {title}: {listed(decided)}.",
-        f"{_count(open_, 'is', 'are')} not tested yet; {_count(never, 'is', 'are')} for no run to "
-        "decide (definitions, customs, titles, opinions).",
-    ]
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+    sentences = [f"{title} makes {counted(total, 'claim')}: {listed(decided)}."]
+    if waiting := counts[NOT_TESTED]:
+        sentences.append(f"{waiting} {'is' if waiting == 1 else 'are'} not tested yet.")
+    if never := counts[NOT_TESTABLE]:
+        sentences.append(f"{never} {ONE_NEVER if never == 1 else NEVER} can decide.")
+    return sentences

@@ -9,17 +9,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.entries import Entry
-from ablate.ledger.wording import bounds, detail
+from ablate.ledger.wording import detail, limits, settings
 from ablate.record.files import writing
 from ablate.report.marks import arm_style, style_names
-from ablate.site import attention, claim, documents, example, ledger
+from ablate.site import attention, claim, documents, example, ledger, words
 from ablate.site.experiment import answered, files_of
 from ablate.site.model import Site, gather
-from ablate.site.source import Source
 from ablate.verdict.replication import RULE
 
-ASIS = ("ledger.js", "page.js", "drill.js")
-ARMS = 4  # that the curves of a seed tell apart
+ASIS = ("ledger.js", "page.js", "drill.js", "experiments.js", "charts.js", "runs.js")
 
 
 def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
@@ -62,8 +60,8 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
     yield "index.html", page("index.html", **ledger.whole(site))
     yield "documents.html", page("documents.html", rows=texts)
     yield "contradictions.html", page("contradictions.html", pairs=_pairs(site))
-    yield "experiments.html", page("experiments.html", rows=_experiments(site))
-    yield "what-is-a-claim.html", page("what-is-a-claim.html", **example.whole(site))
+    yield "experiments.html", page("experiments.html", **_experiments(site))
+    yield "how-to-read.html", page("how-to-read.html", **example.whole(site))
     for entry in site.entries:
         name = f"claims/{site.claims[entry.claim.id]}.html"
         yield name, page("claim.html", "../", **claim.whole(entry, site))
@@ -72,6 +70,7 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
     for folder in site.sources:
         yield from files_of(folder, site, page)
     yield "style.css", _style()
+    yield "words.js", words.script()
     for name in ASIS:
         yield name, (files("ablate.site") / "templates" / name).read_text(encoding="utf-8")
 
@@ -89,7 +88,9 @@ def _templates() -> Environment:
         "css": lambda state: state.replace(" ", "-"),
         "decided": ledger.decided,
         "detail": detail,
-        "bounds": bounds,
+        "limits": limits,
+        "settings": settings,
+        "terms": words.terms,
     }
     environment.globals["again_rule"] = RULE
     environment.globals["m"] = environment.get_template("macros.html").module
@@ -99,7 +100,7 @@ def _templates() -> Environment:
 def _style() -> str:
     text = (files("ablate.site") / "templates" / "style.css").read_text(encoding="utf-8")
     light, dark = style_names(dark=False), style_names(dark=True)
-    known = {"/* light */": light, "/* dark */": dark, "/* arms */": arm_style(ARMS)}
+    known = {"/* light */": light, "/* dark */": dark, "/* arms */": arm_style()}
     for place, rules in known.items():
         text = text.replace(place, rules)
     return text
@@ -116,8 +117,13 @@ def _pairs(site: Site) -> list[tuple[Any, list[Entry], list[Entry]]]:
     ]
 
 
-def _experiments(site: Site) -> list[tuple[str, Source, list[tuple[list[str], str, str]]]]:
-    ordered = sorted(site.sources.items(), key=lambda found: found[1].name)
-    return [
+def _experiments(site: Site) -> dict[str, object]:
+    """Every experiment by its title, and what the filters of their list offer."""
+    ordered = sorted(site.sources.items(), key=lambda pair: pair[1].title.casefold())
+    rows = [
         (site.experiments[folder], source, answered(folder, site)) for folder, source in ordered
     ]
+    return {
+        "rows": rows,
+        "corpora": sorted({corpus for _, source, _ in rows for corpus in source.corpora}),
+    }

@@ -15,7 +15,7 @@ PAGES = (
     "documents.html",
     "experiments.html",
     "contradictions.html",
-    "what-is-a-claim.html",
+    "how-to-read.html",
     "claims/preln_solves_gradient_problem.html",
     "claims/pe_shift_linear.html",
     "documents/transformer-notes.html",
@@ -116,7 +116,7 @@ def test_from_an_effect_to_its_seeds_and_their_curves(visit):
     assert page.locator(".seeds button").count() == 12
     page.locator(".seeds button", has_text="seed 3").click()
     assert page.locator("svg.curve:visible").count() == 2
-    assert page.locator("svg.curve text.name").first.text_content() == "pre_ln no_warmup"
+    assert page.locator("svg.curve text.name").first.text_content() == "Pre-LN, no warm-up"
     page.locator("details.all summary").click()
     page.wait_for_selector(".runs table")
     assert page.locator(".runs tbody tr").count() == 48
@@ -174,7 +174,7 @@ def test_from_a_seed_to_the_sentences_that_its_runs_translate_differently(visit,
     page.locator(".sentences summary", has_text="Sentences").click()
     first = page.locator(".sentences dl").first
     assert first.locator("dt").all_text_contents() == [
-        *("line 2", "reference", "pre_ln no_warmup, better", "post_ln no_warmup")
+        *("line 2", "reference", "Pre-LN, no warm-up, better", "Post-LN, no warm-up")
     ]
     assert first.locator("mark").all_text_contents() == ["right", "wrong"]
     page.locator(".seeds button", has_text="seed 5").click()
@@ -188,7 +188,7 @@ def test_from_a_seed_to_what_its_runs_attend_to(visit, translated):
     page.locator(".seeds button", has_text="seed 3").click()
     page.locator(".sentences summary", has_text="attend to").click()
     assert page.locator(".looks figcaption").all_text_contents() == [
-        *("pre_ln no_warmup, encoder self", "post_ln no_warmup, encoder self")
+        *("Pre-LN, no warm-up, encoder self", "Post-LN, no warm-up, encoder self")
     ]
     page.wait_for_function("[...document.images].filter(i => i.naturalWidth === 40).length === 2")
 

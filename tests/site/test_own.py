@@ -20,7 +20,8 @@ def beside(experiment, build, pages, tmp_path):
         verdict = known["verdict"]
         verdict["registered"] += 1e6
         for number, claim in enumerate(verdict["claims"]):
-            claim |= {"verdict": "inconclusive", "pairs": 3, "evidence": f"Own sentence {number}."}
+            claim |= {"verdict": "inconclusive", "grade": "", "pairs": 3}
+            claim |= {"headline": "Undecided. It.", "evidence": f"Own sentence {number}."}
             claim |= {"differences": claim["differences"][:3], "seeds": claim["seeds"][:3]}
         verdict["claims"].append({**verdict["claims"][0], "id": "mine"})
         known["study"]["claims"].append({**known["study"]["claims"][0], "id": "mine"})
@@ -38,7 +39,7 @@ def beside(experiment, build, pages, tmp_path):
 
 def articles(page):
     """The verdicts of a claim's page, each as its HTML."""
-    return page.path.read_text().split('<article class="finding"')[1:]
+    return page.path.read_text().split('<details class="finding"')[1:]
 
 
 def test_a_sweep_has_its_own_page_and_the_committed_one_stays(beside):
@@ -60,15 +61,15 @@ def test_each_verdict_has_the_command_that_makes_it(beside):
 
 def test_the_headline_and_the_example_are_made_of_committed_verdicts(beside):
     found = beside()
-    before = found[f"claims/{CLAIM}.html"].path.read_text().split("<dl")[0]
-    assert before.index(">refuted<") < before.index("your sweep") < before.index(">undecided<")
-    example = found["what-is-a-claim.html"].text
+    before = found[f"claims/{CLAIM}.html"].path.read_text().split("<h2>")[0]
+    assert before.index(">Refuted") < before.index("your sweep") < before.index(">undecided<")
+    example = found["how-to-read.html"].text
     assert "12 pairs of models" in example and "your sweep" not in example
-    rows = found["index.html"].path.read_text().split('<tr class="claim"')
+    rows = found["index.html"].path.read_text().split('<tr class="claim"')[1:]
     (row,) = [row for row in rows if f"claims/{CLAIM}.html" in row]
     assert 'data-verdict="refuted|tested"' in row and "your sweep" in row
     (mine,) = [row for row in rows if "claims/mine.html" in row]
-    assert rows.index(mine) == 1  # the user's claims stand first
+    assert rows.index(mine) == 0  # the user's claims stand first
 
 
 @pytest.mark.parametrize(("only", "name"), [("own", OWN), ("committed", COMMITTED)])

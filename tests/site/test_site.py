@@ -64,7 +64,7 @@ def test_everything_is_small(committed):
 def test_an_axis_of_equalities_alone_has_no_better_side(committed):
     """precision asks two, of one metric each, and preln_vs_postln both kinds of one metric."""
     said = {
-        name: (committed / "experiments" / f"{name}.html").read_text().count("; positive is better")
+        name: (committed / "experiments" / f"{name}.html").read_text().count("; right is better")
         for name in ("precision", "preln_vs_postln")
     }
     assert said["preln_vs_postln"] > 0 == said["precision"]
@@ -98,9 +98,9 @@ def test_an_open_question_says_what_would_decide_it(site):
     ]
     assert len(open_) > 20
     for source, told in open_:
-        said = " ".join([*changes(told, source.per_seed(told)), told["sentence"]])
-        known = r"of one worker more\)|No number of seeds|\d seeds would|takes more updates"
-        none = "narrows the interval|nothing was learned|without a spread between seeds"
+        said = " ".join([*changes(told, source.per_seed(told)), told["evidence"]])
+        known = r"on one processor core\)|No number of seeds|\d seeds would|longer training"
+        none = "interval narrower|nothing was learned|without a spread between seeds"
         assert re.search(f"{known}|{none}", said), (source.name, told["id"])
 
 
@@ -116,7 +116,7 @@ def test_more_seeds_are_told_with_the_time_of_all_arms_of_a_claim(experiment):
     assert source.per_seed(late) == 120.0  # of two arms, the tuning left out by the fixture
     assert source.per_seed(early) == 12.0
     (said,) = [one for one in changes(late, 120.0) if "seeds" in one]
-    assert said.startswith("30 seeds (50 minutes of one worker more) would show it supported")
+    assert said.startswith("30 seeds (50 minutes more on one processor core) would show")
 
 
 def test_what_fresh_seeds_said_stands_beside_the_verdict_with_its_rule(committed, read):
@@ -140,7 +140,7 @@ def test_a_document_is_read_in_the_order_of_its_text(committed, read):
     page = read[(committed / "documents" / "transformer-notes.html").resolve()]
     places = [page.text.index(f"{name} ") for name in ("section 1", "section 2.1", "section 4.3")]
     assert places == sorted(places)
-    said = re.search(r"has (\d+) sentences .*: (\d+) stand?s?, (\d+) do", page.text)
+    said = re.search(r"makes (\d+) claims: (\d+) supported, (\d+) refuted", page.text)
     assert int(said[1]) >= int(said[2]) + int(said[3]) > 0
 
 
@@ -149,7 +149,7 @@ def test_runs_are_data_that_a_script_can_read(committed):
     data = json.loads(text.partition("] = ")[2].removesuffix(";\n"))
     first = data["claims"][1]["seeds"][0]
     treatment, baseline = (data["runs"][numbers[0]] for numbers in first["runs"])
-    assert (treatment["arm"], baseline["arm"]) == ("pre_ln no_warmup", "post_ln no_warmup")
+    assert (treatment["arm"], baseline["arm"]) == ("Pre-LN, no warm-up", "Post-LN, no warm-up")
     bleu = data["columns"].index("test/bleu")
     difference = float(treatment["values"][bleu]) - float(baseline["values"][bleu])
     assert difference == pytest.approx(first["value"], abs=0.011)
@@ -185,7 +185,7 @@ def test_sentences_that_two_runs_translate_differently(translated):
     text = (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
     claims = json.loads(text.partition("] = ")[2].removesuffix(";\n"))["claims"]
     found = claims[1]["3"]
-    assert found["arms"] == ["pre_ln no_warmup", "post_ln no_warmup"]
+    assert found["arms"] == ["Pre-LN, no warm-up", "Post-LN, no warm-up"]
     (row,) = found["rows"]
     assert (row["line"], row["better"]) == (2, 0)
     assert row["said"] == ["it is right", "it is wrong"]

@@ -16,10 +16,10 @@ from ablate.report.draw.style import (
     looks,
     name_lines,
     nameable,
-    panels,
     rows,
     share_legend,
 )
+from ablate.report.marks import panels
 
 METRICS = ("val/nll", "val/bleu")
 MARKED = 20  # points of a line that have marks; more of them are a line alone

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ablate.report.draw.style import legend_height, log_y, looks, panels, rows, share_legend
+from ablate.report.draw.style import legend_height, log_y, looks, rows, share_legend
+from ablate.report.marks import panels
 
 HEIGHT = 2.2  # inches of a row of panels
 ASIDE = 0.5  # of the distance of two layers: how far the marks of all arms lie apart

@@ -12,7 +12,6 @@ from ablate.evidence.types import Levels
 from ablate.metric.table import metric_of
 from ablate.record.label import value_text
 from ablate.report.draw.style import (
-    ARMS,
     INK,
     folded,
     legend_height,
@@ -21,6 +20,7 @@ from ablate.report.draw.style import (
     share_legend,
     stack,
 )
+from ablate.report.marks import ARMS
 
 HEIGHT = 3.0  # inches
 ASIDE = 0.16  # of the distance of two levels: how far the seeds of all lines lie apart

@@ -3,7 +3,8 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.report.draw.style import INK, folded, legend_height, panels, share_legend, stack
+from ablate.report.draw.style import INK, folded, legend_height, share_legend, stack
+from ablate.report.marks import panels
 
 ROW = 0.34  # inches of one arm
 AROUND = 0.6

@@ -5,7 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.metric.table import metric_of
-from ablate.report.draw.style import INK, folded, looks, panels, stack
+from ablate.report.draw.style import INK, folded, looks, stack
+from ablate.report.marks import panels
 
 ROW = 0.46  # inches of one arm
 AROUND = 0.6

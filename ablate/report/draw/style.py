@@ -20,7 +20,7 @@ from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from scour.scour import scourString
 
-from ablate.report.marks import ARM_COLOURS
+from ablate.report.marks import ARM_COLOURS, ARMS
 
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 TAG = re.compile(r"<[^>]*>")
@@ -42,7 +42,6 @@ HANDLE, LETTER = 0.55, 0.075  # inches of what a legend shows before a name, and
 LINE = 0.19  # inches of a line of a legend
 SPAN, TICKS = 1000, 6  # how wide a logarithmic axis may be to have ticks between powers of ten
 FEW, SHORT = 4, 20  # arms that carry their names at the ends of their lines, and letters of these
-ARMS = len(ARM_COLOURS)  # most in one panel
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
 STYLE: dict[Any, Any] = {
@@ -100,13 +99,6 @@ def looks(arms: Sequence[str]) -> dict[str, Look]:
         arm: Look(ARM_COLOURS[i % ARMS], MARKERS[i % ARMS], LINES[i % ARMS])
         for i, arm in enumerate(arms)
     }
-
-
-def panels(arms: Sequence[str]) -> list[list[str]]:
-    """The arms in groups that one panel can show, of about equal size."""
-    count = -(-len(arms) // ARMS)
-    ends = [round(i * len(arms) / count) for i in range(count + 1)] if count else [0]
-    return [list(arms[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
 
 
 def stack(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:

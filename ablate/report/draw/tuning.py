@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ablate.metric.table import metric_of
-from ablate.report.draw.style import legend_height, looks, panels, rows, share_legend
+from ablate.report.draw.style import legend_height, looks, rows, share_legend
+from ablate.report.marks import panels
 
 HEIGHT = 2.4  # inches of one row of panels
 

@@ -91,6 +91,8 @@
   function show() {
     const filters = wanted();
     sort(filters.sort || "");
+    document.body.classList.toggle("searching", Boolean(filters.text));
+    document.querySelector("#search input").value = filters.text || "";
     move(Number(filters.margins || 0));
     for (const row of rows) row.hidden = !meets(row, filters);
     for (const body of table.querySelectorAll("tbody")) {
@@ -141,6 +143,15 @@
     }
     show();
   }
+
+  // The box on top of the page is the filter by text; while it has one, only the table is shown.
+  const box = document.getElementById("search");
+  const search = box.querySelector("input");
+  box.hidden = false;
+  search.addEventListener("input", () => {
+    form.elements.text.value = search.value;
+    save();
+  });
 
   form.hidden = false;
   document.body.classList.add("live");

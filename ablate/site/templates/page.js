@@ -1,4 +1,4 @@
-// Copy buttons, and the slider that moves a margin.
+// Copy buttons, the slider that moves a margin, words that explain themselves, and links into folded parts.
 "use strict";
 (() => {
   for (const button of document.querySelectorAll(".copy")) offer(button);
@@ -67,6 +67,7 @@
       back.hidden = same;
       own.style.left = `${100 * share}%`;
       for (const line of document.querySelectorAll(`.bound[data-row="${row}"]`)) place(line, margin);
+      for (const rect of document.querySelectorAll(`.shade[data-row="${row}"]`)) shade(rect, margin);
     }
   }
 
@@ -74,16 +75,77 @@
     return log ? low * (high / low) ** share : low + share * (high - low);
   }
 
+  // Per cent of the axis of an element at which a value stands.
+  function percent(element, value) {
+    const { low, high, log } = element.closest(".panel").dataset;
+    const [from, to] = [Number(low), Number(high)];
+    const share = log !== undefined ? Math.log(value / from) / Math.log(to / from) : (value - from) / (to - from);
+    return Math.min(100, Math.max(0, 100 * share));
+  }
+
   // Put the dashed line of an effect at another margin.
   function place(line, margin) {
-    const { low, high, log } = line.closest(".forest").dataset;
-    const value = log !== undefined ? margin : margin * Number(line.dataset.side);
-    const share =
-      log !== undefined
-        ? Math.log(value / low) / Math.log(high / low)
-        : (value - low) / (high - low);
-    const percent = `${Math.min(100, Math.max(0, 100 * share))}%`;
-    line.setAttribute("x1", percent);
-    line.setAttribute("x2", percent);
+    const { log } = line.closest(".panel").dataset;
+    const at = percent(line, log !== undefined ? margin : margin * Number(line.dataset.side));
+    line.setAttribute("x1", `${at}%`);
+    line.setAttribute("x2", `${at}%`);
+  }
+
+  function shade(rect, margin) {
+    const start = rect.closest(".panel").dataset.log !== undefined ? 0 : percent(rect, -margin);
+    rect.setAttribute("x", `${start}%`);
+    rect.setAttribute("width", `${percent(rect, margin) - start}%`);
+  }
+
+  // A link to a folded part opens it.
+  function unfold() {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = target && target.closest("details");
+    if (!folded) return;
+    folded.open = true;
+    folded.scrollIntoView();
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
+
+  // On paper nothing is folded.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open]):not(.drill):not(.all)")];
+    for (const part of folded) part.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+  });
+
+  // The meaning of a word stands beside it while the mouse or the focus is on it, or after a touch.
+  const tip = Object.assign(document.createElement("div"), { id: "tip", hidden: true });
+  tip.setAttribute("role", "tooltip");
+  document.body.append(tip);
+  for (const word of document.querySelectorAll("a.term")) {
+    word.addEventListener("mouseenter", () => explain(word));
+    word.addEventListener("mouseleave", hide);
+    word.addEventListener("focus", () => explain(word));
+    word.addEventListener("blur", hide);
+    word.addEventListener("click", (event) => {
+      event.preventDefault();
+      explain(word);
+    });
+  }
+  addEventListener("keydown", (event) => event.key === "Escape" && hide());
+  addEventListener("scroll", hide, { passive: true });
+
+  function explain(word) {
+    tip.textContent = window.ablateWords[word.hash.slice(1)];
+    tip.hidden = false;
+    word.setAttribute("aria-describedby", "tip");
+    const [at, width] = [word.getBoundingClientRect(), document.documentElement.clientWidth];
+    tip.style.left = `${Math.max(8, Math.min(at.left, width - tip.offsetWidth - 8))}px`;
+    const above = at.bottom + tip.offsetHeight + 12 > innerHeight;
+    tip.style.top = `${above ? at.top - tip.offsetHeight - 6 : at.bottom + 6}px`;
+  }
+
+  function hide() {
+    tip.hidden = true;
   }
 })();

@@ -1,0 +1,72 @@
+"""Why one should believe the answer to a claim, and what limits it, as sentences."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ablate.evidence.types import Told
+from ablate.ledger.verdicts import Finding
+from ablate.phrases import listed
+from ablate.site.source import Source
+from ablate.site.wording import counted
+from ablate.verdict.decision import INCONCLUSIVE, is_exact
+
+Basis = list[tuple[Finding, Source, Told | None]]  # the verdicts that decide a claim
+
+
+def support(basis: Basis) -> Iterator[str]:
+    """Say what speaks for the answer: how it was planned, how often it was asked."""
+    if not basis:
+        return
+    planned = [finding for finding, _, _ in basis if finding.registered and not finding.exploratory]
+    if len(planned) == len(basis):
+        yield "The question, the margin and the rule were written down before the first run."
+    elif planned:
+        yield (
+            f"For {len(planned)} of {counted(len(basis), 'verdict')} the question, the margin and "
+            "the rule were written down before the first run."
+        )
+    sources = {source.folder: source for _, source, _ in basis}.values()
+    runs = sum(source.verdict["runs"] for source in sources)
+    yield f"It rests on {counted(runs, 'run')} of {counted(len(sources), 'experiment')}."
+    if any(told and is_exact(told) for _, _, told in basis):
+        yield "Every case must hold: one case that breaks the rule would refute the sentence."
+    yield from _repeated(basis)
+    yield from _corrected(basis, all_remain=True)
+
+
+def _repeated(basis: Basis) -> Iterator[str]:
+    """How often fresh seeds came to the same answer."""
+    counts = Counter(finding.again["replication"] for finding, _, _ in basis if finding.again)
+    if counts:
+        words = listed([f"{word} in {number}" for word, number in counts.items()])
+        yield f"Asked again with fresh seeds: {words} of {counted(counts.total(), 'verdict')}."
+
+
+def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
+    """How many answers are left when all statistical claims are tested at once."""
+    decided = [f for f, _, _ in basis if f.ledger_wide and f.verdict != INCONCLUSIVE]
+    left = sum(finding.ledger_wide == finding.verdict for finding in decided)
+    if decided and (left == len(decided)) == all_remain:
+        yield (
+            "With a correction for testing all statistical claims of these pages at once, "
+            f"{left} of {counted(len(decided), 'verdict')} remain{'s' * (left == 1)}."
+        )
+
+
+def doubts(basis: Basis) -> Iterator[str]:
+    """Say what limits the answer."""
+    yield from dict.fromkeys(source.bounds for _, source, _ in basis)
+    if many := sum(finding.exploratory for finding, _, _ in basis):
+        yield (
+            f"Of {counted(len(basis), 'verdict')} here, {many} {'is' if many == 1 else 'are'} "
+            "exploratory: planned after some results had been seen."
+        )
+    yield from _corrected(basis, all_remain=False)
+    tolds = [told for _, _, told in basis if told]
+    if rates := [told["false_rate"] for told in tolds if "false_rate" in told]:
+        yield (
+            f"With so few seeds up to {max(rates):.1%} of such verdicts are false "
+            "(measured on data without an effect)."
+        )
+    if any("learning" in told and told["learning"]["still"] for told in tolds):
+        yield "The models were still improving when training ended; longer training may differ."
