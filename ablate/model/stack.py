@@ -116,7 +116,8 @@ class Stack(nn.Module):
         slots = Slots(len(x), beams, x.device)
         cache = self._cache(None, slots)
         slots.begin_prefix(real, causal=causal)
-        self._newest(x, cache)
+        if x.size(1):
+            self._newest(x, cache)
         slots.end_prefix(real)
         return cache
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from ablate.initial.seeded import initialise
+from ablate.model.base import Causal
 from ablate.model.build import build
 from ablate.train.resolve import resolve
 from lab.bench.options import read, table
@@ -29,6 +31,21 @@ def test_words_turn_an_option_on_in_a_language_model(words, compose):
     with torch.device("meta"):
         model = build(job.config.model, src_vocab=69, tgt_vocab=69, joint_vocab=True)
     assert sum(p.numel() for p in model.parameters()) > 100_000
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("words", [words for words in WORDS if "model" in words])
+def test_a_language_model_with_an_option_steps_as_it_reads(words, compose):
+    small = ["model.d_model=32", "model.d_ff=48", "model.n_layers=2", "model.n_heads=4"]
+    config = compose("scale=language", *small, *words.split()).model
+    model = build(config, src_vocab=69, tgt_vocab=69, joint_vocab=True).eval()
+    initialise(model, 1)
+    tokens = torch.randint(4, 69, (2, 40), generator=torch.Generator().manual_seed(1))
+    state = model.start(tokens[:, :0], beams=1)
+    steps = torch.stack([model.head(model.step(column, state)) for column in tokens.T], 1)
+    whole = model.head(model(Causal(tokens)))
+    assert whole.std() > 0
+    torch.testing.assert_close(steps, whole, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("word", ["swiglu", "geglu"])
