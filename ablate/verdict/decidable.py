@@ -80,8 +80,8 @@ def _less(verb: str, claim: Claim, metric: Metric, room: float) -> str:
     if room > claim["margin"]:
         return ""
     return (
-        f"{arm_label(claim['baseline'])} has only {metric.say(room)} {metric.name} to {verb}, no "
-        f"more than the margin of {claim['margin']:g}"
+        f"the arm with {arm_label(claim['baseline'])} has only {metric.say(room)} {metric.name} to "
+        f"{verb}, no more than the margin of {claim['margin']:g}"
     )
 
 

@@ -64,7 +64,12 @@ def test_the_evidence_has_the_numbers_of_the_verdict():
             if answer.get("decided_by_failures") or answer["effect"] is None:
                 continue
             assert f"{answer['pairs']} paired seed" in answer["evidence"], name
-            assert arm_label(claim["treatment"])[1:] in answer["evidence"], name
+            arm = {
+                factor: level
+                for factor, level in claim["treatment"].items()
+                if claim["baseline"].get(factor) != level
+            }
+            assert arm_label(arm)[1:] in answer["evidence"], name
             better = (answer["effect"] > 0) == (claim["better"] == "higher")
             assert (": -" in answer["evidence"]) != better or not answer["effect"], name
 
@@ -84,7 +89,8 @@ def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
         ({"model/residual": "pre_ln", "schedule": "no_warmup"}, "Pre-LN, no warm-up"),
         ({"model/position@model.decoder.position": "none"}, "no positions (decoder)"),
         ({"model.n_heads": 1, "model.dropout.rate": 0.1}, "1 head, dropout 0.1"),
-        ({"model.n_layers": 12, "model.causal": True}, "12 layers, causal on"),
+        ({"model.n_layers": 12, "model.causal": True}, "12 layers, causal mask on"),
+        ({"measure": "heads", "data.longest": 12}, "measured: heads, training lengths up to 12"),
         ({"model/position": "my_own_one"}, "my own one"),
         ({"data.n_train": 12000}, "12,000 training pairs"),
         ({"model.d_head": None}, "head width d_model / n_heads"),

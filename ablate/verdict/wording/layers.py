@@ -8,7 +8,7 @@ have every field. All is made from the data of a verdict, after the last rule ha
 from typing import cast
 
 from ablate.config.labels import MEASURED, arm_label, factor_label, option_label
-from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
+from ablate.evidence.types import Answer, Claim, Entry, Levels, Question, Short, Verdict
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import listed
 from ablate.verdict.decision import (
@@ -92,7 +92,8 @@ def evidence(claim: Claim, answer: Answer) -> str:
 
 def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
     """What was measured, what it is to be compared with, and what would settle it."""
-    where = {key: level for key, level in claim["where"].items() if key not in MEASURED}
+    shared = claim["where"] | _shared(claim)
+    where = {key: level for key, level in shared.items() if key not in MEASURED}
     condition = f"With {arm_label(where)}, " if where else ""
     failed = _failures(answer)
     if problem := answer.get("problem"):
@@ -105,7 +106,25 @@ def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
     if answer["effect"] is None:
         return (f"no two runs with the same seed have ended with {_metric(claim).name}",)
     measured = _rates(claim, answer) if "rates" in answer else _estimate(claim, answer)
-    return f"{condition}{measured}", _margin(claim, answer), _outlook(claim, answer)
+    first = f"{condition}{measured}"
+    margin = _margin(claim, answer)
+    long = len(f"{first} {margin}".split()) > EVIDENCE
+    if long and margin and "withheld" not in answer:
+        margin = f"Margin: {claim['margin']:g}."
+    return first, margin, _outlook(claim, answer)
+
+
+def _shared(claim: Claim) -> Levels:
+    """The levels that both arms of a claim have."""
+    baseline = claim["baseline"]
+    return {k: v for k, v in claim["treatment"].items() if k in baseline and baseline[k] == v}
+
+
+def _against(claim: Claim) -> list[str]:
+    """Treatment and baseline by the levels in which they differ."""
+    shared = _shared(claim)
+    arms = (claim["treatment"], claim["baseline"])
+    return [arm_label({k: v for k, v in arm.items() if k not in shared}) for arm in arms]
 
 
 def with_layers(claim: Claim, entry: Entry) -> Entry:
@@ -132,12 +151,15 @@ def _estimate(claim: Claim, answer: Answer) -> str:
     if "interval_equivalence" in answer:  # that of the two one-sided tests, which decide
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
     beside = f"({_interval(ends, level, unit, sign)}; {_runs(answer)})"
+    named = len(unit.name.split()) > SHORT + 2  # a name that no number can stand before
     if claim["kind"] == "trend":
         per = f"{PER[claim['scale']]} {factor_label(claim['over'])}"
-        if len(unit.name.split()) > SHORT + 1:  # a name that no number can stand before
+        if named:
             return f"slope of {unit.name}: {value} {per} {beside}"
         return f"{change} {per} {beside}"
-    against = f"{arm_label(claim['treatment'])} against {arm_label(claim['baseline'])}"
+    against = " against ".join(_against(claim))
+    if named:
+        against, change = f"{against}, {unit.name}", value
     if claim["minus"]:
         return f"{against}: {change} more than with {arm_label(claim['minus'])} {beside}"
     return f"{against}: {change} {beside}"
@@ -202,7 +224,7 @@ def _planned(claim: Claim, effect: float) -> str:
 
 
 def _rates(claim: Claim, answer: Answer) -> str:
-    arms = [arm_label(claim["treatment"]), arm_label(claim["baseline"])]
+    arms = _against(claim)
     if claim["better"] == "lower":  # then the baseline counts as plus
         arms.reverse()
     counts = zip(answer["rates"], arms, strict=True)
