@@ -168,9 +168,11 @@ def _check_choice(key: str, value: Any) -> None:
 
 def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
     """A plain value where a component belongs; what else it may be, the constructor judges."""
+    unsaid = {Any, inspect.Parameter.empty}
+    if value is None and not {*kinds} & {type(None), *unsaid}:
+        raise UserError(f"{key} is null, but a run needs it: leave {key}=null out")
     if not isinstance(value, str | int) and not (isinstance(value, float) and math.isfinite(value)):
         return
-    unsaid = {Any, inspect.Parameter.empty}
     if all(isinstance(kind, type) for kind in kinds) and not {*kinds} & {*PLAIN, *unsaid}:
         alias = ALIASES.get(key.rpartition(".")[2], "")
         said = f"{alias}={value}" if alias.startswith(f"{key}.") else f"{key}.KEY="

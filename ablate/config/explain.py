@@ -14,18 +14,23 @@ import yaml
 from hydra._internal.hydra import Hydra
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
-from ablate.config.hints import groups, keys, likely, unknown, unknown_level
+from ablate.config.hints import groups, keys, levels_of, likely, unknown, unknown_level
 from ablate.config.location import CONF
 from ablate.config.schema import ClaimNode, PublishedNode, ShownNode
 
 KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
+Keys = tuple[str | int, ...]  # the path to a value: names of keys, and positions in lists
+A_LIST = "a list, such as [VALUE]"
 # what OmegaConf says of a value of another form
 FORMS = {
-    "is not a ListConfig, list or tuple": "a list, such as [VALUE]",
-    "Cannot assign str to Dict": "keys with their values, such as {KEY: VALUE}",
+    "is not a ListConfig, list or tuple": A_LIST,
+    "to Dict[": "keys with their values, such as {KEY: VALUE}",
     "Cannot merge DictConfig with ListConfig": "keys with their values, such as {KEY: VALUE}",
+    "to string: ": "text",
+    "is not a subclass of": "keys with their values, such as {KEY: VALUE}",
 }
 # entries of lists, of whose keys OmegaConf does not say where they are
 ENTRIES = {
@@ -91,9 +96,7 @@ def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
     given = text.splitlines()[0].removeprefix("Error merging override ")
     key = given.partition("=")[0].lstrip("+")
     if file := re.match(r"In '([^']+)': \w+ raised while composing .*\n(.*)\n", text):
-        named = re.search(r"full_key: (\S+)", text)
-        name = _full_name(named[1], text) if named else "a key"
-        return f"{name} in {file[1]}.yaml: {_form(file[2])}"
+        return _explain_form(file[1], file[2], text)
     if "=" in given and (form := _form(f"{given}\n{cause}")).startswith("it must"):
         return f"{given.partition(' : ')[0].partition(': ')[0]}: {form}"
     if "is not a subclass of" in str(cause):
@@ -110,6 +113,47 @@ def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
     if wrong and wrong[1] in KINDS:
         return f"{given.partition(' : ')[0]}: it must be {KINDS[wrong[1]]}"
     return ": ".join(dict.fromkeys(said))
+
+
+def _explain_form(file: str, said: str, text: str) -> str:
+    """A value of another form in a file; of a list in place of keys OmegaConf names no key."""
+    if named := re.search(r"full_key: (\S+)", text):
+        return f"{_full_name(named[1], text)} in {file}.yaml: {_form(said)}"
+    loader: Any = GlobalHydra.instance().config_loader()
+    given: Any = OmegaConf.to_container(loader.repository.load_config(file).config)
+    default = hydra.compose("config")
+    OmegaConf.set_struct(default, False)
+    path, value = _unfit(default, given)
+    form = f"it must be {A_LIST}" if isinstance(value, dict) else _form(said)
+    name = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+    return f"{name.removeprefix('.') or 'a key'} in {file}.yaml: {form}"
+
+
+def _unfit(default: DictConfig, given: Any, parent: Keys = ()) -> tuple[Keys, Any]:
+    """Return where a file has the first value that the default config does not take, and it.
+
+    The path is empty where every value alone is taken.
+    """
+    entries = given.items() if isinstance(given, dict) else enumerate(given)
+    for name, value in entries:
+        path = (*parent, name)
+        if _takes(default, path, value):
+            continue
+        if isinstance(value, dict | list) and _takes(default, path, type(value)()):
+            return _unfit(default, value, path)
+        return path, value
+    return (), None
+
+
+def _takes(default: DictConfig, path: Keys, value: object) -> bool:
+    nested: Any = value
+    for name in reversed(path):
+        nested = [nested] if isinstance(name, int) else {name: nested}
+    try:
+        OmegaConf.merge(default, nested)
+    except OmegaConfBaseException:
+        return False
+    return True
 
 
 def _explain_entry(key: str, kind: str, text: str) -> str:
@@ -148,7 +192,7 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
     if empty:  # typed nodes can be made in a file alone
         return f"{empty[1]} is null in this config, so a file has to set it: that of the experiment"
     given = _blamed(words, folders)
-    node = given.partition("=")[0].rpartition(".")[0]
+    node = given.partition("=")[0].rpartition(".")[0].lstrip("+~")
     if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null
         return f"{given}: {node} is null in this config, so it has no keys"
     said = (str(error) or type(error).__name__).splitlines()[0]
@@ -183,8 +227,9 @@ def _composes(words: list[str]) -> bool:
 
 def _explain_level(error: hydra.errors.MissingConfigException) -> str:
     missing = str(error.missing_cfg_file or "")
-    options = [str(option) for option in error.options or []]
     group, _, level = missing.rpartition("/")
+    # Hydra names no options for an entry of a list, such as logger=[wandb,csw]
+    options = [str(option) for option in error.options or levels_of(group)]
     if not options:
         return unknown(missing, [*groups(group), *keys(group.replace("/", "."))])
     return unknown_level(group, level, options)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
+from ablate.evidence.foreign.reading import read_yaml
 from ablate.evidence.foreign.table import Row, label_of, meant
 from ablate.record.files import check_seal, finite, seal, write_json
 from ablate.record.lock import acquire
@@ -75,12 +76,7 @@ def read_campaign(path: Path) -> Campaign:
     Raises:
         UserError: it is missing or malformed, or a rule is not allowed.
     """
-    import yaml
-
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    given = read_yaml(path)
     if not isinstance(given, dict):
         raise UserError(f"{path} holds no campaign: it has keys such as runs, arm and baseline")
     for key in given:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
+from ablate.evidence.foreign.reading import read_yaml
 from ablate.evidence.foreign.table import Row, label_of, meant
 from ablate.phrases import listed
 from ablate.verdict.kind import KINDS
@@ -173,14 +174,7 @@ def read_question(path: Path) -> Question:
     Raises:
         UserError: it is missing or malformed, or asks what nothing could answer.
     """
-    import yaml
-
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    given = read_yaml(path)
     if not isinstance(given, dict):
         raise UserError(f"{path} holds no study: it has keys such as arm, metric and claims")
     try:

@@ -76,3 +76,24 @@ def test_a_slip_in_the_file_of_an_experiment_is_named(
     assert status == 2 and out == "" and error.count("\n") == 1, error
     for part in parts:
         assert part in error
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "form"),
+    [
+        ("study: {factors: [schedule], claims: {mine: {id: a}}}", "study.claims", "a list"),
+        ("study: {factors: {schedule: [noam]}}", "study.factors", "a list"),
+        ("study: {factors: [schedule], looks: {a: 1}}", "study.looks", "a whole number"),
+        ("study: [schedule]", "study", "keys with their values"),
+        ("budget: [3]", "budget", "keys with their values"),
+        ("trainer: [cpu]", "trainer", "keys with their values"),
+        ("study: {claims: [{id: a, where: [b]}]}", "study.claims[0].where", "keys with their"),
+        ("study: {claims: [better]}", "study.claims[0]", "keys with their values"),
+    ],
+)
+def test_a_list_in_place_of_keys_or_the_reverse_is_named(command, tmp_path, text, key, form):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(f"# @package _global_\n{text}\n")
+    status, _, error = command("plan", "--config-dir", tmp_path, "+experiment=mine")
+    assert status == 2 and error.count("\n") == 1, error
+    assert error.startswith(f"ablate plan: {key} in experiment/mine.yaml: it must be {form}"), error

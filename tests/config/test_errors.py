@@ -102,6 +102,23 @@ def test_a_number_is_no_level_given_by_mistake(word):
     assert complaint(word) == ""
 
 
+@pytest.mark.parametrize("key", ["model.dropout", "model.position", "task.loss", "schedule"])
+def test_a_part_that_every_run_needs_cannot_be_null(key):
+    assert complaint(f"{key}=null").startswith(f"{key}")
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["metric=[bleu]"], "metric=bleu"),
+        (["logger=[csv,tensorbord]"], "logger=tensorbord"),
+        (["callbacks=[lr_monitr]"], "callbacks=lr_monitr"),
+    ],
+)
+def test_an_unknown_option_in_a_list_is_named_as_an_option(words, option):
+    assert complaint(*words).startswith(f"{option} does not exist")
+
+
 def test_the_default_config_is_accepted():
     assert complaint() == ""
 

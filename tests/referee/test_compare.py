@@ -117,7 +117,9 @@ TABLES = {
     "pairs that occur twice": (
         "variant,val_loss,seed\nrelu,1,0\nrelu,2,0\nswiglu,3,0\n", "occurs 2 times"
     ),
-    "no utf-8": (b"variant,val_loss\nrelu,\xff\xfe\n", "cannot be read"),
+    "no utf-8": (b"variant,val_loss\nrelu,\xff\xfe\n", "line 2 has the byte 0xff"),
+    "latin-1": ("variant,val_loss\nä,2\n".encode("latin-1"), "line 2 has the byte 0xe4"),
+    "utf-16": ("variant,val_loss\nrelu,1\n".encode("utf-16"), "line 1 has the byte 0xff"),
 }  # fmt: skip
 
 

@@ -13,6 +13,8 @@ import ablate
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.wandb_api import read_project
+from ablate.referee.campaign_file import read_campaign
+from ablate.referee.question import read_question
 
 ASKED = {"metric": "val_loss", "better": "lower", "baseline": "relu", "margin": 0.004}
 FORMATS = ("csv", "tsv", "semicolons", "jsonl", "frame", "parquet")
@@ -100,6 +102,41 @@ def test_lightning(records, tmp_path, expected):
         logger.save()
     assert verdict_of(tmp_path / "logs") == expected
     assert verdict_of(f"lightning://{tmp_path}/logs", run="run", step="step") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("runs.jsonl", b"[" * 5_000 + b"]" * 5_000, "nested too deeply"),
+        ("runs.jsonl", b'{"a":' * 900 + b"1" + b"}" * 900, "nested too deeply"),
+        ("runs.ndjson", b'{"a": 1}\n{"\xe4": 2}\n', "line 2 has the byte 0xe4"),
+        ("runs.jsonl", '{"a": 1}'.encode("utf-16"), "line 1 has the byte 0xff"),
+    ],
+)
+def test_lines_that_no_parser_takes_are_named(tmp_path, name, content, part):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError) as error:
+        source.read(tmp_path / name)
+    assert name in str(error.value) and part in str(error.value)
+
+
+@pytest.mark.parametrize("read", [read_question, read_campaign])
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"[" * 5_000, "nested too deeply"),
+        (b"metric: loss\nbetter: \xe4\n", "line 2 has the byte 0xe4"),
+        ("metric: loss\n".encode("utf-16"), "line 1 has the byte 0xff"),
+        (b"metric: [\n", "YAML"),
+    ],
+)
+def test_a_yaml_file_that_no_parser_takes_is_named(tmp_path, read, content, part):
+    path = tmp_path / "question.yaml"
+    path.write_bytes(content)
+    with pytest.raises(UserError) as error:
+        read(path)
+    assert path.name in str(error.value) and part in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.fixture

@@ -64,7 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
             raise UserError(f"{error.filename} cannot be removed: {error.strerror}") from None
         for leftover in busy:
             print(f"{leftover.path} stays: a process is at this run")
-        print(f"Removed {len(leftovers) - len(busy)} of {len(leftovers)}, {total} in all.")
+        removed = [leftover for leftover in leftovers if leftover not in busy]
+        size = _megabytes(sum(leftover.size for leftover in removed))
+        print(f"Removed {len(removed)} of {len(leftovers)}, {size} in all.")
 
 
 def _megabytes(size: int) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from ablate.errors import UserError
+from ablate.evidence.foreign.reading import named
 from ablate.evidence.foreign.table import CHUNK, Table, TableBuilder
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
@@ -21,14 +22,13 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
         UserError: it cannot be read, it is empty, or a row has more or fewer cells than the header.
     """
     try:
-        with opened(path) as file:
+        with named(path), opened(path) as file:
             header = file.readline()
             file.seek(0)
             delimiter = max(DELIMITERS, key=header.count)
             return _table(path, csv.reader(file, delimiter=delimiter), wanted)
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{path} cannot be read as a table: {reason}") from None
+    except csv.Error as error:
+        raise UserError(f"{path} cannot be read as a table: {error}") from None
 
 
 def opened(path: Path) -> TextIO:

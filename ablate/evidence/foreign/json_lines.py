@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.delimited import opened
+from ablate.evidence.foreign.reading import named
 from ablate.evidence.foreign.table import Table, TableBuilder
 
 ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -17,12 +18,8 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
     Raises:
         UserError: it cannot be read, or a line is no object.
     """
-    try:
-        with opened(path) as file:
-            return from_records(str(path), _objects(path, file), wanted)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{path} cannot be read: {reason}") from None
+    with named(path), opened(path) as file:
+        return from_records(str(path), _objects(path, file), wanted)
 
 
 def from_records(

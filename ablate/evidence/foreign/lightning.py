@@ -12,6 +12,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import flat, from_records
+from ablate.evidence.foreign.reading import named, read_yaml
 from ablate.evidence.foreign.table import Row, Table
 
 METRICS, SETTINGS = "metrics.csv", "hparams.yaml"
@@ -40,9 +41,9 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
 
 def _rows(path: Path) -> list[dict[str, str]]:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with named(path), path.open(encoding="utf-8", newline="") as file:
             return [row for row in csv.DictReader(file) if None not in row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
         raise UserError(f"{path} cannot be read: {error}") from None
 
 
@@ -55,11 +56,7 @@ def _about(root: Path, folder: Path) -> Row:
 
 
 def _settings(path: Path) -> Row:
-    """Return the hyperparameters of a run; objects of Python in the file are not built."""
-    import yaml
-
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    return flat(found) if isinstance(found, dict) else {}
+    """Return the hyperparameters of a run."""
+    with named(path):
+        settings = read_yaml(path)
+        return flat(settings) if isinstance(settings, dict) else {}
