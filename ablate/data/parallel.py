@@ -1,6 +1,7 @@
 """Any parallel text on the local disk: two files or one of two columns per split."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -123,7 +124,7 @@ class Parallel(Corpus):
         for ending in (".gz", ".tsv", ".txt"):
             given = given.removesuffix(ending)
         path = Path(f"{given}.groups")
-        return path if given and path.is_file() else None
+        return path if given and os.path.lexists(path) else None
 
     def fingerprint(self) -> str:
         """Return a hash of the files of train and validation, and of the way train is split."""

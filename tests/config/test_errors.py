@@ -102,7 +102,7 @@ def test_a_number_is_no_level_given_by_mistake(word):
     assert complaint(word) == ""
 
 
-@pytest.mark.parametrize("key", ["model.dropout", "model.position", "task.loss", "schedule"])
+@pytest.mark.parametrize("key", ["model.dropout", "model.position", "model.attention", "schedule"])
 def test_a_part_that_every_run_needs_cannot_be_null(key):
     assert complaint(f"{key}=null").startswith(f"{key}")
 

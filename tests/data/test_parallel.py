@@ -156,6 +156,16 @@ def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, para
         corpus.groups("test")
 
 
+@pytest.mark.parametrize("target", [None, "nowhere", "te.groups", "."])
+def test_groups_that_are_no_file_are_not_passed_over(tmp_path, write, parallel, target):
+    given = {name: write(tmp_path / name, PAIRS) for name in ("tr", "va", "te")}
+    corpus = parallel(given["tr"], validation=given["va"], test=given["te"])
+    path = tmp_path / "te.groups"
+    path.symlink_to(target) if target else path.mkdir()
+    with pytest.raises(UserError, match=r"te\.groups cannot be read"):
+        corpus.groups("test")
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -105,9 +105,10 @@ def _send(runs: list["FinishedRun"], mode: str) -> None:
     if already := len(runs) - len(lacking):
         print(f"W&B had {already} of the {len(runs)} runs before.")
     if waiting := ends.count("waiting"):
+        runs_are = "1 run is" if waiting == 1 else f"{waiting} runs are"
         print(
-            f"W&B is offline: {waiting} runs are kept beside their records. Once there is a key "
-            "(wandb login) and a network, the same command uploads them."
+            f"W&B is offline: {runs_are} kept beside the record. Once there is a key (wandb login) "
+            "and a network, the same command uploads what is kept."
         )
 
 
