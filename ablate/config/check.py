@@ -8,6 +8,7 @@ fail only when the component is called. `check` finds them all before any work.
 import dataclasses
 import inspect
 import math
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, get_origin
@@ -54,12 +55,13 @@ OURS = {
 def check_study_keys(config: DictConfig) -> None:
     """Raise UserError for a key of the study that is missing, or that no study has."""
     if config.study is not None:
-        _check_missing(config.study, "study.")
+        _check_missing(config.study)
         _walk(config.study, "study")
 
 
-def _check_missing(node: DictConfig, parent: str = "") -> None:
-    missing = sorted(f"{parent}{key}" for key in OmegaConf.missing_keys(node))
+def _check_missing(node: DictConfig) -> None:
+    """Name the keys without a value as the command line has them: study.claims.0.source."""
+    missing = sorted(re.sub(r"\[(\d+)\]", r".\1", key) for key in OmegaConf.missing_keys(node))
     if missing:
         verb = "has" if len(missing) == 1 else "have"
         raise UserError(f"{', '.join(missing)} {verb} no value; say {missing[0]}=VALUE")

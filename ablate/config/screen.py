@@ -79,7 +79,7 @@ def _check_no_variant(config: DictConfig) -> None:
 
 def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None:
     if missing := OmegaConf.missing_keys(screen):
-        raise UserError(f"study.screen.{min(missing)} has no value; give one in the experiment")
+        raise UserError(f"{min(missing)} has no value; give one in the experiment")
     for name, overrides in changes.items():
         if name == BASELINE:
             raise UserError(

@@ -79,6 +79,24 @@ def test_a_slip_in_the_file_of_an_experiment_is_named(
 
 
 @pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("study: {factors: [schedule], claims: [{id: a}]}", "study.claims.0.kind"),
+        ("study: {claims: [{id: a}]}", "study.claims.0.kind"),
+        ("study: {factors: [schedule], claims: [], match: {by: flops}}", "study.match.to"),
+        ("study: {factors: [schedule], claims: [], tune: {key: seed}}", "study.tune."),
+        ("study: {screen: {metric: test/nll}}", "study.screen."),
+    ],
+)
+def test_a_key_without_a_value_is_named_as_it_is_given(command, tmp_path, text, key):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(f"# @package _global_\n{text}\n")
+    status, _, error = command("plan", "--config-dir", tmp_path, "+experiment=mine")
+    assert status == 2 and "no value" in error, error
+    assert key in error and "study.study" not in error and "screen.study" not in error, error
+
+
+@pytest.mark.parametrize(
     ("text", "key", "form"),
     [
         ("study: {factors: [schedule], claims: {mine: {id: a}}}", "study.claims", "a list"),
