@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> None:
         for leftover in busy:
             print(f"{leftover.path} stays: a process is at this run")
         removed = [leftover for leftover in leftovers if leftover not in busy]
-        size = _megabytes(sum(leftover.size for leftover in removed))
-        print(f"Removed {len(removed)} of {len(leftovers)}, {size} in all.")
+        freed = _megabytes(sum(leftover.size for leftover in removed))
+        print(f"Removed {len(removed)} of {len(leftovers)}, {freed} in all.")
 
 
 def _megabytes(size: int) -> str:
