@@ -52,6 +52,13 @@ class Measured:
     spread: float | None = None
     groups: int = 0
 
+    @property
+    def textbook(self) -> dict[str, float]:
+        """The p-values of the mean without a correction for skewness; empty where none is made."""
+        if not isinstance(self.effect, MeanDifference) or self.effect.skewness is None:
+            return {}
+        return _tests(self.claim, replace(self.effect, skewness=None))
+
 
 def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
     """Yield the claim, or a claim for each arm where it names no treatment."""

@@ -271,6 +271,8 @@ def _check_together(claim: Claim, design: Design) -> None:
         raise UserError("baseline is missing: name an arm, or a target such as baseline: 3.28")
     elif len(against) > 1:
         raise UserError("a claim has a baseline or a target, not both")
+    elif claim.treatment is not None and claim.treatment == claim.baseline:
+        raise UserError(f"treatment and baseline are both {claim.treatment}")
     elif claim.target is None and not design.arm:
         raise UserError("arm is missing: name the column that says which arm a run belongs to")
     if claim.kind == "stability" and (claim.target is not None or claim.minus):

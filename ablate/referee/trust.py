@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.table import EMPTY, Table
 from ablate.phrases import listed
 from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
@@ -40,6 +40,7 @@ def of_table(table: Table, runs: Runs) -> Iterator[str]:
             f"{runs.design.metric} ({counts['infinite']} infinite, {counts['marked_failed']} "
             f"marked as failed); the study says missing: {_plain(runs.design.missing)}."
         )
+    yield from _without_label(runs)
     if counts.get("not_reached"):
         yield (
             f"{counts['not_reached']} runs never reach {runs.design.reach:g}: their last step "
@@ -50,6 +51,20 @@ def of_table(table: Table, runs: Runs) -> Iterator[str]:
             f"{copies} rows repeat another row in every column. They are counted; if they are "
             "copies of one run, the interval is too short."
         )
+
+
+def _without_label(runs: Runs) -> Iterator[str]:
+    """Name the columns in which some runs have nothing, so that they are left out."""
+    design = runs.design
+    named = [(name, "arm") for name in design.arm] + [
+        (design.group, "dataset"),
+        (design.pair, "pair"),
+    ]
+    for name, what in named:
+        empty = int((runs.table.columns[name].codes == EMPTY).sum()) if name else 0
+        if empty:
+            of = f"{empty} of {runs.table.rows} runs"
+            yield f"{of} have nothing in {name}, and are in no {what}."
 
 
 def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:

@@ -70,6 +70,7 @@ class ClaimVerdict:
             "alpha": claim.alpha,
             "p": {} if exact else measured.p,
             "p_adjusted": {} if exact else judged.p_adjusted,
+            "p_textbook": measured.textbook,
             "uncorrected": str(judged.alone),
             "method": effect.method,
             "decided_by_failures": measured.failures is not None,

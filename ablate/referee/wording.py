@@ -178,6 +178,9 @@ class Wording:
     def _margin(self) -> str:
         """What the margin means, or what would settle an open claim."""
         margin, open_ = self.claim.margin, self.judged.decision.status == INCONCLUSIVE
+        alone = self.judged.alone.status
+        if alone != self.judged.decision.status:
+            return f"Without the correction for several claims it would be {alone}."
         if open_ and (plan := self.judged.plans.get(SUPPORTED)):
             needed = f"About {plan.seeds:,}" if plan.seeds else "More than 1,000"
             unit = "pairs" if self.design.pair else "runs per arm"
@@ -245,6 +248,8 @@ class Wording:
                 f"{df}."
             )
         yield f"One-sided p-values: {_p(self.judged.measured.p)}."
+        if textbook := self.judged.measured.textbook:
+            yield f"Without the correction for skewness (test: textbook): {_p(textbook)}."
         if claims > 1:
             yield (
                 f"Corrected for {claims} claims (Holm), on the scale of alpha: "

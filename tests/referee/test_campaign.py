@@ -161,7 +161,7 @@ def test_processes_wait_for_each_other_and_outlive_one_that_is_killed_with_the_l
     time.sleep(0.2)
     assert all(process.poll() is None for process in others)
     killed.kill()
-    answers = [json.loads(process.communicate(timeout=60)[0]) for process in others]
+    answers = [json.loads(process.communicate(timeout=300)[0]) for process in others]
     assert killed.wait() != 0 and [process.returncode for process in others] == [0] * 3
     assert [answer["candidate"] for answer in answers] == [*"abc"]
     assert sorted(answer["error"]["candidates"] for answer in answers) == [1, 2, 3]

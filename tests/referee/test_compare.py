@@ -1,5 +1,6 @@
 """`ablate compare` and `ablate.compare`: a verdict from runs that exist already."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -45,6 +46,8 @@ def test_the_textbooks_test_has_the_numbers_of_scipy(runs_csv, records):
     theirs = stats.ttest_ind(*arms, equal_var=False, alternative="less")
     assert claim["p"]["supported"] == pytest.approx(theirs.pvalue, rel=1e-9)
     assert claim["difference"] == pytest.approx(arms[0].mean() - arms[1].mean(), rel=1e-9)
+    (corrected,) = ablate.compare(runs_csv, **{**asked, "test": "corrected"}).to_dict()["claims"]
+    assert corrected["p_textbook"] == claim["p"] != corrected["p"]
 
 
 @pytest.mark.parametrize("kind", ["superiority", "equivalence", "non_inferiority"])
@@ -100,12 +103,32 @@ def test_a_report_a_figure_and_a_sealed_verdict_are_written(ablate_command, runs
     ({"where": {"seed": 99}}, "seed=99"),
     ({"noise": {"sd": 0.1}}, "noise.source"),
     ({"step": "seed"}, "run"),
+    ({"treatment": "relu"}, "both relu"),
 ])  # fmt: skip
 def test_a_slip_is_one_sentence(runs_csv, slip):
     changed, said = slip
     with pytest.raises(UserError) as error:
         ablate.compare(runs_csv, **{**ASKED, "treatment": "swiglu", **changed})
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_names_that_look_like_numbers_stay_apart_and_none_is_cut(tmp_path):
+    path, long = tmp_path / "runs.csv.gz", "a long name of an arm " * 9
+    names = [
+        "1_2",
+        "12",
+        "20260430123456789012",
+        "20260430123456789013",
+        "nan",
+        long + "1",
+        long + "2",
+    ]
+    rows = [f"{name},{value}\n" for name in names for value in (1.0, 1.1, 1.2)]
+    path.write_bytes(gzip.compress("".join(["arm,loss\n", *rows, ",9\n"]).encode()))
+    verdict = ablate.compare(path, arm="arm", metric="loss", better="lower", baseline="12")
+    assert {claim.judged.measured.claim.id for claim in verdict.claims} == {*names} - {"12"}
+    assert all(claim.judged.measured.claim.id in claim.headline for claim in verdict.claims)
+    assert any("1 of 22 runs have nothing in arm" in sentence for sentence in verdict.trust)
 
 
 TABLES = {
@@ -117,6 +140,7 @@ TABLES = {
     "pairs that occur twice": (
         "variant,val_loss,seed\nrelu,1,0\nrelu,2,0\nswiglu,3,0\n", "occurs 2 times"
     ),
+    "decimal commas": ("variant;val_loss\nrelu;1,5\nswiglu;1,4\n", "'1,5' in row 1"),
     "no utf-8": (b"variant,val_loss\nrelu,\xff\xfe\n", "line 2 has the byte 0xff"),
     "latin-1": ("variant,val_loss\nä,2\n".encode("latin-1"), "line 2 has the byte 0xe4"),
     "utf-16": ("variant,val_loss\nrelu,1\n".encode("utf-16"), "line 1 has the byte 0xff"),

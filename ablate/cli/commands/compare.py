@@ -11,7 +11,6 @@ example:
 import argparse
 
 from ablate.cli.parser import PATH, Parser
-from ablate.errors import UserError
 
 FIRST = "reading the runs"
 
@@ -82,6 +81,4 @@ def asked(arguments: argparse.Namespace) -> dict[str, object]:
         values["noise"] = noise
     if arguments.where:
         values["where"] = arguments.where
-    if "treatment" in values and values["treatment"] == values.get("baseline"):
-        raise UserError(f"--treatment and --baseline are both {values['treatment']}")
     return values

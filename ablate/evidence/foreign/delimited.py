@@ -3,9 +3,10 @@
 import csv
 import gzip
 from collections.abc import Iterable
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.reading import named
@@ -31,10 +32,10 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
         raise UserError(f"{path} cannot be read as a table: {error}") from None
 
 
-def opened(path: Path) -> TextIO:
+def opened(path: Path) -> TextIOWrapper:
     """Return a text file, which may be compressed, to read."""
     open_ = gzip.open if path.suffix == ".gz" else open
-    return cast(TextIO, open_(path, "rt", encoding="utf-8-sig", newline=""))
+    return open_(path, "rt", encoding="utf-8-sig", newline="")
 
 
 def _table(path: Path, rows: Any, wanted: Iterable[str]) -> Table:

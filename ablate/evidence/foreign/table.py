@@ -124,7 +124,7 @@ class Table:
             row, cell = text
             raise UserError(
                 f"{key}={name}: {self.source} has the text {cell!r} in row {row + 1} where a "
-                "number must be; empty cells, NaN and inf are allowed"
+                "number such as 1234.5 must be; empty cells, NaN and inf are allowed"
             )
         return column.numbers
 
@@ -145,12 +145,9 @@ def number_text(number: float) -> str:
 
 def label_of(given: Any) -> str:
     """Return the label that a value given by a user has in a column."""
-    if isinstance(given, bool):
-        return str(given).lower()
-    try:
-        return number_text(float(given))
-    except (TypeError, ValueError):
-        return TRUTH.get(str(given), str(given))
+    cell = _plain(given)
+    number = _number(cell)
+    return _text(str(cell)) if number is None else number_text(number)
 
 
 def meant(word: str, names: Sequence[str]) -> str:
@@ -258,9 +255,9 @@ class Collector:
         least = next(d for d in (np.int8, np.int16, np.int32) if len(self.texts) <= np.iinfo(d).max)
         self.codes.append(np.fromiter(map(codes.__getitem__, cells), least, len(cells)))
 
-    def _code(self, text: str) -> int:
-        plain = text.strip()
-        return self.texts.setdefault(TRUTH.get(plain, plain), len(self.texts)) if plain else EMPTY
+    def _code(self, cell: str) -> int:
+        text = _text(cell)
+        return self.texts.setdefault(text, len(self.texts)) if text else EMPTY
 
     def column(self) -> Column:
         """Return the column, and forget it here."""
@@ -277,6 +274,10 @@ def _joined(pieces: Sequence[np.ndarray | int], value: Any) -> np.ndarray:
     if all(isinstance(piece, int) for piece in pieces):
         return np.broadcast_to(value, sum(int(piece) for piece in pieces))
     return np.concatenate([np.full(p, value) if isinstance(p, int) else p for p in pieces])
+
+
+def _text(cell: str) -> str:
+    return TRUTH.get(cell.strip(), cell.strip())
 
 
 def _plain(cell: Any) -> Cell:
