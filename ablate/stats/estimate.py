@@ -22,7 +22,7 @@ from jaxtyping import Float
 from scipy import optimize, special
 
 from ablate.stats.means import t_quantile
-from ablate.stats.skew import corrected, correction, of_wider
+from ablate.stats.skew import FURTHEST, corrected, correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 
 TIED = 1e-12  # differences this close are equal but for rounding
@@ -130,9 +130,9 @@ def half_width(
     skewness of the seeds that this end of the interval is corrected for (ablate.stats.skew). `df`
     are the degrees of freedom of the seeds' variance, without it one fewer than the pairs.
     """
-    quantile = t_quantile(tail, float(pairs - 1 if df is None else df))
-    quantile = np.maximum(corrected(quantile, skew, pairs), -LARGEST)
-    squared = quantile**2 * of_seeds
+    degrees = float(pairs - 1 if df is None else df)
+    quantile = corrected(t_quantile(tail, degrees), t_quantile(FURTHEST, degrees), skew, pairs)
+    squared = np.maximum(quantile, -LARGEST) ** 2 * of_seeds
     if sentences:
         squared = squared + special.stdtrit(sentences - 1, tail) ** 2 * of_sentences
     return np.sqrt(squared)

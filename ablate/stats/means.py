@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from ablate.stats.skew import corrected, correction, of_wider, skewness, uncorrected
+from ablate.stats.skew import FURTHEST, corrected, correction, of_wider, skewness, uncorrected
 from ablate.stats.spending import ONCE, Fractions
 
 TIED = 1e-12  # relative distance below which values are equal but for rounding
@@ -137,7 +137,8 @@ class MeanDifference:
             return 1.0 - self._tail(-distance, -sign)
         t = -distance / self.error
         if self.skewness is not None:
-            t = uncorrected(t, correction(sign * self.skewness), self.skewed)
+            skew, furthest = correction(sign * self.skewness), t_quantile(FURTHEST, self.df)
+            t = uncorrected(t, furthest, skew, self.skewed)
         return float(t_below(t, self.df))
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -150,7 +151,8 @@ class MeanDifference:
     def _half_width(self, tail: float, sign: int) -> float:
         t = t_quantile(tail, self.df)
         if self.skewness is not None:
-            t = corrected(t, correction(sign * self.skewness), self.skewed)
+            skew, furthest = correction(sign * self.skewness), t_quantile(FURTHEST, self.df)
+            t = corrected(t, furthest, skew, self.skewed)
         return -t * self.error
 
 

@@ -7,11 +7,14 @@ difference. What counts is therefore the skewness of the sum that varies more ov
 two that a contrast subtracts.
 Equation: at either end of the interval the quantile q of the seeds' t becomes
 q + g q^2 / (3 sqrt n), with n seeds and g = max(0, 1/2 + 3 s); s is that sample skewness, positive
-where the tail of the differences is long towards that end.
+where the tail of the differences is long towards that end. Beyond the 2.5 % point q of t the ratio
+of both quantiles is that at q.
 Source: Johnson 1978, Journal of the American Statistical Association 73, 536, for the quantile.
 What differs: Johnson takes g = s, the skewness of the differences. Ten seeds underestimate a
 skewness of 2 by half, and the other arm's noise hides it. The two constants are a point on the
-curve of level against power in docs/statistics.md, `python -m lab.robustness` draws it.
+curve of level against power in docs/statistics.md, `python -m lab.robustness` draws it. His term is
+the first of an expansion around the centre. Far out, where Holm's correction looks, its square
+outgrows the quantile: five skewed seeds could not show any effect, however large.
 """
 
 import math
@@ -22,6 +25,7 @@ from jaxtyping import Float
 from scipy import special
 
 ALLOWANCE, FACTOR = 0.5, 3.0  # of the skewness that the interval is corrected for
+FURTHEST = 0.025  # tail up to which the correction grows with the quantile
 VISIBLE = 0.025  # chance that normal seeds look so skewed, on each side
 
 Seeds = Float[np.ndarray, " seeds"]
@@ -49,15 +53,23 @@ def correction(towards: float) -> float:
     return max(0.0, ALLOWANCE + FACTOR * towards)
 
 
-def corrected(quantile: Quantile, skew: Quantile, seeds: int) -> Quantile:
-    """Return a lower quantile of t, corrected for what `correction` gives."""
-    return quantile - skew * quantile**2 / (3 * math.sqrt(seeds))
+def corrected(quantile: float, furthest: float, skew: Quantile, seeds: int) -> Quantile:
+    """Return a lower quantile of t after its correction.
+
+    Args:
+        quantile: that of the tail that is asked for, below 0.
+        furthest: that of the tail FURTHEST.
+        skew: what `correction` gives.
+        seeds: the number of differences.
+    """
+    return quantile - skew * quantile * max(quantile, furthest) / (3 * math.sqrt(seeds))
 
 
-def uncorrected(t: float, skew: float, seeds: int) -> float:
+def uncorrected(t: float, furthest: float, skew: float, seeds: int) -> float:
     """Return the quantile of t, at most 0, that `corrected` turns into this one."""
     bend = skew / (3 * math.sqrt(seeds))
-    return 2 * t / (1 + math.sqrt(1 - 4 * bend * t))
+    quantile = 2 * t / (1 + math.sqrt(1 - 4 * bend * t))
+    return quantile if quantile >= furthest else t / (1 - bend * furthest)
 
 
 def standard_error(seeds: int) -> float:

@@ -18,9 +18,12 @@ from ablate.verdict.sides import Side
 
 INITIAL = "initial"  # level of `weights`: what is measured are the weights before training
 SPLITS = ("train", "val", "test")
+OF_TRAINING = ("train", "gap")  # metrics of training sentences, and of what unseen ones lack
 UNLEARNED_KINDS = ("stability",)  # about runs that go wrong
 AGAINST_BASELINE = ("equivalence", "non_inferiority")
-PLATEAU = 0.5  # of the gain of the best run of an arm: with less, a run is stuck
+# Of the gain of the best run of an arm: with less, a run is stuck. Of the unigram's nll: a run with
+# less on its training sentences knows them.
+PLATEAU = 0.5
 # they have no floor
 UNLEARNED = (
     "probe",
@@ -95,16 +98,24 @@ def has_learned(run: Run, metric: str, arm: Side) -> bool:
     It has not where it diverged or collapsed, scores no better than without learning, or is stuck
     on a plateau: it gained less than half of what the best run of its arm gained over the unigram
     model, in nll. Metrics that count such runs, and those that need no learning, are about all
-    runs.
+    runs. A run that collapsed on unseen sentences may know its training sentences by heart. Of a
+    claim about these sentences, or about the gap to them, it has learned.
     """
     place = metric.partition("/")[0]
     if metric in UNSTABLE or (place in UNLEARNED and place != "gap"):
         return True
+    if place in OF_TRAINING and run["status"] == "collapsed":
+        return _knows_training(run)
     if run["status"] != "finished":
         return False
     told = _told_by(metric) if place != "gap" else ""
     above = _above(run, f"{metric.rpartition('/')[0]}/{told}") if told else None
     return (above is None or above > 0) and not _is_stuck(run, metric, arm)
+
+
+def _knows_training(run: Run) -> bool:
+    nll, unigram = (run["metrics"].get(key) for key in ("train/nll", "unigram_nll"))
+    return nll is not None and unigram is not None and nll < PLATEAU * unigram
 
 
 def _is_stuck(run: Run, metric: str, arm: Side) -> bool:

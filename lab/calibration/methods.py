@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special, stats
 
-from ablate.stats.skew import ALLOWANCE, FACTOR, standard_error
+from ablate.stats.skew import ALLOWANCE, FACTOR, FURTHEST, standard_error
 from lab.calibration.shapes import Seeds
 
 P = Float[np.ndarray, " sweeps"]
@@ -38,9 +38,15 @@ def welch(plus: Seeds, minus: Seeds) -> P:
 
 def chosen(plus: Seeds, minus: Seeds) -> P:
     """Test as ablate.stats.skew does."""
-    wider = plus.std(1) >= minus.std(1)
-    skew = np.where(wider, _skewness(plus), -_skewness(minus))
-    return _corrected(_t(plus - minus), np.maximum(0.0, ALLOWANCE - FACTOR * skew), plus.shape[1])
+    t, n = _t(plus - minus), plus.shape[1]
+    furthest = -special.stdtrit(n - 1, FURTHEST)
+    beyond = special.stdtr(n - 1, -t / (1 + _of_wider(plus, minus) * furthest / (3 * n**0.5)))
+    return np.minimum(unlimited(plus, minus), np.where(beyond <= FURTHEST, beyond, 1.0))
+
+
+def unlimited(plus: Seeds, minus: Seeds) -> P:
+    """Test as ablate.stats.skew would, if its correction grew beyond FURTHEST."""
+    return _corrected(_t(plus - minus), _of_wider(plus, minus), plus.shape[1])
 
 
 def johnson(plus: Seeds, minus: Seeds) -> P:
@@ -140,6 +146,12 @@ def _t(values: Float[np.ndarray, "... seeds"]) -> Float[np.ndarray, "..."]:
 
 def _skewness(values: Seeds) -> P:
     return np.asarray(stats.skew(values, axis=1, bias=False))
+
+
+def _of_wider(plus: Seeds, minus: Seeds) -> P:
+    """Return what the lower end of the interval is corrected for."""
+    skew = np.where(plus.std(1) >= minus.std(1), _skewness(plus), -_skewness(minus))
+    return np.maximum(0.0, ALLOWANCE - FACTOR * skew)
 
 
 def _corrected(t: P, skew: P, n: int) -> P:

@@ -170,3 +170,19 @@ def test_a_run_that_translates_nothing_and_hardly_learns_counts_as_collapsed(
     ]
     asked = claim(metric=metric, kind="stability", margin=0.0, better="lower")
     assert conclude(evidence(runs, asked))["claims"][0]["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("train_nll", "pairs"), [(0.01, 6), (2.9, 6), (3.1, 0), (5.9, 0)])
+@pytest.mark.parametrize("metric", ["gap/nll", "train/accuracy"])
+def test_a_collapsed_run_that_knows_its_training_sentences_has_learned_them(
+    claim, run, evidence, metric, train_nll, pairs
+):
+    """It overfits: worse than unigrams on unseen sentences is what its gap is about."""
+    runs = []
+    for seed in range(6):
+        known = {"unigram_nll": 6.0, "train/nll": 0.02, "gap/nll": 4.0, "train/accuracy": 0.9}
+        heart = {**known, "train/nll": train_nll, "gap/nll": 7.0, "train/accuracy": 0.9 + seed / 80}
+        runs += [run(PRE, seed, **known), run(POST, seed, "collapsed", **heart)]
+    entry = conclude(evidence(runs, claim(metric=metric, better="lower", margin=0.1)))["claims"][0]
+    assert entry["pairs"] == pairs
+    assert entry["failed_to_learn"]["post_ln"]["runs"] == 6 - pairs

@@ -7,7 +7,16 @@ from scipy import stats
 from ablate.stats.estimate import estimate
 from ablate.stats.false_rates import CLUSTERED, HIDDEN, MEASURED, SKEWED, false_rate, in_clusters
 from ablate.stats.holm import adjust
-from ablate.stats.skew import correction, is_visible, of_wider, skewness, standard_error
+from ablate.stats.skew import (
+    FURTHEST,
+    corrected,
+    correction,
+    is_visible,
+    of_wider,
+    skewness,
+    standard_error,
+    uncorrected,
+)
 from ablate.verdict.conclude import conclude
 from ablate.verdict.kind import KINDS
 from lab.calibration import methods, robustness
@@ -75,6 +84,33 @@ def test_one_claim_of_many_can_be_decided_with_ten_seeds(claims):
     assert rule.decide(adjust([p, *others], [0.05] * claims)[0], 0.05).status == "supported"
 
 
+@pytest.mark.parametrize("claims", [1, 3])
+def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims(claims):
+    """The correction may not outgrow the quantile far out, where Holm's correction looks."""
+    minus = np.array([30.0, 30.3, 29.9, 30.1, 30.2])
+    plus = minus + np.array([12.4, 12.1, 12.9, 12.6, 9.7])
+    rule = KINDS["superiority"]
+    found = estimate(plus - minus, plus=plus)
+    assert is_visible(found.skewness, 5)
+    p = rule.scaled(rule.tests(found, 1.0))
+    others = [{"supported": 1.0, "refuted": 1.0}] * (claims - 1)
+    assert rule.decide(adjust([p, *others], [0.05] * claims)[0], 0.05).status == "supported"
+
+
+@pytest.mark.parametrize("seeds", [5, 10, 20])
+def test_the_corrected_quantile_rises_with_t_and_keeps_its_ratio_in_the_tail(seeds):
+    furthest = stats.t.ppf(FURTHEST, seeds - 1)
+    quantiles = [0.5 * furthest, furthest, 2 * furthest, 20 * furthest]
+    moved = [corrected(q, furthest, 4.0, seeds) / q for q in quantiles]
+    assert 1 < moved[0] < moved[1]
+    assert moved[1:] == pytest.approx([moved[1]] * 3)
+    assert corrected(furthest, furthest, 0.0, seeds) == furthest
+    back = [
+        uncorrected(corrected(q, furthest, 4.0, seeds), furthest, 4.0, seeds) for q in quantiles
+    ]
+    assert back == pytest.approx(quantiles)
+
+
 def test_the_end_of_the_long_tail_moves_more_and_its_p_value_with_it():
     rng = np.random.default_rng(1)
     plus, minus = 6 * (1 - rng.exponential(size=12)), rng.standard_normal(12)
@@ -105,9 +141,9 @@ def test_values_without_a_shape_have_no_skewness(values):
     assert skewness(np.array(values)) == 0.0
 
 
-@pytest.mark.parametrize(("towards", "corrected"), [(-3.0, 0.0), (0.0, 0.5), (1.0, 3.5)])
-def test_a_tail_to_the_other_side_needs_no_correction(towards, corrected):
-    assert correction(towards) == corrected
+@pytest.mark.parametrize(("towards", "expected"), [(-3.0, 0.0), (0.0, 0.5), (1.0, 3.5)])
+def test_a_tail_to_the_other_side_needs_no_correction(towards, expected):
+    assert correction(towards) == expected
 
 
 @pytest.mark.parametrize(
