@@ -96,7 +96,7 @@ def test_the_word(findings, word, turned):
     assert headline(PLAIN, findings[::-1] if turned else findings).word == word
 
 
-@pytest.mark.parametrize("word", ["always", "must", "never", "exactly", "Never"])
+@pytest.mark.parametrize("word", ["always", "must", "never", "cannot", "exactly", "Never"])
 def test_one_counterexample_refutes_a_sentence_without_exceptions(word):
     findings = [finding(data="multi30k", size="two layers"), finding("refuted", data="multi30k")]
     found = headline(f"It {word} helps.", findings)
@@ -105,6 +105,21 @@ def test_one_counterexample_refutes_a_sentence_without_exceptions(word):
     assert headline(f"It {word} helps.", [SUPPORTED]).word == "supported"
     undecided = [finding(), finding("inconclusive", size="six layers")]
     assert headline(f"It {word} helps.", undecided).word == "undecided"
+
+
+@pytest.mark.parametrize(("p", "word"), [(0.02, "refuted"), (0.03, "mixed"), (None, "refuted")])
+def test_a_counterexample_must_hold_after_a_correction_for_the_number_of_settings(p, word):
+    """Each of two settings could show one by chance; an exact one leaves nothing to chance."""
+    chance = {"p": {"supported": 1.0, "refuted": p}} if p else {"kind": "exact"}
+    holds = finding(size="two layers", alpha=0.05, p={"supported": 0.001, "refuted": 1.0})
+    found = headline("It never helps.", [holds, finding("refuted", alpha=0.05, **chance)])
+    assert found.word == word
+
+
+def test_what_the_user_ran_later_or_in_another_order_has_no_part_in_it():
+    later = [finding(registered=9.0), finding("refuted", size="x", registered=1.0, looks=3)]
+    earlier = [replace(one, registered=0.0, looks=0) for one in later[::-1]]
+    assert headline(PLAIN, later).word == headline(PLAIN, earlier).word == "mixed"
 
 
 def test_a_mixed_result_says_which_components_part_its_verdicts():
