@@ -5,8 +5,8 @@
    there are others.
 3. In a setting (corpus, size of the model, metric, what is compared) the longest budget decides.
 4. Of models that were trained, real text decides where it was asked beside an artificial language.
-5. A sentence with *always*, *must*, *never*, *cannot* or *exactly* is refuted by one counterexample,
-   which must hold after a correction for the number of settings that were asked.
+5. A sentence with *always*, *must*, *never*, *cannot* or *exactly* is refuted by one
+   counterexample, which must hold after a correction for the number of settings that were asked.
 6. All supported is supported, all refuted is refuted. Supported and refuted are *mixed*. Decided
    here and undecided there is *undecided*.
 7. Evidence that was there and is gone counts as undecided.
