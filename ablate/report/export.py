@@ -13,9 +13,13 @@ from ablate.record.files import write_text
 from ablate.report.content import citation
 from ablate.report.tables import Table, comparable
 
-SPECIAL = re.compile(r"([&%$#_{}])")
-SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-MATH = {"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"}
+LATEX = str.maketrans(
+    {
+        **{letter: rf"\{letter}" for letter in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+        **{"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"},
+    }
+)
 MINUS = re.compile(r"(?<![\w$.])-(?=\d)")
 
 
@@ -53,10 +57,8 @@ def as_latex(table: Table, cited: str) -> str:
 
 
 def _latex(cell: str) -> str:
-    """Return a cell with what LaTeX would read as commands escaped."""
-    escaped = "".join(SIGNS.get(letter, letter) for letter in SPECIAL.sub(r"\\\1", cell))
-    escaped = MINUS.sub("$-$", escaped)
-    return "".join(MATH.get(letter, letter) for letter in escaped)
+    """Return a cell in which nothing is a command of LaTeX."""
+    return MINUS.sub("$-$", cell.translate(LATEX))
 
 
 def as_csv(table: Table, _: str) -> str:

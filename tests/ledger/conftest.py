@@ -45,7 +45,7 @@ def verdict(folders):
                 "arms": regime.get("arms", []),
                 "grade": regime.get("grade", ""),
                 "reading": regime.get("reading", ""),
-                "sentence": f"{claim} is {given} <by> 5 & 6 seeds.",
+                "evidence": f"{claim} is {given} <by> 5 & 6 seeds.",
                 "exploratory": regime.get("exploratory", False),
                 "primary": True,
             }

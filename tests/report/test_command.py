@@ -1,9 +1,13 @@
 """`ablate judge FOLDER`: what it prints, where it writes, and what it refuses."""
 
+import csv
 import json
 
 import numpy as np
 import pytest
+
+from ablate.report.export import FORMATS, as_latex
+from ablate.report.tables import Table
 
 
 @pytest.fixture
@@ -106,3 +110,34 @@ def test_a_report_removes_and_writes_nothing_through_links(command, folder, tmp_
     (target / "study.json").symlink_to(pictures / "mine.svg")
     assert command("judge", folder, f"to={target}")[0] == 2
     assert (pictures / "mine.svg").read_text() == ""
+
+
+def test_tables_are_written_for_a_paper(command, folder, tmp_path):
+    tables = tmp_path / "paper"
+    status, out, _ = command("judge", folder, f"tables={tables}")
+    assert status == 0 and out.splitlines()[-1] == f"tables: {tables}"
+    names = {path.name for path in tables.iterdir()}
+    assert names == {f"{name}.{end}" for name in ("estimates", "arms") for end in FORMATS}
+    with (tables / "estimates.csv").open() as file:
+        head, row = csv.reader(file)
+    assert head[:2] == ["Claim", "Answer"] and row[0].startswith("Pre-LN reaches a higher BLEU")
+    latex = (tables / "arms.tex").read_text()
+    assert latex.startswith("% Source: ablate") and r"\begin{tabular}{lrr" in latex
+    assert latex.count(r" \\") == 3 and r"$\pm$" in latex  # the head and two arms
+    markdown = (tables / "arms.md").read_text()
+    assert markdown.startswith("| Arm | Seeds |") and "| Pre-LN | 5 |" in markdown
+
+
+def test_what_latex_reads_as_commands_is_escaped():
+    table = Table(["A_b", "50 %"], [["x & y", "-0.25 ± 1"], ["a\\b^2", "< 0.001"]])
+    text = as_latex(table, "")
+    assert r"A\_b & 50 \% \\" in text
+    assert r"x \& y & $-$0.25 $\pm$ 1 \\" in text
+    assert r"a\textbackslash{}b\textasciicircum{}2 & $<$ 0.001 \\" in text
+
+
+def test_a_table_of_foreign_runs_takes_no_tables(command, tmp_path):
+    for name in ("runs.csv", "study.yaml"):
+        (tmp_path / name).write_text("")
+    status, _, err = command("judge", tmp_path / "runs.csv", tmp_path / "study.yaml", "tables=x")
+    assert status == 2 and "tables= is for a sweep" in err

@@ -251,7 +251,6 @@ def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_pa
         verdict["claims"][1] |= {
             "id": HARM,
             "statement": HARM,
-            "sentence": HARM,
             "evidence": HARM,
             "margin_reason": HARM,
         }
@@ -264,7 +263,7 @@ def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_pa
     folder = experiment("preln_vs_postln", spoil, "experiments/javascript:alert(1)")
     told = json.loads((folder / "verdict.json").read_text())["claims"][1]
     again = {"id": HARM, "reading": "", "statement": HARM, "exploratory": True}
-    again |= {"replication": "reproduced", "first": told, "fresh": {**told, "sentence": HARM}}
+    again |= {"replication": "reproduced", "first": told, "fresh": {**told, "evidence": HARM}}
     (folder / "contest.json").write_text(json.dumps({"claims": [again]}))
     assert build(tmp_path / "experiments", tmp_path / "site") == []
     found = pages(tmp_path / "site")
