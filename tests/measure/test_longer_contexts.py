@@ -1,0 +1,79 @@
+"""How a language model predicts text in contexts that are longer than those of its training."""
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.measure.longer_contexts import LongerContexts
+from ablate.model.base import Causal
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
+
+WORDS = (
+    "scale=language",
+    "data=shakespeare",
+    "model.n_layers=1",
+    "model.d_model=16",
+    "model.d_ff=16",
+)
+
+
+@pytest.fixture
+def trained(compose):
+    def build(*words):
+        job = resolve(compose(*WORDS, "batch.context=16", "batch.tokens=32", *words))
+        data = prepare_data(job)
+        job.task.begin(data.tokenizers)
+        return make_model(job, data).double().eval(), data
+
+    return build
+
+
+@pytest.mark.parametrize("position", ["rotary", "none", "learned"])
+def test_means_are_those_of_the_text_read_at_once(trained, position):
+    model, data = trained(f"model/position={position}")
+    batch = data.first_lines("test", 6)
+    tokens, targets = (x.reshape(2, 48) for x in (batch.inputs.tokens, batch.targets))
+    scores = model.head(model(Causal(tokens))).log_softmax(-1)
+    nll = -scores.gather(-1, targets[..., None]).squeeze(-1).detach()
+    measured = LongerContexts(factor=3, contexts=2)(model, data)
+    assert measured["within"] == pytest.approx(float(nll[:, :16].mean()))
+    assert measured["beyond"] == pytest.approx(float(nll[:, 16:].mean()))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["task.attention=document"],
+        [
+            "batch.context=null",
+            "batch.max_length=2000",
+            "batch.tokens=4000",
+            "batch.eval_tokens=4000",
+        ],
+        [
+            "task=masked_language_model",
+            "model=encoder_only",
+            "batch.context=null",
+            "batch.max_length=2000",
+            "batch.tokens=4000",
+            "batch.eval_tokens=4000",
+        ],
+    ],
+)
+def test_other_texts_than_contexts_are_refused(trained, words):
+    model, data = trained(*words)
+    with pytest.raises(UserError, match="longer_contexts"):
+        LongerContexts(factor=2, contexts=2)(model, data)
+
+
+def test_a_factor_of_one_is_refused():
+    with pytest.raises(UserError, match="measure.factor is 1"):
+        LongerContexts(factor=1, contexts=2)
+
+
+def test_a_test_text_that_is_too_short_is_refused(trained, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("To be, or not to be, that is the question.\n" * 30)
+    model, data = trained("data=text", f"data.files=[{text}]")
+    with pytest.raises(UserError, match="whole contexts of test"):
+        LongerContexts(factor=50, contexts=2)(model, data)
