@@ -21,12 +21,12 @@ def load(source: str | PathLike[str] = "results") -> "DataFrame":
             ended, in a sweep or alone.
 
     Returns:
-        A row per run, and one more for its short budget where it has two. Columns: `experiment`; a
+        A row per run, and another for its short budget if it has one. Columns: `experiment`; a
         column per factor with the level; `arm`, `seed` and `status` (finished, diverged, collapsed,
         failed); a column per metric by its key, such as `test/bleu`, empty where a run has none;
-        `seconds`; `identity`, the name of its folder below `results/runs`. Of `results`, a row per
-        run and way of testing, with a column for every key of the config that differs between
-        runs: a component has the name of its class.
+        `seconds`; `identity`, the name of its folder below `results/runs`. For `results`: a row per
+        run and evaluation, with a column for every config key that differs between runs; components
+        are shown by the name of their class.
 
     Raises:
         UserError: the folder has no runs, or a record was changed or damaged.
@@ -46,17 +46,17 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
             TensorBoard, Lightning or offline W&B runs, or "wandb://ENTITY/PROJECT".
         metric: the column with the result of a run.
         better: "lower" or "higher".
-        **design: `arm`, the column (or columns) that says which arm a run belongs to; `treatment`,
-            without it every arm but the baseline; `baseline`, an arm or a number to be reached;
-            `margin`, the smallest difference that matters; `kind`, `pair`, `group`, `where`,
-            `noise` and all other keys of a study, which docs/referee.md lists.
+        **design: `arm`, the column (or columns) with the arm of a run; `treatment`, by default
+            every arm except the baseline; `baseline`, an arm or a number to be reached; `margin`,
+            the smallest difference that matters; `kind`, `pair`, `group`, `where`, `noise` and all
+            other keys of a study, which docs/referee.md lists.
 
     Returns:
         A verdict: print it, or read its `headline`, `evidence` and `details`, or call `to_dict()`,
         `to_frame()`, `plot()` or `write(folder)`.
 
     Raises:
-        UserError: the runs cannot be read, or nothing could answer the question.
+        UserError: the runs cannot be read, or they cannot answer the question.
     """
     from ablate.referee.compare import compare
 
@@ -71,7 +71,7 @@ def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, object]") -> "Ve
         study: the path of a YAML file with the question, or the same as plain data.
 
     Raises:
-        UserError: the runs or the study cannot be read, or nothing could answer the question.
+        UserError: the runs or the study cannot be read, or the runs cannot answer the question.
     """
     from ablate.referee.compare import judge
 

@@ -5,7 +5,7 @@ from ablate.cli.streams import prepare_streams, use_utf8
 
 
 def main() -> None:
-    """Prepare this process, and run what the command line asks for."""
+    """Set up this process, and execute the command line."""
     use_utf8()
     prepare_streams()
     run_command_line()

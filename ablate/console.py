@@ -1,19 +1,19 @@
-"""The terminal, to which text goes as it is: a path may hold what rich reads as markup."""
+"""Print to the terminal without interpreting markup, because a path may contain brackets."""
 
 from rich.console import Console as RichConsole
 
 
 class Console(RichConsole):
-    """Rich's console, which leaves a reader that has gone away to the caller, as `print` does."""
+    """Rich's console, but a closed output pipe raises an exception as with `print`."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the error that is being handled; rich would end the process with status 1."""
+        """Raise the current exception again; rich would end the process with status 1."""
         raise  # noqa: PLE0704
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console that gives no meaning to brackets, colons and numbers.
+    """Return a console that does not interpret brackets, colons and numbers.
 
-    What is to look otherwise is given as `rich.text.Text`, or with a `style`.
+    For styled output, use `rich.text.Text` or the argument `style`.
     """
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)

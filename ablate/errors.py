@@ -1,12 +1,12 @@
-"""The one exception that a user is meant to read."""
+"""The exception for errors that a user can correct."""
 
 
 class UserError(Exception):
-    """Bad config, data, checkpoint or combination.
+    """Invalid config, data, checkpoint or combination.
 
-    The message is one sentence that names the key or file, what was given and what is allowed.
-    It is printed without a traceback and ends the process with a non-zero status. What a terminal
-    would not show as it stands, such as the line feed of a value, is written as in a string.
+    The message is one sentence that names the key or file, the given value, and what is allowed. It
+    is printed without a traceback and ends the process with a non-zero status. Unprintable
+    characters, such as a line feed in a value, are escaped.
     """
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""How a report says things: numbers, lists, and text inside Markdown."""
+"""Format numbers, lists, and text for Markdown."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,45 +8,45 @@ from ablate.metric.table import NOTHING, Metric
 
 
 def probability(value: float | None) -> str:
-    """A p-value."""
+    """Format a p-value."""
     if value is None:
         return NOTHING
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def interval(metric: Metric, ends: list[float] | None) -> str:
-    """Both ends of an interval of differences; none where the runs are too few for any."""
+    """Format an interval of differences; "-" if there are too few runs for one."""
     if ends is None:
         return NOTHING
     return f"[{', '.join(metric.say(end, sign=True) for end in ends)}]"
 
 
 def listed(items: list[Any], last: str = "and") -> str:
-    """Items as a person lists them: `a, b and c`; with semicolons where an item has a comma."""
+    """Join items as in a sentence: `a, b and c`; with semicolons if an item contains a comma."""
     words = [str(item) for item in items]
     between = "; " if len(words) > 2 and any(", " in word for word in words) else ", "
     return f" {last} ".join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 SPECIAL = re.compile(r"([\\`*<|$~]|\](?=[(\[:])|(?<!\w)_|_(?!\w)|&(?=#?\w+;))")
-BLOCK = re.compile(r"^(\d*)([#+=.)>-])(?=[\s#+=-]|$)")  # what would open a list or a heading
+BLOCK = re.compile(r"^(\d*)([#+=.)>-])(?=[\s#+=-]|$)")  # text that would start a list or a heading
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 
 def text(plain: Any) -> str:
-    """Plain text as Markdown that shows it unchanged, on one line; arXiv numbers become links."""
+    """Escape plain text for Markdown, on one line; arXiv numbers become links."""
     escaped = SPECIAL.sub(r"\\\1", " ".join(str(plain).split()))
     escaped = BLOCK.sub(r"\1\\\2", escaped)
     return ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", escaped)
 
 
 def code(plain: Any) -> str:
-    """Plain text for Markdown's code, on one line and without the marks that would end it."""
+    """Format plain text for Markdown code, on one line and without backticks."""
     return " ".join(str(plain).split()).replace("`", "'")
 
 
 def name_of(claim: Mapping[str, object]) -> str:
-    """What tells a claim of a study from the others."""
+    """Return the name that identifies a claim within a study."""
     return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])
 
 

@@ -1,6 +1,6 @@
-"""What a process of `ablate` asks of the operating system and of the interpreter.
+"""Settings of a process: memory, fork server, output, and its end.
 
-Everything here acts on the whole process. Nothing here changes a number of a run.
+All functions act on the whole process. None changes a number of a run.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from multiprocessing.context import ForkServerContext
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # of malloc.h
 GROWTH = 1 << 26  # bytes by which the heap grows
-PROGRAMS = 256  # that oneDNN keeps
+PROGRAMS = 256  # maximum number of programs that oneDNN caches
 PR_SET_PDEATHSIG = 1  # of prctl.h
 
 
@@ -28,10 +28,8 @@ def keep_memory() -> None:
     glibc gives every freed tensor above 128 KB back to the system, and the next one pays a page
     fault for each 4 KB: on a CPU up to a third of a training step. Without glibc, nothing changes.
     oneDNN, which multiplies in bfloat16, keeps a program and its memory for each of the last 1024
-    shapes; PROGRAMS are enough for those that come again (ablate.model.linear), the others would
-    only take memory.
-
-    This has to come before the first matrix product. What the user's environment says stays.
+    shapes; PROGRAMS is enough for shapes that recur (ablate.model.linear). This must precede the
+    first matrix product. Environment variables of the user take precedence.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(PROGRAMS))
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
@@ -42,19 +40,19 @@ def keep_memory() -> None:
 
 
 def exempt_imports() -> None:
-    """Exempt all objects that exist now from garbage collection, in processes forked later too."""
+    """Exempt all existing objects from garbage collection, also in processes forked later."""
     gc.freeze()
 
 
 def fork_server(modules: Sequence[str]) -> ForkServerContext:
-    """Return the context of processes that are forked from a server with these modules."""
+    """Return a multiprocessing context whose processes are forked with these modules imported."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(modules))
     return context
 
 
 def start_fork_server() -> None:
-    """Start the server, whose imports take seconds, while this process does something else."""
+    """Start the fork server, whose imports take seconds, in the background."""
     forkserver.ensure_running()
 
 
@@ -79,10 +77,9 @@ def write_output_to(path: str) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process of `multiprocessing` when the process that asked for it is gone.
+    """End this process of `multiprocessing` when the process that started it ends.
 
-    The operating system cannot do that: its parent is the fork server, which its children keep
-    alive.
+    The operating system cannot do this, because its parent is the fork server.
     """
     parent = multiprocessing.parent_process()
 
@@ -95,10 +92,10 @@ def end_with_parent() -> None:
 
 
 def ending_with(parent: int) -> Callable[[], None] | None:
-    """Return what a new command calls so that Linux ends it with its parent; None elsewhere.
+    """Return a function that lets Linux end a new process with its parent; None on other systems.
 
     Args:
-        parent: number of the process that starts the command.
+        parent: process id of the parent.
     """
     if sys.platform != "linux":
         return None
@@ -106,7 +103,7 @@ def ending_with(parent: int) -> Callable[[], None] | None:
 
     def ask() -> None:
         system.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it is gone already
+        if os.getppid() != parent:  # the parent has already ended
             os.kill(os.getpid(), signal.SIGTERM)
 
     return ask

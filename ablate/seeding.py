@@ -1,8 +1,8 @@
-"""Separate random streams of one run, all from its seed.
+"""Separate random streams of a run, all derived from its seed.
 
-Initial weights, data order and dropout each have their own stream, so that a factor which uses one
-of them more often or less leaves the others as they are: arms of the same seed share initial
-weights and batches. The global generators are left for dropout alone.
+Initial weights, data order and dropout each have their own stream, so a factor that affects one of
+them leaves the others unchanged: arms of the same seed share initial weights and batches. Only
+dropout uses the global generators.
 """
 
 import hashlib
@@ -18,11 +18,13 @@ def stream(seed: int, name: str) -> int:
 
 
 def seed_of(config: DictConfig) -> int:
-    """Return the seed that all streams of a run follow from; in the first set it is `seed`."""
+    """Return the seed from which all streams of a run are derived; without replicate, it is
+    `seed`.
+    """
     seed: int = config.seed
     return stream(seed, f"replicate/{config.replicate}") if config.replicate else seed
 
 
 def seed_dropout(seed: int, rank: int) -> None:
-    """Start the dropout stream; every device draws its own masks."""
+    """Seed the dropout stream; every device draws different masks."""
     torch.manual_seed(stream(seed, f"dropout/{rank}"))

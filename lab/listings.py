@@ -26,10 +26,11 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.record.files import write_text
 
     listings = [read(name) for name in names()]
-    found = {
-        one.name: examine_listing(one, arguments.documents, draws=20, seed=0) for one in listings
+    results = {
+        listing.name: examine_listing(listing, arguments.documents, draws=20, seed=0)
+        for listing in listings
     }
-    write_text(arguments.to, page(found, listings))
+    write_text(arguments.to, page(results, listings))
 
 
 if __name__ == "__main__":

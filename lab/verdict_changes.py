@@ -46,14 +46,14 @@ def _at(revision: str, path: Path) -> str:
 
 def _claims(text: str) -> dict[str, Any]:
     entries: Iterator[Any] = at_each_budget(json.loads(text)["claims"])
-    return {f"{name_of(one)} {one.get('steps', '')}".strip(): one for one in entries}
+    return {f"{name_of(entry)} {entry.get('steps', '')}".strip(): entry for entry in entries}
 
 
 def _same(old: Any, new: Any) -> bool:
     """Whether two estimates agree; a number that was exact and is estimated now is another one."""
     if bool(old["interval"]) != bool(new["interval"]):
         return old["kind"] == "exact"
-    numbers = ([one["effect"], *(one["interval"] or [])] for one in (old, new))
+    numbers = ([entry["effect"], *(entry["interval"] or [])] for entry in (old, new))
     pairs = zip(*numbers, strict=True)
     return all(
         a == b if None in (a, b) else math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)

@@ -1,1 +1,1 @@
-"""Which weights train, and what is added to them."""
+"""Adaptation: which weights are trained, and which are added."""

@@ -2,9 +2,10 @@
 
 Equation: F'(x) = F(x) + U relu(D F(x) + d) + u, D "width d_model", U zero at first.
 Source: arXiv:1902.00751, section 2.1.
-What differs: U is zero at first, so that nothing changes before the first step, where the paper
-    draws it close to zero; the activation is relu. As there, norms train as well.
-What to expect: with pretrained weights close to training everything; from random weights below it.
+What differs: U is zero at first, so that the output is unchanged before the first step, whereas the
+    paper initialises it close to zero; the activation is relu. As in the paper, norms are trained
+    as well.
+What to expect: with pretrained weights, close to training everything; from random weights, worse.
 """
 
 from typing import cast
@@ -26,7 +27,7 @@ from ablate.seeding import stream
 
 
 class Adapters(Adapt):
-    """Trains adapters and norms, and nothing else.
+    """Train only adapters and norms.
 
     Args:
         width: inner width of an adapter.
@@ -39,7 +40,7 @@ class Adapters(Adapt):
         self.width = width
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Freeze the model but for its norms, and wrap every sub-layer."""
+        """Freeze the model except its norms, and wrap every sub-layer."""
         stacks = [(name, part) for name, part in model.named_modules() if isinstance(part, Stack)]
         if not stacks:
             raise UserError("adapt=adapters: this model has no sub-layers to put adapters behind")
@@ -57,7 +58,7 @@ class Adapters(Adapt):
 
 
 class Adapted(Sublayer):
-    """A sub-layer and its adapter."""
+    """A sub-layer with its adapter."""
 
     def __init__(self, sublayer: Sublayer, d_model: int, width: int) -> None:
         super().__init__()
@@ -67,13 +68,13 @@ class Adapted(Sublayer):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Draw the initial values, for which the adapter adds nothing."""
+        """Initialise the adapter such that it adds nothing."""
         nn.init.xavier_uniform_(self.down.weight, generator=generator)
         for parameter in (self.down.bias, self.up.weight, self.up.bias):
             parameter.zero_()
 
     def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
-        """Return what the sub-layer makes of whole sequences, adapted."""
+        """Return the adapted output of the sub-layer for whole sequences."""
         return self._adapt(self.sublayer(x, at))
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
@@ -83,7 +84,7 @@ class Adapted(Sublayer):
     def step(
         self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return what the sub-layer makes of the newest tokens, adapted."""
+        """Return the adapted output of the sub-layer for the newest tokens."""
         return self._adapt(self.sublayer.step(x, at, slots, cache))
 
     def _adapt(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:

@@ -1,4 +1,4 @@
-"""All weights train.
+"""Train all weights.
 
 Equation: every w follows its gradient.
 Source: arXiv:1706.03762, section 5 (training from scratch).
@@ -11,7 +11,7 @@ from ablate.model.base import Model
 
 
 class All(Adapt):
-    """Leaves the model as it is."""
+    """Leave the model unchanged."""
 
     def __call__(self, model: Model, seed: int) -> None:
         """Do nothing."""

@@ -1,4 +1,4 @@
-"""The seam of adaptation: which weights train, and what is added to them."""
+"""The interface of adaptation: which weights are trained, and which are added."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -7,16 +7,16 @@ from ablate.model.base import Model
 
 
 class Adapt(ABC):
-    """Changes a model in place after its initial weights are there; a level of `adapt`.
+    """Change a model in place after its weights are initialised; an option of `adapt`.
 
-    What trains is what requires a gradient. Weights that are replaced by a function of others, as
-    in LoRA, are replaced by `torch.nn.utils.parametrize`, so that every way through the model sees
-    them. A trained run is restored by building the model, adapting it and reading its weights.
+    Weights that require a gradient are trained. Weights that become a function of others, as in
+    LoRA, are replaced by `torch.nn.utils.parametrize`, so that every use of them sees the change.
+    To restore a trained run, the model is built and adapted, and then its weights are loaded.
     """
 
-    # whether the adapted model gives the same logits until its first step
+    # whether the adapted model gives the same logits before its first step
     starts_unchanged: ClassVar[bool] = True
 
     @abstractmethod
     def __call__(self, model: Model, seed: int) -> None:
-        """Change the model; initial values of what is added depend on the seed alone."""
+        """Change the model; initial values of added weights depend only on the seed."""

@@ -1,9 +1,9 @@
-"""Some weights stay as they are.
+"""Freeze some weights.
 
-Equation: w = w_0 for every weight that is named; all others follow their gradient.
+Equation: w = w_0 for every named weight; all others follow their gradient.
 Source: arXiv:2012.15045 (transformers some of whose layers keep their random weights);
     arXiv:1801.06146, section 3.3 (fine-tuning with layers frozen).
-What differs: which weights is a setting.
+What differs: the choice of weights is a setting.
 What to expect: random layers lose little; a frozen embedding loses more, the smaller the model is.
 """
 
@@ -14,7 +14,7 @@ from ablate.model.base import Model
 
 
 class Freeze(Adapt):
-    """Leaves some weights out of training.
+    """Exclude some weights from training.
 
     Args:
         parts: patterns of their names, such as embedding, encoder.layers.0 or decoder.*.query.
@@ -27,7 +27,7 @@ class Freeze(Adapt):
         self.parts = parts
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Stop the gradient of the weights that are named."""
+        """Freeze the named weights."""
         named = dict(model.named_parameters(remove_duplicate=False))
         frozen = {named[name] for name in chosen("adapt.parts", self.parts, named)}
         if frozen.issuperset(named.values()):

@@ -2,10 +2,10 @@
 
 Equation: W = W_0 + (alpha / rank) B A, B "out rank" zero at first, A "rank in".
 Source: arXiv:2106.09685, section 4.1.
-What differs: A is uniform in +-sqrt(6 / in), as in the code of the paper (Kaiming); no dropout on
-    its input. The sum is taken at every use, and so acts wherever the map is used.
-What to expect: with pretrained weights close to training everything, with few trained weights; from
-    random weights far below it.
+What differs: A is uniform in +-sqrt(6 / in), as in the paper's code (Kaiming); no dropout on its
+    input. The sum is computed at every use of the projection.
+What to expect: with pretrained weights, close to training everything with few trained weights; from
+    random weights, far worse.
 """
 
 import torch
@@ -22,11 +22,11 @@ from ablate.seeding import stream
 
 
 class LoRA(Adapt):
-    """Trains the updates of some maps, and nothing else.
+    """Train only low-rank updates of some projections.
 
     Args:
-        rank: of the update.
-        alpha: its factor is alpha / rank.
+        rank: rank of the update.
+        alpha: the update is multiplied by alpha / rank.
         maps: patterns of the names of linear maps, such as query or decoder.*.value.
 
     Raises:
@@ -42,7 +42,7 @@ class LoRA(Adapt):
         linear = {n: part for n, part in every if isinstance(part, nn.Linear)}
         updated: dict[nn.Linear, str] = {}
         for name in chosen("adapt.maps", self.maps, linear):
-            # a map of several uses has several names, and is updated once
+            # a projection with several uses has several names, and is updated once
             updated.setdefault(linear[name], name)
         model.requires_grad_(False)
         for part, name in updated.items():
@@ -56,7 +56,7 @@ class LoRA(Adapt):
 
 
 class LowRank(nn.Module):
-    """A matrix with its update added."""
+    """A matrix with a low-rank update."""
 
     def __init__(self, weight: Float[Tensor, "E D"], rank: int, factor: float) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class LowRank(nn.Module):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Draw the initial values, for which the update is zero."""
+        """Initialise the update to zero."""
         limit = (6 / self.a.size(1)) ** 0.5
         self.a.uniform_(-limit, limit, generator=generator)
 

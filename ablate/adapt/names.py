@@ -1,4 +1,4 @@
-"""Which parts of a model a setting names."""
+"""Select parts of a model by patterns."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,13 @@ from ablate.errors import UserError
 
 
 def chosen(key: str, patterns: Sequence[str], names: Iterable[str]) -> list[str]:
-    """Return the dotted names that a pattern fits, in their order.
+    """Return the dotted names that match a pattern, in order.
 
-    A pattern is one part of a name or several neighbours, `*` any text: `query`, `encoder`,
-    `decoder.layers.0`, `decoder.*.query`.
+    A pattern is one or several consecutive parts of a name; `*` matches any text: `query`,
+    `encoder`, `decoder.layers.0`, `decoder.*.query`.
 
     Raises:
-        UserError: there is no pattern, or one that fits no name.
+        UserError: there is no pattern, or one that matches no name.
     """
     every = list(names)
     if not patterns:

@@ -1,11 +1,11 @@
-"""Only the output layer trains.
+"""Train only the output layer.
 
-Equation: logits = W h; W follows its gradient, all that makes h stays as it is.
-Source: arXiv:1902.00751, section 3 (fine-tuning of top layers alone, its baseline).
+Equation: logits = W h; W follows its gradient; everything that computes h is frozen.
+Source: arXiv:1902.00751, section 3 (its baseline of fine-tuning only top layers).
 What differs: one layer, the projection to the vocabulary.
-What to expect: far below training everything; on random states, what a linear model can do. With
-    tied embeddings the output layer is the embedding too, which then trains in both places:
-    model/embedding=separate has one of its own.
+What to expect: far worse than training everything; on random states, the performance of a linear
+    model. With tied embeddings, the embedding is trained as well; model/embedding=separate avoids
+    this.
 """
 
 from ablate.adapt.base import Adapt
@@ -15,18 +15,20 @@ from ablate.model.head.linear import LinearHead
 
 
 class OutputOnly(Adapt):
-    """Freezes all but the weights of the head.
+    """Freeze everything except the weights of the output layer.
 
     Raises:
         UserError: when called, the head has no weights.
     """
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Stop the gradient of every other weight."""
-        own = {id(parameter) for parameter in model.head.parameters()}
+        """Freeze every other weight."""
+        head_parameters = {id(parameter) for parameter in model.head.parameters()}
         if isinstance(model.head, LinearHead):
-            own.add(id(model.head.weight()))
-        trained = [parameter for parameter in model.parameters() if id(parameter) in own]
+            head_parameters.add(id(model.head.weight()))
+        trained = [
+            parameter for parameter in model.parameters() if id(parameter) in head_parameters
+        ]
         if not trained:
             raise UserError("adapt=output_only: the output layer of this model has no weights")
         model.requires_grad_(False)

@@ -1,13 +1,13 @@
-"""Prefix tuning: keys and values that every attention finds before those of the tokens.
+"""Prefix tuning: trained keys and values in front of those of the tokens, in every attention.
 
 Equation: out = softmax(scale * q [P_k; k]^T) [P_v; v], P_k and P_v "length d_head" for each head.
 Source: arXiv:2101.00190, section 4.
-What differs: the paper makes P by a network that it throws away after training; here P itself
-    trains, from normal values of standard deviation d_head^-0.5, and cross-attention has one too.
-    Positions do not turn P, and biases of positions do not reach it; every query sees it.
-What to expect: with pretrained weights and a fraction of the trained weights of LoRA, somewhat
-    below it; it wants a higher rate. From random weights far below everything. The first step
-    starts from other logits than those of the model.
+What differs: the paper computes P by a network that is discarded after training; here P is trained
+    directly, from normal values of standard deviation d_head^-0.5, and cross-attention has a
+    prefix, too. Rotary positions and position biases do not apply to P; every query sees it.
+What to expect: with pretrained weights, somewhat worse than LoRA with a fraction of its trained
+    weights; it needs a higher learning rate. From random weights, far worse. The initial logits
+    differ from those of the model.
 """
 
 import torch
@@ -26,10 +26,10 @@ from ablate.seeding import stream
 
 
 class Prefix(Adapt):
-    """Trains a prefix for every attention, and nothing else.
+    """Train only a prefix for every attention.
 
     Args:
-        length: keys of a prefix.
+        length: number of keys in a prefix.
 
     Raises:
         UserError: when called, the model has no attention, or one without weights of single keys.
@@ -41,12 +41,12 @@ class Prefix(Adapt):
         self.length = length
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Freeze the model, and put the prefixes in front of its keys and values."""
-        found = [(n, m) for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)]
-        if not found:
+        """Freeze the model, and put prefixes in front of its keys and values."""
+        attentions = [(n, m) for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)]
+        if not attentions:
             raise UserError("adapt=prefix: this model has no attention to put a prefix into")
         model.requires_grad_(False)
-        for name, attention in found:
+        for name, attention in attentions:
             kernel = attention.kernel
             if not _takes_any_keys(kernel):
                 raise UserError(
@@ -59,9 +59,9 @@ class Prefix(Adapt):
 
 
 class Prefixed(Kernel):
-    """A kernel with more keys than there are tokens."""
+    """A kernel with additional keys and values."""
 
-    has_shares = False  # the tokens share what the prefix leaves
+    has_shares = False  # the tokens share the weight that the prefix leaves
 
     def __init__(self, kernel: Kernel, n_heads: int, length: int, d_head: int) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Prefixed(Kernel):
     def finish(
         self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
     ) -> Float[Tensor, "B H Q W"]:
-        """Return what the kernel makes of the heads."""
+        """Return the kernel's result for the heads."""
         return self.kernel.finish(heads, x)
 
     def forward(
@@ -90,7 +90,7 @@ class Prefixed(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q E"]:
-        """Return the mixed values of prefix and tokens."""
+        """Return the attention over prefix and tokens."""
         room = (self.keys.size(1), 0)
         pairs = mask.dense(q.size(2), k.size(2), q.device)
         if pairs is not None:

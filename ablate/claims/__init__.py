@@ -1,1 +1,1 @@
-"""The catalogue: what the documents claim, and what serves a single experiment about it."""
+"""The catalogue: the claims of the documents, and components that only their experiments use."""

@@ -1,7 +1,7 @@
-"""Constructor arguments that stand side by side in the config and arrive in groups.
+"""Pass flat config keys to constructors that take them in groups.
 
 The config of a model is flat, so that an override is as short as `model.n_heads=8`. Its constructor
-takes what belongs together as one dataclass.
+takes related arguments as one dataclass.
 """
 
 import dataclasses
@@ -12,11 +12,13 @@ VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
 class Arguments:
-    """Base of the dataclasses whose fields are single keys of the config."""
+    """Base class of dataclasses whose fields are separate keys of the config."""
 
 
 def parameters(kind: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """Return the named arguments of a constructor, the fields of `Arguments` in their place."""
+    """Return the named arguments of a constructor; a parameter of type `Arguments` is replaced by
+    its fields.
+    """
     flat: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(kind).parameters.items():
         if _gathers(parameter):
@@ -27,7 +29,7 @@ def parameters(kind: Callable[..., object]) -> dict[str, inspect.Parameter]:
 
 
 def gathered(kind: Callable[..., object], given: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments of a constructor from those that `parameters` names."""
+    """Group flat arguments into the dataclasses that a constructor takes."""
     rest = dict(given)
     groups: dict[str, object] = {}
     for name, parameter in inspect.signature(kind).parameters.items():

@@ -1,7 +1,7 @@
-"""Which of sacreBLEU's tokenisers counts the words of a language.
+"""Choose sacreBLEU's tokeniser for a language.
 
 Source: sacreBLEU, arXiv:1804.08771, and its README for Chinese, Japanese and Korean; flores200's
-subwords for scripts without spaces that have no tokeniser of their own (arXiv:2207.04672).
+subwords for scripts without spaces that have no separate tokeniser (arXiv:2207.04672).
 """
 
 import re
@@ -9,7 +9,7 @@ import re
 AUTO = "auto"
 USUAL = "13a"
 TOKENIZERS = (AUTO, USUAL, "intl", "zh", "ja-mecab", "ko-mecab", "flores200", "char")
-# by ISO 639, two letters and three
+# by ISO 639 code of two or three letters
 OF_LANGUAGE = {
     **dict.fromkeys(("zh", "zho", "chi", "cmn", "yue"), "zh"),
     **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
@@ -19,7 +19,9 @@ OF_LANGUAGE = {
 
 
 def tokenizer(wanted: str, language: str) -> str:
-    """Return the tokeniser that is wanted; of `auto`, the one of a language, as zh of zh-TW."""
+    """Return the requested tokeniser; for `auto`, the tokeniser of the language, such as zh for
+    zh-TW.
+    """
     if wanted != AUTO:
         return wanted
     return OF_LANGUAGE.get(re.split("[-_]", language.lower())[0], USUAL)

@@ -1,8 +1,8 @@
-"""Checks of a composed config that Hydra's schema does not make.
+"""Check a composed config beyond Hydra's schema.
 
-Hydra's schema catches unknown keys of the typed part. It lets pass: keys added with `+`, misspelt
+Hydra's schema detects unknown keys of the typed part. It accepts keys added with `+`, misspelt
 groups added with `+`, removed groups (`~data`), and wrong arguments of a component, which would
-fail only when the component is called. `check` finds them all before any work.
+fail only when the component is called. `check` detects all of them before any work.
 """
 
 import dataclasses
@@ -24,36 +24,36 @@ from ablate.config.limits import FOREIGN, Limit
 from ablate.config.seams import check_seam
 from ablate.errors import UserError
 
-# Words that Hydra's instantiate reads itself.
+# keys that Hydra's instantiate interprets
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}
 
-BESIDE = ("logger",)  # nodes of components that others may stand beside, in nodes of their own
+BESIDE = ("logger",)  # nodes of components that may contain further named components
 
-# What Lightning's trainer has, and what a run sets or says elsewhere.
+# Arguments of Lightning's trainer that ablate sets itself, and what to use in their place.
 OURS = {
-    "logger": "choose logger=csv or logger=[wandb,csv]",
-    "callbacks": "choose callbacks=[early_stopping,lr_monitor]",
-    "plugins": "a run brings its own; say trainer.precision or trainer.strategy",
-    "default_root_dir": "say paths.results=FOLDER",
-    "max_epochs": "say budget.steps=N",
-    "min_epochs": "say budget.steps=N",
-    "enable_checkpointing": "say checkpoint.tested or checkpoint.save_every",
-    "enable_model_summary": "a run prints its own table",
-    "num_sanity_val_steps": "the smallest run is scale=smoke",
-    "fast_dev_run": "the smallest run is scale=smoke",
-    "overfit_batches": "say trainer.limit_train_batches=N",
-    "barebones": "nothing would be recorded",
-    "use_distributed_sampler": "batches are dealt to devices by ablate itself",
-    "limit_test_batches": "a test reads its whole split; say data.test_size or data.n_test",
-    "reload_dataloaders_every_n_epochs": "batches are dealt by ablate itself",
-    "limit_predict_batches": "a test reads its whole split; say data.test_size or data.n_test",
-    "model_registry": "a run keeps its weights in its own folder",
-    "enable_autolog_hparams": "a run logs its whole config",
+    "logger": "use logger=csv or logger=[wandb,csv]",
+    "callbacks": "use callbacks=[early_stopping,lr_monitor]",
+    "plugins": "set trainer.precision or trainer.strategy",
+    "default_root_dir": "set paths.results=FOLDER",
+    "max_epochs": "set budget.steps=N",
+    "min_epochs": "set budget.steps=N",
+    "enable_checkpointing": "set checkpoint.tested or checkpoint.save_every",
+    "enable_model_summary": "every run prints a table of its model",
+    "num_sanity_val_steps": "use scale=smoke for a short test run",
+    "fast_dev_run": "use scale=smoke for a short test run",
+    "overfit_batches": "set trainer.limit_train_batches=N",
+    "barebones": "ablate needs the records that it disables",
+    "use_distributed_sampler": "ablate distributes batches to devices itself",
+    "limit_test_batches": "a test uses its whole split; set data.test_size or data.n_test",
+    "reload_dataloaders_every_n_epochs": "ablate creates batches itself",
+    "limit_predict_batches": "a test uses its whole split; set data.test_size or data.n_test",
+    "model_registry": "the weights are in the folder of the run",
+    "enable_autolog_hparams": "every run logs its whole config",
 }
 
 
 def check_study_keys(config: DictConfig) -> None:
-    """Raise UserError for a key of the study that is missing, or that no study has."""
+    """Raise UserError for a key of the study that is missing or unknown."""
     if config.study is not None:
         _check_missing(config.study)
         _walk(config.study, "study")
@@ -64,23 +64,23 @@ def _check_missing(node: DictConfig) -> None:
     missing = sorted(re.sub(r"\[(\d+)\]", r".\1", key) for key in OmegaConf.missing_keys(node))
     if missing:
         verb = "has" if len(missing) == 1 else "have"
-        raise UserError(f"{', '.join(missing)} {verb} no value; say {missing[0]}=VALUE")
+        raise UserError(f"{', '.join(missing)} {verb} no value; set {missing[0]}=VALUE")
 
 
 def check(config: DictConfig) -> None:
-    """Raise UserError for the first key or value that no part of the program would accept.
+    """Raise UserError for the first key or value that is invalid.
 
-    Resolves every `_target_`, which imports the modules that the run will use.
+    This resolves every `_target_`, which imports the modules that the run will use.
     """
     _resolvable(config)
     _check_missing(config)
     for key, instead in OURS.items():
         if key in config.trainer:
-            raise UserError(f"trainer.{key} is not for the trainer to say: {instead}")
-    _walk(config.budget, "budget")  # first, as other keys look their values up here
+            raise UserError(f"trainer.{key} cannot be set: {instead}")
+    _walk(config.budget, "budget")  # first, because other keys refer to these values
     _walk(config, "")
     if not config.test_splits and not OmegaConf.select(config, "study.tune"):
-        # the runs that tune a nuisance are never tested; claims find no metric in any others
+        # only screening runs are never tested; all other runs need a test for the claims' metrics
         raise UserError("test_splits=[]: it must not be empty")
 
 
@@ -88,7 +88,7 @@ def _resolvable(config: DictConfig) -> None:
     try:
         OmegaConf.to_container(config, resolve=True)
     except InterpolationToMissingValueError:
-        pass  # what has no value is named next
+        pass  # the missing value is reported by the next check
     except InterpolationResolutionError as error:
         raise UserError(f"{error.full_key}: {str(error.msg or error).splitlines()[0]}") from None
 
@@ -101,7 +101,9 @@ def _walk(value: Any, path: str, annotation: Any = Any) -> None:
     elif isinstance(value, DictConfig):
         _walk_keys(value, path, annotation)
     elif isinstance(value, str) and value.startswith("~/"):
-        raise UserError(f"{path}={value}: say {Path(value).expanduser()}; ~ is no home folder here")
+        raise UserError(
+            f"{path}={value}: use {Path(value).expanduser()}, because ~ is not expanded here"
+        )
     elif isinstance(value, float) and not math.isfinite(value):
         raise UserError(f"{path}={value}: it must be a finite number")
 
@@ -109,7 +111,7 @@ def _walk(value: Any, path: str, annotation: Any = Any) -> None:
 def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
     annotations = _annotations(node, path)
     check_seam(path, node, annotation)
-    # a value that was given, before those that are looked up from it
+    # given values come before interpolations of them
     for key in sorted(map(str, node), key=lambda key: OmegaConf.is_interpolation(node, key)):
         full = f"{path}.{key}" if path else key
         if annotations is not None and key not in annotations:
@@ -121,12 +123,12 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
 
 
 def is_component(node: DictConfig, key: Any) -> bool:
-    """Whether a key holds a node that describes an object."""
+    """Return whether a key holds a node that describes an object."""
     return OmegaConf.is_dict(node[key]) and "_target_" in node[key]
 
 
 def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
-    """Keys that a node may have, and what each may hold; None where anything goes (levels)."""
+    """Return the allowed keys of a node with their types; None if any key is allowed."""
     kind = OmegaConf.get_type(node)
     if dataclasses.is_dataclass(kind):
         return {f.name: f.type for f in dataclasses.fields(kind)}
@@ -141,7 +143,7 @@ def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
 
 
 def _check_kind(key: str, value: Any, annotation: Any) -> None:
-    """A plain value against the annotation of the constructor, which Hydra does not look at."""
+    """Check a plain value against the constructor's annotation, which Hydra ignores."""
     kinds = alternatives(annotation)
     if len(kinds) == 1 and get_origin(kinds[0]) is list:
         if not isinstance(value, ListConfig):
@@ -157,19 +159,19 @@ def _check_kind(key: str, value: Any, annotation: Any) -> None:
 
 
 def _check_choice(key: str, value: Any) -> None:
-    """A level given as if it were a value."""
+    """Raise UserError for an option that was given as a value, with a dot rather than a slash."""
     choice = chosen_by(key) if isinstance(value, str | int) else ""
     if choice:
         levels = levels_of(choice.partition("@")[0])
         level = value if value in levels else nearest(str(value), levels) or levels[0]
         raise UserError(
-            f"{key}={value}: a component is chosen with a slash, {choice}={level}; allowed is "
+            f"{key}={value}: choose a component with a slash, as in {choice}={level}; allowed is "
             f"{', '.join(levels)}"
         )
 
 
 def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
-    """A plain value where a component belongs; what else it may be, the constructor judges."""
+    """Raise UserError for a plain value in place of a component, if its type cannot be valid."""
     unsaid = {Any, inspect.Parameter.empty}
     if value is None and not {*kinds} & {type(None), *unsaid}:
         raise UserError(f"{key} is null, but a run needs it: leave {key}=null out")
@@ -177,8 +179,8 @@ def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
         return
     if all(isinstance(kind, type) for kind in kinds) and not {*kinds} & {*PLAIN, *unsaid}:
         alias = ALIASES.get(key.rpartition(".")[2], "")
-        said = f"{alias}={value}" if alias.startswith(f"{key}.") else f"{key}.KEY="
-        raise UserError(f"{key}={value}: it has keys of its own, which are set by {said}")
+        override = f"{alias}={value}" if alias.startswith(f"{key}.") else f"{key}.KEY="
+        raise UserError(f"{key}={value}: it is a group of keys; set {override}")
 
 
 def _check_limits(key: str, value: Any, annotation: Any) -> None:
@@ -189,9 +191,9 @@ def _check_limits(key: str, value: Any, annotation: Any) -> None:
 
 
 def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
-    """Named arguments of a target.
+    """Return the named arguments of a target.
 
-    What **kwargs would swallow cannot be checked, so only named arguments are allowed.
+    Arguments that only **kwargs would take cannot be checked, so they are rejected.
     """
     try:
         return _parameters(get_object(target))
@@ -200,4 +202,4 @@ def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
 
 
-_parameters = cache(parameters)  # a sweep has the same few classes in each of its cells
+_parameters = cache(parameters)  # the cells of a sweep share a few classes

@@ -1,4 +1,4 @@
-"""From a config node to the object it describes."""
+"""Construct objects from config nodes."""
 
 import re
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from ablate.errors import UserError
 
 
 class BuildError(UserError):
-    """A component refused its arguments, or failed while it was built."""
+    """A component rejected its arguments, or its constructor failed."""
 
 
 def construct(node: Any, **arguments: Any) -> Any:
-    """Return what the `_target_` of a node gives, nested nodes first; typed nodes as dataclasses.
+    """Construct the `_target_` of a node, nested nodes first; typed nodes become dataclasses.
 
     Raises:
-        UserError: a constructor refused its arguments or failed; the sentence names the node.
+        UserError: a constructor rejected its arguments or failed; the message names the node.
     """
     try:
         return instantiate(node, **arguments, _convert_="object")
@@ -32,7 +32,7 @@ def construct(node: Any, **arguments: Any) -> Any:
 
 
 def _node_at(key: str, node: Any) -> Any:
-    """Return the node of a full key, which lies in a node whose own place nobody says."""
+    """Return the node at a full key, relative to a node whose position in the config is unknown."""
     parts = key.split(".")
     inner = (OmegaConf.select(node, ".".join(parts[i:])) for i in range(len(parts)))
     return next(filter(OmegaConf.is_dict, inner), node)
@@ -40,10 +40,10 @@ def _node_at(key: str, node: Any) -> Any:
 
 @contextmanager
 def building(key: str, node: Any) -> Iterator[None]:
-    """Name a node in errors of calling the factory that it describes.
+    """Convert exceptions of a factory to a UserError that names its config node.
 
     Raises:
-        UserError: whatever the factory raised, as a sentence.
+        UserError: the factory raised an exception.
     """
     try:
         yield
@@ -55,18 +55,18 @@ def building(key: str, node: Any) -> Iterator[None]:
 
 def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
     cause = error.__cause__ or error
-    said = next(iter(str(cause).splitlines()), "") or type(cause).__name__
-    if missing := re.search(r"missing \d+ required .*?'(\w+)'", said):
+    message = next(iter(str(cause).splitlines()), "") or type(cause).__name__
+    if missing := re.search(r"missing \d+ required .*?'(\w+)'", message):
         name = f"{key}.{missing[1]}"
-        return BuildError(f"{name} has no value; say {name}=VALUE")
-    return BuildError(f"{', '.join(_blamed(key, node, said))}: {said}")
+        return BuildError(f"{name} has no value; set {name}=VALUE")
+    return BuildError(f"{', '.join(_blamed(key, node, message))}: {message}")
 
 
-def _blamed(key: str, node: Any, said: str) -> list[str]:
-    """The settings that an error speaks of, by name or else by value; all, where it does not."""
+def _blamed(key: str, node: Any, message: str) -> list[str]:
+    """Return the settings that a message mentions by name or by value; all settings otherwise."""
     if node is None:
         return [key]
-    words = set(re.findall(r"-?[\w.-]*\w", said))
+    words = set(re.findall(r"-?[\w.-]*\w", message))
     plain = {k: v for k, v in node.items() if k[0] != "_" and not OmegaConf.is_dict(v)}
     named = [k for k in plain if k in words]
     valued = [k for k in plain if isinstance(plain[k], str) and plain[k] in words]
@@ -74,7 +74,7 @@ def _blamed(key: str, node: Any, said: str) -> list[str]:
 
 
 def _user_error(error: BaseException | None) -> UserError | None:
-    """The UserError behind an error that Hydra wrapped, if there is one."""
+    """Return the UserError that Hydra has wrapped, if there is one."""
     while error is not None and not isinstance(error, UserError):
         error = error.__cause__ or error.__context__
     return error

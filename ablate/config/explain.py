@@ -1,4 +1,4 @@
-"""What Hydra says of a config that it cannot compose, as one sentence for the user."""
+"""Turn Hydra's error messages about a config into one sentence for the user."""
 
 import dataclasses
 import os
@@ -24,7 +24,7 @@ from ablate.config.schema import ClaimNode, PublishedNode, ShownNode
 KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
 Keys = tuple[str | int, ...]  # the path to a value: names of keys, and positions in lists
 A_LIST = "a list, such as [VALUE]"
-# what OmegaConf says of a value of another form
+# OmegaConf's messages about a value of the wrong form
 FORMS = {
     "is not a ListConfig, list or tuple": A_LIST,
     "to Dict[": "keys with their values, such as {KEY: VALUE}",
@@ -32,34 +32,35 @@ FORMS = {
     "to string: ": "text",
     "is not a subclass of": "keys with their values, such as {KEY: VALUE}",
 }
-# entries of lists, of whose keys OmegaConf does not say where they are
+# entries of lists, whose position OmegaConf's messages do not contain
 ENTRIES = {
     "ClaimNode": ("study.claims", ClaimNode),
     "PublishedNode": ("study.published", PublishedNode),
     "ShownNode": ("study.figures", ShownNode),
 }
 COMPOSITION = "hydra/_internal/config_loader_impl.py"
-NOISE = ("full_key:", "reference_type=", "object_type=")  # of OmegaConf's messages
+# details in OmegaConf's messages that are dropped
+NOISE = ("full_key:", "reference_type=", "object_type=")
 
 
 def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] = ()) -> str:
     """Turn an exception of Hydra's composition of `words` into one sentence for the user.
 
-    `folders` are those of --config-dir, where levels of the user's own are.
+    `folders` are those of --config-dir, which contain the user's options.
     """
-    # a command's own Hydra is gone by now, and only Hydra knows which groups there are
+    # the Hydra of the command has ended, but only Hydra knows the config groups
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
         return _explain(error, words)
 
 
 @contextmanager
 def searching(folders: Sequence[str], main: str = str(CONF)) -> Iterator[None]:
-    """Start Hydra for a block; it searches the folder of the main config and these folders."""
+    """Start Hydra for a block, with the folder of the main config and these folders."""
     with hydra.initialize_config_dir(os.path.abspath(main), version_base="1.3"):
         path = GlobalHydra.instance().config_loader().get_search_path()
         for folder in filter(Path.is_dir, map(Path, folders)):
             path.prepend("command-line", f"file://{folder.resolve()}", SearchPathQuery("schema"))
-        GlobalHydra.instance().clear()  # which has read the path already
+        GlobalHydra.instance().clear()  # it has read the search path already
         Hydra.create_main_hydra2("hints", path)
         yield
 
@@ -101,30 +102,31 @@ def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
         return f"{given.partition(' : ')[0].partition(': ')[0]}: {form}"
     if "is not a subclass of" in str(cause):
         return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
-    unresolved = given.startswith("Error resolving interpolation")  # of what chooses an option
+    # of a default that selects an option
+    unresolved = given.startswith("Error resolving interpolation")
     if unresolved or isinstance(cause, InterpolationResolutionError):
-        # without a key where Hydra has read all of them: then what was given is named
+        # the error has no key if Hydra was reading all of them; then the overrides are named
         looked_up = ", ".join(word for word in words if "${" in word)
         subject = getattr(cause, "full_key", None) or looked_up or "the config"
         return f"{subject}: {given.partition(', possible')[0]}"
     lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
+    details = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
     wrong = re.search(r"^Value .* could not be converted to (\w+)$", str(cause), re.MULTILINE)
     if wrong and wrong[1] in KINDS:
         return f"{given.partition(' : ')[0]}: it must be {KINDS[wrong[1]]}"
-    return ": ".join(dict.fromkeys(said))
+    return ": ".join(dict.fromkeys(details))
 
 
-def _explain_form(file: str, said: str, text: str) -> str:
+def _explain_form(file: str, message: str, text: str) -> str:
     """A value of another form in a file; of a list in place of keys OmegaConf names no key."""
     if named := re.search(r"full_key: (\S+)", text):
-        return f"{_full_name(named[1], text)} in {file}.yaml: {_form(said)}"
+        return f"{_full_name(named[1], text)} in {file}.yaml: {_form(message)}"
     loader: Any = GlobalHydra.instance().config_loader()
     given: Any = OmegaConf.to_container(loader.repository.load_config(file).config)
     default = hydra.compose("config")
     OmegaConf.set_struct(default, False)
     path, value = _unfit(default, given)
-    form = f"it must be {A_LIST}" if isinstance(value, dict) else _form(said)
+    form = f"it must be {A_LIST}" if isinstance(value, dict) else _form(message)
     name = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
     return f"{name.removeprefix('.') or 'a key'} in {file}.yaml: {form}"
 
@@ -157,7 +159,7 @@ def _takes(default: DictConfig, path: Keys, value: object) -> bool:
 
 
 def _explain_entry(key: str, kind: str, text: str) -> str:
-    """A key that an entry of a list does not have; only the file says which entry."""
+    """Explain an unknown key in an entry of a list."""
     path, entry = ENTRIES[kind]
     names = [field.name for field in dataclasses.fields(entry)]
     leaf = key.rpartition(".")[2]
@@ -167,47 +169,49 @@ def _explain_entry(key: str, kind: str, text: str) -> str:
 
 
 def _full_name(key: str, text: str) -> str:
-    """A key with the list that it is in, where OmegaConf names it by its entry alone."""
+    """Prefix a key with its list, if OmegaConf names it relative to the entry."""
     kind = re.search(rf"\b({'|'.join(ENTRIES)})\b", text)
     return f"{ENTRIES[kind[1]][0]}.{key}" if kind and not key.startswith("study") else key
 
 
-def _form(said: str) -> str:
-    """What a value must be, where OmegaConf says what it is not; else what it says."""
-    wrong = re.search(r"Value '(.*)' of type '\w+' could not be converted to (\w+)", said)
+def _form(message: str) -> str:
+    """Return the required form of a value; if it is unknown, the message itself."""
+    wrong = re.search(r"Value '(.*)' of type '\w+' could not be converted to (\w+)", message)
     if wrong and wrong[2] in KINDS:
         return f"it must be {KINDS[wrong[2]]}, not {wrong[1]}"
-    return next((f"it must be {form}" for part, form in FORMS.items() if part in said), said)
+    return next((f"it must be {form}" for part, form in FORMS.items() if part in message), message)
 
 
 def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) -> str | None:
-    """Explain an exception that Hydra's composition lets through; None for one from elsewhere.
+    """Explain an exception that Hydra's composition does not wrap; None if it comes from elsewhere.
 
-    Such an exception does not name an override of `words`: what composes without it does.
+    Such an exception does not name an override of `words`; the culprit is the override without
+    which the config can be composed.
     """
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     if not any(name.endswith(COMPOSITION) for name in files):
         return None
     empty = re.search(r"'NoneType' object has no .*\n +full_key: (\S+)", str(error))
-    if empty:  # typed nodes can be made in a file alone
-        return f"{empty[1]} is null in this config, so a file has to set it: that of the experiment"
+    if empty:  # typed nodes can be created only in a file
+        return f"{empty[1]} is null in this config; set it in the file of the experiment"
     given = _blamed(words, folders)
     node = given.partition("=")[0].rpartition(".")[0].lstrip("+~")
-    if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null
+    if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null node
         return f"{given}: {node} is null in this config, so it has no keys"
-    said = (str(error) or type(error).__name__).splitlines()[0]
+    message = (str(error) or type(error).__name__).splitlines()[0]
     if isinstance(error, yaml.reader.ReaderError):
-        return f"{error.name}: {said}"
+        return f"{error.name}: {message}"
     if mark := getattr(error, "problem_mark", None):  # of any other YAML error
         return f"{mark.name}: {error.problem} in line {mark.line + 1}"
-    return f"{given}: {said}"
+    return f"{given}: {message}"
 
 
 def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
-    """The last override without whose key the config can be composed.
+    """Return the last override such that the config can be composed without its key.
 
-    Of `logger=none logger.project=x` that is the second: it sets a key of what the first removes.
-    Where several are wrong, the first that cannot be composed alone; "the config" where none is.
+    For `logger=none logger.project=x` this is the second, which sets a key that the first removes.
+    If several overrides are invalid, return the first that cannot be composed alone; if none is,
+    "the config".
     """
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
         keys = [word.partition("=")[0] for word in words]
@@ -220,7 +224,7 @@ def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
 def _composes(words: list[str]) -> bool:
     try:
         hydra.compose("config", words)
-    except Exception:  # it raises whatever its parsers raise
+    except Exception:  # its parsers raise many types
         return False
     return True
 

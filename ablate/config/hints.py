@@ -1,4 +1,4 @@
-"""The nearest thing that exists to a key or level that does not."""
+"""Suggest existing names for unknown keys and options."""
 
 import dataclasses
 import difflib
@@ -14,11 +14,11 @@ from hydra.types import RunMode
 from ablate.config.leaves import leaves
 from ablate.config.schema import Config
 
-MANY = 20  # names that a sentence can hold
-MOST = 3  # hints at once
-NAMES = ("name", "type", "kind")  # keys that choose a level elsewhere
-SLIP = 0.9  # likeness of two words that differ by a slip of the finger
-# What others call it.
+MANY = 20  # number of names that a message can hold
+MOST = 3  # maximum number of suggestions
+NAMES = ("name", "type", "kind")  # keys that select an option in other frameworks
+SLIP = 0.9  # similarity of two words that differ by a typing error
+# names in other frameworks
 ALIASES = {
     **dict.fromkeys(("learning_rate", "peak_lr"), "optimizer.lr"),
     **dict.fromkeys(("epochs", "max_epochs", "max_steps", "updates"), "budget.steps"),
@@ -56,36 +56,36 @@ LEVEL_ALIASES = {
 
 
 def unknown(key: str, allowed: Iterable[str]) -> str:
-    """One sentence about a key that does not exist, with what may have been meant."""
+    """Explain that a key does not exist, and suggest similar names."""
     names = sorted({name for name in allowed if not name.startswith("_")})
     leaf = re.split(r"[./]", key)[-1]
     parent = key[: len(key) - len(leaf)]
-    if not parent and leaf in names:  # a group that no default names
-        return f"{key}= needs a plus, +{key}=LEVEL: no level of it is chosen by default"
+    if not parent and leaf in names:  # a group without a default
+        return f"{key}= needs a plus, +{key}=OPTION, because it has no default option"
     slip = difflib.get_close_matches(leaf, names, n=1, cutoff=SLIP)
-    slip = [] if leaf in slip else slip  # then what is unknown is its parent
-    found = [*(parent + name for name in slip)]
-    found += elsewhere(key, anywhere=not parent or leaf in names)
-    if not found and leaf in NAMES and levels_of(parent[:-1]):
-        found = [f"{parent[:-1]}=LEVEL"]
-    if not found and (near := nearest(leaf, names)) != leaf and near:
-        found = [f"{parent}{near}"]
-    hint = f"did you mean {' or '.join(found[:MOST])}? " if found else ""
-    if found and len(names) > MANY:
+    slip = [] if leaf in slip else slip  # then the parent is unknown
+    suggestions = [*(parent + name for name in slip)]
+    suggestions += elsewhere(key, anywhere=not parent or leaf in names)
+    if not suggestions and leaf in NAMES and levels_of(parent[:-1]):
+        suggestions = [f"{parent[:-1]}=OPTION"]
+    if not suggestions and (near := nearest(leaf, names)) != leaf and near:
+        suggestions = [f"{parent}{near}"]
+    hint = f"did you mean {' or '.join(suggestions[:MOST])}? " if suggestions else ""
+    if suggestions and len(names) > MANY:
         return f"unknown key {key}: {hint}".rstrip()
-    here = some(names, "allowed here is") if names else f"{parent[:-1]} has no keys of its own"
+    here = some(names, "allowed here is") if names else f"{parent[:-1]} has no keys"
     return f"unknown key {key}: {hint}{here}"
 
 
 def likely(word: str, names: Sequence[str], parent: str = "") -> str:
-    """What may have been meant by a word, and all words that are allowed."""
+    """Suggest a similar name, and list all allowed names."""
     near = nearest(word, names)
     hint = f"did you mean {parent}{near}? " if near else ""
     return f"{hint}allowed is {', '.join(names)}"
 
 
 def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
-    """One sentence about a level that a group does not have."""
+    """Explain that a group does not have an option, and suggest a similar one."""
     near = nearest(level, levels)
     hint = f"did you mean {near}? " if near else ""
     if len(levels) > MANY:
@@ -94,14 +94,17 @@ def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
 
 
 def some(names: Sequence[str], lead: str) -> str:
-    """All names, where a sentence can hold them; else where they are listed."""
+    """List the names, or say which command lists them if they are too many."""
     if len(names) <= MANY:
         return f"{lead} {', '.join(names)}"
     return f"`ablate options` lists all options, `ablate --cfg job` all keys ({len(names)} here)"
 
 
 def nearest(word: str, names: Sequence[str]) -> str:
-    """The name most like a word; what others call so, or has it in it, comes first; "" if none."""
+    """Return the name that is most similar to a word; "" if none is.
+
+    Aliases from other frameworks come first, then names that contain the word.
+    """
     alias = LEVEL_ALIASES.get(word.lower().replace("-", "_"), "")
     if alias in names:
         return alias
@@ -111,7 +114,7 @@ def nearest(word: str, names: Sequence[str]) -> str:
 
 
 def elsewhere(key: str, *, anywhere: bool) -> list[str]:
-    """What others call so; and `anywhere` in the tree the groups, levels, or keys of this name."""
+    """Return aliases of a key; with `anywhere`, also groups, options and keys of the same name."""
     leaf = re.split(r"[./]", key)[-1]
     alias = [ALIASES[name] for name in (key, leaf) if name in ALIASES][:1]
     if not anywhere:
@@ -124,28 +127,30 @@ def elsewhere(key: str, *, anywhere: bool) -> list[str]:
 
 
 def groups(parent: str) -> list[str]:
-    """Config groups below `parent`, found on Hydra's search path."""
+    """Return the config groups below `parent` on Hydra's search path."""
     return [name for name in _options(parent, ObjectType.GROUP) if name != "hydra"]
 
 
 def levels_of(group: str) -> list[str]:
-    """The levels of a config group; none of what is no group."""
+    """Return the options of a config group; an empty list if it is not a group."""
     return _options(group, ObjectType.CONFIG)
 
 
 def chosen_by(key: str) -> str:
-    """What chooses a component: model/norm, or model/norm@model.encoder.norm; else nothing."""
+    """Return the group that selects a component: model/norm, model/norm@model.encoder.norm, or
+    "".
+    """
     first, _, leaf = key.partition(".")
     if not leaf:
         return ""
-    own, shared = key.replace(".", "/"), f"{first}/{leaf.rpartition('.')[2]}"
-    if levels_of(own):
-        return own
+    group, shared = key.replace(".", "/"), f"{first}/{leaf.rpartition('.')[2]}"
+    if levels_of(group):
+        return group
     return f"{shared}@{key}" if levels_of(shared) else ""
 
 
 def keys(path: str) -> list[str]:
-    """Keys of the schema below a dotted path; empty below a component."""
+    """Return the schema's keys below a dotted path; an empty list below a component."""
     node: Any = Config
     for part in filter(None, path.split(".")):
         kinds = {f.name: plain(f.type) for f in dataclasses.fields(node)}
@@ -158,7 +163,7 @@ def keys(path: str) -> list[str]:
 
 
 def plain(annotation: Any) -> Any:
-    """An annotation without its limits."""
+    """Return an annotation without its limits."""
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
@@ -166,16 +171,16 @@ def _options(parent: str, kind: ObjectType) -> list[str]:
     return [*_found(_search_path(), parent, kind)]
 
 
-@cache  # Hydra copies all that it knows for each question, and a check of a config has many
+@cache  # Hydra copies its state for each query, and a check makes many queries
 def _found(search_path: tuple[str, ...], parent: str, kind: ObjectType) -> list[str]:
     if not search_path:
         return []
-    found: list[str] = GlobalHydra.instance().config_loader().get_group_options(parent, kind)
-    return found
+    options: list[str] = GlobalHydra.instance().config_loader().get_group_options(parent, kind)
+    return options
 
 
 def _search_path() -> tuple[str, ...]:
-    """Where Hydra looks for configs; nowhere without one."""
+    """Return the folders in which Hydra looks for configs; empty if Hydra is not running."""
     if not GlobalHydra.instance().is_initialized():
         return ()
     path = GlobalHydra.instance().config_loader().get_search_path()
@@ -184,21 +189,21 @@ def _search_path() -> tuple[str, ...]:
 
 @cache
 def _tree(search_path: tuple[str, ...]) -> list[str]:
-    """Every group, level (group=level) and key of the default config on the path searched."""
+    """Return every group, option (group=option) and key of the default config."""
     if not search_path:
         return []
     loader = GlobalHydra.instance().config_loader()
     config = loader.load_configuration("config", overrides=[], run_mode=RunMode.RUN)
-    found = [*_groups_below("")]
-    chosen = config.hydra.runtime.choices  # other groups need a plus
-    named = [(group if group in chosen else f"+{group}", levels_of(group)) for group in found]
+    group_names = [*_groups_below("")]
+    chosen = config.hydra.runtime.choices  # groups without a default need a plus
+    named = [(group if group in chosen else f"+{group}", levels_of(group)) for group in group_names]
     levels = [f"{group}={level}" for group, each in named for level in each]
     keys_ = [key for key, value in leaves(config).items() if "." in key or value is not None]
-    return [*dict.fromkeys([*found, *levels, *filter(_of_user, keys_)])]
+    return [*dict.fromkeys([*group_names, *levels, *filter(_of_user, keys_)])]
 
 
 def _of_user(key: str) -> bool:
-    """Whether a key is there for the user to set, and not for Hydra."""
+    """Return whether the user can set a key; keys of Hydra are excluded."""
     return not any(part == "hydra" or part.startswith("_") for part in key.split("."))
 
 

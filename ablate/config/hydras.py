@@ -1,4 +1,4 @@
-"""What Hydra has and a run has in another way, with the words for it."""
+"""Reject Hydra's features that ablate replaces, and name the replacement."""
 
 import difflib
 import re
@@ -11,7 +11,7 @@ from hydra._internal.utils import get_args_parser
 from ablate.errors import UserError
 
 LAUNCHER = "hydra_plugins.ablate_launcher.launcher.AblateLauncher"
-# where the jobs of other launchers would run, and what runs cells there
+# other launchers, and the setting that replaces each
 ENGINES = {
     "basic": "n_jobs=1",
     "joblib": "n_jobs=N",
@@ -29,11 +29,11 @@ MODES = {
 FOLDERS = {"hydra.run.dir": ".", "hydra.job.chdir": "false", "hydra.output_subdir": "null"}
 
 
-HOME = re.compile(r"""(?<=[=\[,'"])~(?=/|$|[\]'",])""")  # where a value begins
+HOME = re.compile(r"""(?<=[=\[,'"])~(?=/|$|[\]'",])""")  # at the start of a value
 
 
 def expand_home(words: Sequence[str]) -> list[str]:
-    """Put the home folder in place of ~ at the beginning of values, as a shell does elsewhere."""
+    """Replace ~ at the start of values by the home folder, as a shell does elsewhere."""
     home = str(Path.home())
     return [HOME.sub(lambda _: home, word) for word in words]
 
@@ -49,7 +49,9 @@ def check_modes(words: Sequence[str]) -> None:
 
 
 def flags_last(words: Sequence[str]) -> list[str]:
-    """Put Hydra's flags behind the overrides: argparse refuses overrides on both sides of one."""
+    """Move Hydra's flags behind the overrides: argparse rejects overrides on both sides of a
+    flag.
+    """
     given, rest = get_args_parser().parse_known_args(words)
     overrides = [*given.overrides, *rest]
     return [*overrides, *(word for word in words if word not in overrides)]
@@ -60,22 +62,22 @@ def _refuse(message: str) -> NoReturn:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Raise UserError for a flag that Hydra has not, or a word by which it would place runs."""
+    """Raise UserError for an unknown flag, or an override that would move the folders of runs."""
     for word in words:
         _check_flag(word)
         key, _, value = word.lstrip("+").partition("=")
         value = value.strip("'\"")  # Lightning quotes the folder of the processes that it starts
         if key in FOLDERS and value.lower() != FOLDERS[key]:
             raise UserError(
-                f"{word}: the folder of a run has the name of what it computes, so that it is "
-                "found again; say paths.results=FOLDER for another place"
+                f"{word}: cannot be set, because the folder of a run is named by its identity; "
+                "set paths.results=FOLDER for another location"
             )
         if key == "hydra/launcher" and value != "ablate":
             raise refusal(word, value)
 
 
 def _check_flag(word: str) -> None:
-    """argparse would take --experiment for a flag that begins so."""
+    """Raise UserError for an unknown flag, because argparse accepts abbreviations of flags."""
     name, _, value = word.partition("=")
     flags = re.findall(r"--[a-z][\w-]*", get_args_parser().format_usage())
     if not name.startswith("--") or name in flags:
@@ -87,15 +89,15 @@ def _check_flag(word: str) -> None:
 
 
 def check_launcher(target: str) -> None:
-    """Raise UserError for the class of another launcher than ours."""
+    """Raise UserError for another launcher than that of ablate."""
     if target != LAUNCHER:
         raise refusal(f"hydra.launcher._target_={target}", target.lower())
 
 
 def refusal(given: str, kind: str) -> UserError:
-    """Why a launcher is refused, and what to say in place of it."""
+    """Return the error for another launcher, with the setting to use."""
     instead = next((words for name, words in ENGINES.items() if name in kind), "engine=submitit")
     return UserError(
-        f"{given}: cells of a sweep share data, stop at planned looks and go on after a crash, "
-        f"which other launchers know nothing of; say {instead}"
+        f"{given}: other launchers do not support shared data, interim analyses and resuming after "
+        f"a crash; use {instead}"
     )

@@ -1,8 +1,8 @@
-"""Whether Python looks for the user's packages in the current folder, and in which order.
+"""Control whether Python imports the user's packages from the current folder.
 
-`python -m` searches the current folder before all that is installed, a console script not at all.
-Here both search it where a command builds components of the user, and after all that is installed:
-a file called torch.py there replaces nothing. `python -P` and PYTHONSAFEPATH switch it off.
+`python -m` searches the current folder before all installed packages, a console script not at all.
+Here both search it last, and only in commands that build components of the user: a file called
+torch.py there replaces nothing. `python -P` and PYTHONSAFEPATH switch it off.
 """
 
 import os
@@ -11,14 +11,14 @@ from contextlib import suppress
 
 
 def leave_current_folder() -> None:
-    """Take the entry of sys.path away that Python itself has made for the current folder."""
-    with suppress(OSError):  # the folder is gone
+    """Remove the entry for the current folder that Python has added to sys.path."""
+    with suppress(OSError):  # the folder no longer exists
         if not sys.flags.safe_path and sys.path[:1] in ([""], [os.getcwd()]):
             del sys.path[0]
 
 
 def search_current_folder() -> None:
-    """Let imports, of child processes as well, look into the current folder last."""
+    """Search the current folder last for imports, also in child processes."""
     with suppress(OSError):
         if not sys.flags.safe_path and os.getcwd() not in sys.path:
             sys.path.append(os.getcwd())

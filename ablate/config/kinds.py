@@ -1,4 +1,4 @@
-"""Whether a value of a config is of a kind that an annotation names."""
+"""Check whether a config value has the type of an annotation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import UnionType
@@ -20,7 +20,7 @@ MAPPINGS = (dict, Mapping)
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:
-    """Return the kinds of a union; any other annotation is the only kind."""
+    """Return the members of a union; for any other annotation, the annotation itself."""
     kind = plain(annotation)
     if get_origin(kind) not in (Union, UnionType):
         return (kind,)
@@ -28,12 +28,12 @@ def alternatives(annotation: Any) -> tuple[Any, ...]:
 
 
 def is_simple(kind: Any) -> bool:
-    """Return whether a kind has plain values only."""
+    """Return whether a type has only plain values."""
     return get_origin(kind) is Literal or (isinstance(kind, type) and kind in PLAIN)
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a kind; true where only a constructor can judge."""
+    """Return whether a value has a type; true if only a constructor can decide."""
     origin = get_origin(kind)
     if origin is Literal:
         return any(type(value) is type(word) and value == word for word in get_args(kind))
@@ -55,7 +55,7 @@ def _fits_any(value: Any, annotation: Any) -> bool:
 
 
 def describe(kinds: Iterable[Any]) -> str:
-    """Return the kinds as words, each once, joined by "or"."""
+    """Describe types in words, without duplicates, joined by "or"."""
     names: dict[str, None] = {}
     for kind in kinds:
         origin = get_origin(kind)

@@ -1,8 +1,8 @@
-"""Names of options and values that a person would use: "Pre-LN", "no warm-up", "8 heads".
+"""Readable labels of options and values: "Pre-LN", "no warm-up", "8 heads".
 
-The YAML file of an option has its name in a comment, `# label: Pre-LN`. A comment reaches neither
-the constructor of the option nor the identity of a run. An option without a label, such as one of a
-user's, is called by the name of its file; a value of a key that is not listed here, by both.
+The YAML file of an option contains its label in a comment, `# label: Pre-LN`. A comment affects
+neither the constructor nor the identity of a run. An option without a label, such as one of the
+user, is named by its file; a value of a key that is not listed here is named by key and value.
 """
 
 import re
@@ -15,7 +15,7 @@ from ablate.config.location import CONF
 LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
 SPLIT = re.compile(r"[./_]+")
 
-# `{}` stands for the value.
+# `{}` is replaced by the value.
 KEYS = {
     "adapt.rank": "rank {}",
     "batch.bucket": "bucketing by length {}",
@@ -79,7 +79,7 @@ KEYS = {
     "trainer.precision": "precision {}",
     "weights": "{} weights",
 }
-# What a key means where it is null.
+# Labels of keys whose value is null.
 NULLS = {"model.d_head": "head width d_model / n_heads"}
 SINGULAR = {
     **{"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"},
@@ -90,7 +90,7 @@ MEASURED = ("measure", "probe")  # groups whose options are no parts of a model
 
 @cache
 def option_label(group: str, option: str) -> str:
-    """Return the label of an option, such as "Pre-LN" of pre_ln in model/residual.
+    """Return the label of an option, such as "Pre-LN" for pre_ln in model/residual.
 
     Args:
         group: the config group, without the place after an @.
@@ -102,7 +102,7 @@ def option_label(group: str, option: str) -> str:
 
 
 def level_label(factor: str, level: Any) -> str:
-    """Return what a person calls one level of a factor.
+    """Return a readable label for a level of a factor.
 
     Args:
         factor: a config group, with or without a place after an @, or a config key.
@@ -130,7 +130,7 @@ def option_name(factor: str, level: Any) -> str:
 
 
 def arm_label(levels: Mapping[str, Any]) -> str:
-    """Return what a person calls an arm: its levels, with commas between them."""
+    """Return a readable label for an arm: the labels of its levels, separated by commas."""
     return ", ".join(level_label(factor, level) for factor, level in levels.items())
 
 
@@ -150,7 +150,7 @@ def factor_label(factor: str) -> str:
 
 
 def _last(factor: str) -> list[str]:
-    """The words of the last part of a key."""
+    """Return the words of the last part of a key."""
     return re.split(r"[./]", factor)[-1].split("_")
 
 

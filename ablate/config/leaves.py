@@ -1,4 +1,4 @@
-"""The values of nested mappings, such as a config, by dotted keys."""
+"""Flatten nested mappings, such as a config, to dotted keys."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -8,14 +8,13 @@ if TYPE_CHECKING:
 
 
 def leaves(tree: "Mapping[str, object] | DictConfig") -> dict[str, object]:
-    """Return every value of a tree by its dotted key; an empty node has none.
+    """Return every value of a tree by its dotted key; empty nodes are omitted.
 
-    Interpolations of a config stay as they are: what follows from another key is no value of its
-    own.
+    Interpolations are not resolved.
     """
     if isinstance(tree, dict):
         return dict(_leaves(tree, ""))
-    from omegaconf import OmegaConf  # not for readers of evidence
+    from omegaconf import OmegaConf  # slow to import, and readers of evidence do not need it
 
     return dict(_leaves(OmegaConf.to_container(tree), ""))
 

@@ -1,7 +1,7 @@
-"""What a value of the config may be, said where its key is: `Annotated[int, Range(1)]`.
+"""Allowed values of config keys, written as annotations: `Annotated[int, Range(1)]`.
 
 `ablate.config.check` reads these annotations in the schema and in the constructors of components.
-A number that has no limits must be finite all the same.
+Numbers without limits must still be finite.
 """
 
 import math
@@ -12,22 +12,22 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Limit(Protocol):
-    """Accepts some values; as text it says which: what stands after "it must"."""
+    """A condition on values; as text, it completes "it must ..."."""
 
     def allows(self, value: Any) -> bool:
-        """Whether the value may be; of a kind that this limit does not concern, always."""
+        """Return whether the value is allowed; true for types that the limit does not apply to."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers between two bounds, which belong to it; without the lower one if `above`."""
+    """Numbers between two bounds, including the bounds; with `above`, excluding the lower one."""
 
     least: int | float
     most: int | float = math.inf
     above: bool = False
 
     def allows(self, value: Any) -> bool:
-        """Whether a number is in the range."""
+        """Return whether a number is in the range."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return True
         return self.least <= value <= self.most and not (self.above and value == self.least)
@@ -39,12 +39,12 @@ class Range:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of some words, or null where it stands among them."""
+    """One of several words, or null if it is listed."""
 
     words: tuple[str | None, ...]
 
     def allows(self, value: Any) -> bool:
-        """Whether it is one of them."""
+        """Return whether the value is listed."""
         return value in self.words
 
     def __str__(self) -> str:
@@ -53,10 +53,10 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Lasting:
-    """A duration above zero, as text such as 00:12:00:00 or as a node such as {hours: 12}."""
+    """A positive duration, as text such as 00:12:00:00 or as a node such as {hours: 12}."""
 
     def allows(self, value: Any) -> bool:
-        """Whether the duration can be read and is above zero; of other kinds, always."""
+        """Return whether the duration is valid and positive; true for other types."""
         if isinstance(value, str):
             parts = value.split(":")
             whole = len(parts) == len(UNITS) and all(p.isascii() and p.isdigit() for p in parts)
@@ -72,10 +72,10 @@ class Lasting:
 
 @dataclass(frozen=True)
 class Devices:
-    """A number of devices of a machine, or a list with the number of each."""
+    """A number of devices of one machine, or a list of device indices."""
 
     def allows(self, value: Any) -> bool:
-        """Whether the number or the list can be that of a machine."""
+        """Return whether the number or the list is valid for one machine."""
         if isinstance(value, int | float):
             return DEVICES.allows(value)
         if isinstance(value, str):
@@ -89,10 +89,10 @@ class Devices:
 
 @dataclass(frozen=True)
 class NotEmpty:
-    """Text with a character, a list with an item."""
+    """Text with at least one character, or a list with at least one item."""
 
     def allows(self, value: Any) -> bool:
-        """Whether there is something in it."""
+        """Return whether the value is not empty."""
         return not isinstance(value, Collection) or len(value) > 0
 
     def __str__(self) -> str:
@@ -101,12 +101,12 @@ class NotEmpty:
 
 @dataclass(frozen=True)
 class Items:
-    """A list of so many items."""
+    """A list with a fixed number of items."""
 
     count: int
 
     def allows(self, value: Any) -> bool:
-        """Whether a list has so many."""
+        """Return whether a list has that number of items."""
         return not isinstance(value, Sequence) or isinstance(value, str) or len(value) == self.count
 
     def __str__(self) -> str:
@@ -116,16 +116,16 @@ class Items:
 UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}  # in seconds
 DEVICES = Range(1, 64)  # of one machine
 COUNT = Range(1, 2**31 - 1)
-PAIRS = Range(1, 10**7)  # which are generated in minutes, and fit into memory
-Seed = Annotated[int, Range(0, 2**63 - 1)]  # what torch's generators take
+PAIRS = Range(1, 10**7)  # can be generated in minutes and fit into memory
+Seed = Annotated[int, Range(0, 2**63 - 1)]  # range of torch's generators
 Count = Annotated[int, Range(1)]
-Size = Annotated[int, COUNT]  # that still counts where numbers have 32 bits
+Size = Annotated[int, COUNT]  # fits into 32 bits
 
-# "auto" and the short names are settled before (ablate.config.precision)
+# "auto" and short names are resolved earlier (ablate.config.precision)
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 
-# Arguments of classes that are not ours, and that take what cannot work; and sizes of the
-# built-in corpus, whose source is part of the identity of its text and must not change.
+# Arguments of external classes that accept invalid values; and sizes of the built-in corpus, whose
+# source is part of the identity of its text and must not change.
 FOREIGN: tuple[tuple[str, Limit], ...] = (
     *((f"data.n_{split}", PAIRS) for split in ("train", "validation", "test", "test_long")),
     ("optimizer.lr", Range(0)),

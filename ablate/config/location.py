@@ -1,4 +1,4 @@
-"""Where the YAML files of the config are."""
+"""Locate the YAML files of the config."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Several components of a kind, each under a name of its own: `callbacks=[one,another]`."""
+"""Construct several named components of one kind: `callbacks=[one,another]`."""
 
 from typing import Any, TypeVar
 
@@ -12,12 +12,13 @@ Kind = TypeVar("Kind")
 
 
 def named(config: DictConfig, group: str, kind: type[Kind]) -> dict[str, Kind]:
-    """Return what the nodes below a group describe, by name.
+    """Construct the components below a group, by name.
 
-    What is no class of the kind is not even called.
+    Classes of another kind are rejected without being called.
 
     Raises:
-        UserError: a node has no target, or one of another kind; a constructor refused its settings.
+        UserError: a node has no target, or one of another kind; or a constructor rejected its
+            settings.
     """
     nodes: Any = config[group]
     for name, node in nodes.items():
@@ -27,9 +28,9 @@ def named(config: DictConfig, group: str, kind: type[Kind]) -> dict[str, Kind]:
 
 def _check_kind(key: str, node: Any, kind: type) -> None:
     if not isinstance(node, DictConfig) or "_target_" not in node:
-        raise UserError(f"{key}: it has no _target_, the class that it is built from")
-    found = get_object(str(node["_target_"]))
-    if not isinstance(found, type) or not issubclass(found, kind):
+        raise UserError(f"{key} has no _target_; set it to the class to construct")
+    target = get_object(str(node["_target_"]))
+    if not isinstance(target, type) or not issubclass(target, kind):
         raise UserError(
             f"{key}._target_={node['_target_']}: it must be a {kind.__module__}.{kind.__name__}"
         )

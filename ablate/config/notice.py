@@ -1,12 +1,13 @@
-"""Sentences that a person reads once, however many runs of a process they concern."""
+"""Print messages only once, however many runs of a process they concern."""
 
 import functools
 
 
 @functools.cache
 def say_once(sentence: str) -> None:
-    """Print a sentence, unless this process or the first process of its run has printed it."""
-    from pytorch_lightning.utilities import rank_zero_only  # only commands that train load it
+    """Print a message, unless this process or the first process of its run has printed it."""
+    # slow to import; loaded only by commands that train
+    from pytorch_lightning.utilities import rank_zero_only
 
     if getattr(rank_zero_only, "rank", 0) == 0:
         print(sentence, flush=True)

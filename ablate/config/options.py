@@ -1,7 +1,7 @@
-"""Every option of every config group with one line about it, read without importing anything.
+"""List every option of every config group with one line about it, without importing anything.
 
-The line is the comment that the YAML of the option begins with, if it has one; else the first line
-of the docstring of the module that its class lives in, and the keys that the option sets.
+The line is the comment at the start of the option's YAML file, if there is one; otherwise the first
+line of the docstring of its class's module, with the keys that the option sets.
 """
 
 import ast
@@ -17,7 +17,7 @@ HIDDEN = ("_target_", "_partial_", "defaults")
 
 
 class Option(NamedTuple):
-    """An option of a group, `group=name`, and what it is; `folder` is "" for one of ours."""
+    """An option of a group, `group=name`, with a summary; `folder` is "" for options of ablate."""
 
     group: str
     name: str
@@ -26,11 +26,15 @@ class Option(NamedTuple):
 
 
 def options(folders: Iterable[str] = ()) -> list[Option]:
-    """Return all options by group: ours but for experiments, then the user's in these folders."""
+    """Return all options by group: ablate's except experiments, then the user's in these
+    folders.
+    """
     ours = [option for option in _options(CONF) if option.group != "experiment"]
-    own = [option._replace(folder=place) for place in folders for option in _options(Path(place))]
-    groups = sorted({option.group for option in (*ours, *own)})
-    return [option for group in groups for option in (*ours, *own) if option.group == group]
+    of_user = [
+        option._replace(folder=place) for place in folders for option in _options(Path(place))
+    ]
+    groups = sorted({option.group for option in (*ours, *of_user)})
+    return [option for group in groups for option in (*ours, *of_user) if option.group == group]
 
 
 def _options(folder: Path) -> Iterator[Option]:
@@ -48,18 +52,20 @@ def _summary(path: Path) -> str:
     node: dict[str, object] = yaml.safe_load(text) or {}
     if comments:
         return comments[0].removeprefix("title: ")
-    own = {key: value for key, value in node.items() if key not in HIDDEN}
-    keys = ", ".join(f"{key} {value}" for key, value in own.items() if not isinstance(value, dict))
+    settings = {key: value for key, value in node.items() if key not in HIDDEN}
+    keys = ", ".join(
+        f"{key} {value}" for key, value in settings.items() if not isinstance(value, dict)
+    )
     first = _docstring(str(node.get("_target_", "")))
     return "; ".join(part for part in (first, keys) if part)
 
 
 def _docstring(target: str) -> str:
-    """Return the first line about the module of a class of ours, without its full stop."""
+    """Return the first line of the module docstring of a class of ablate, without its full stop."""
     if not target.startswith("ablate."):
         return target
     source = PACKAGE.joinpath(*target.split(".")[1:-1]).with_suffix(".py")
     if not source.is_file():
         return target
-    told = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
-    return told.partition("\n")[0].rstrip(".")
+    docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0].rstrip(".")

@@ -1,9 +1,10 @@
-"""Which precision a run computes in, settled before its identity is taken.
+"""Choose the precision of a run before its identity is computed.
 
-`trainer.precision=auto` is bfloat16 where the device multiplies it fast, else float32. Elsewhere a
-product in bfloat16 is slower than one in float32: the numbers are converted first. Lightning runs
-`16-mixed` on a processor as `bf16-mixed`, and has short names such as `bf16`. What will run stands
-in the config from then on, so it is in the run's identity and record.
+`trainer.precision=auto` is bfloat16 if the device has fast bfloat16 multiplication, and float32
+otherwise. Without it, a bfloat16 product is slower than a float32 product because of conversions.
+Lightning runs `16-mixed` on a processor as `bf16-mixed`, and has short names such as `bf16`. The
+config is set to the precision that will be used, which becomes part of the run's identity and
+record.
 """
 
 from collections.abc import Mapping
@@ -15,19 +16,19 @@ from ablate.errors import UserError
 
 AUTO = "auto"
 SHORT_NAMES = {"16": "16-mixed", "bf16": "bf16-mixed", "32": "32-true", "64": "64-true"}
-# among what torch lists of a processor: what multiplies bfloat16 itself
+# capabilities in torch's list that multiply bfloat16 directly
 FAST = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512"}
-AMPERE = (8, 0)  # the first compute capability with tensor cores for bfloat16
+AMPERE = (8, 0)  # first compute capability with tensor cores for bfloat16
 
 
 def settle(config: DictConfig) -> None:
-    """Put the precision that will run into the config; say once where that is not what it says.
+    """Set the config to the precision that will be used; print a message once if it changed.
 
-    Has to come before the identity of a run is taken. The cells of a sweep are settled by the
-    process that deals them, so that all of them agree.
+    This must precede the computation of a run's identity. The cells of a sweep are settled by the
+    process that distributes them, so that all of them agree.
 
     Raises:
-        UserError: a GPU is to train, and there is none to ask.
+        UserError: the config selects a GPU, but there is none.
     """
     if "precision" not in config.trainer:
         return
@@ -44,28 +45,28 @@ def settle(config: DictConfig) -> None:
 
 
 def trains_on_processor(accelerator: str) -> bool:
-    """Return whether an accelerator of Lightning's is the processor on this machine."""
-    import torch  # which --help does without
+    """Return whether one of Lightning's accelerators is the processor on this machine."""
+    import torch  # slow to import, and --help does not need it
 
     graphics = torch.cuda.is_available() or torch.backends.mps.is_available()
     return accelerator == "cpu" or (accelerator == AUTO and not graphics)
 
 
 def fastest(accelerator: str) -> tuple[str, str]:
-    """Return the precision for an accelerator of Lightning's, and why, as half a sentence.
+    """Return the precision for one of Lightning's accelerators, and the reason in words.
 
     Raises:
-        UserError: the accelerator is a GPU, and there is none.
+        UserError: the accelerator is a GPU, but there is none.
     """
-    import torch  # which --help does without
+    import torch  # slow to import, and --help does not need it
 
     on_gpu = accelerator in ("gpu", "cuda")
     if on_gpu and not torch.cuda.is_available():
-        raise UserError("trainer.precision=auto: there is no GPU to ask; say 32-true or bf16-mixed")
+        raise UserError("trainer.precision=auto: there is no GPU; set 32-true or bf16-mixed")
     if on_gpu or (accelerator == AUTO and torch.cuda.is_available()):
         name, fast = torch.cuda.get_device_name(), torch.cuda.get_device_capability() >= AMPERE
         return _chosen(fast), f"{name} has {'' if fast else 'no '}tensor cores for bfloat16"
-    # earlier versions of torch cannot say
+    # older versions of torch lack this function
     able: Mapping[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     units = [unit for flag, unit in FAST.items() if able.get(flag)]
     if units:

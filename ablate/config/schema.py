@@ -1,8 +1,7 @@
-"""The typed part of the config: every key that is not a component's own.
+"""The typed part of the config: all keys that do not belong to a component.
 
-Hydra merges all YAML files into these classes, so a key that stands nowhere here is an error
-before any work. Nodes of components are checked against the signature of their
-`_target_` by `ablate.config.check`.
+Hydra merges all YAML files into these classes, so an unknown key is an error before any work. Nodes
+of components are checked against the signature of their `_target_` by `ablate.config.check`.
 """
 
 from copy import copy
@@ -16,7 +15,7 @@ from ablate.config.limits import PAIRS, Count, NotEmpty, OneOf, Range, Seed, Siz
 from ablate.config.study import USUAL, Claim, Levels, Match, Published, Screen, Shown, Study, Tune
 
 Component = dict[str, Any]
-TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # what OmegaConf takes for these
+TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # types that OmegaConf needs in place of these
 
 
 @dataclass
@@ -39,19 +38,19 @@ class Batching:
 
 @dataclass
 class Checkpoint:
-    """Which weights are tested, and how many are averaged."""
+    """Which weights are tested, and how many checkpoints are averaged."""
 
     # weights that are tested: of the last step, of the best validation, or the mean of checkpoints
     tested: Annotated[str, OneOf(("last", "best", "average"))] = "last"
     average: Count = 5  # last checkpoints that are averaged, with tested=average
     every: Count = 100  # optimiser steps between the checkpoints that are averaged
-    # steps between states to resume from; null: every validation
+    # steps between resumable states; null: at every validation
     save_every: Annotated[int | None, Range(1)] = None
 
 
 @dataclass
 class Budget:
-    """How long a run trains, and on what it is tested; what every arm of an experiment shares."""
+    """How long a run trains and how much it is tested; all arms of an experiment share this."""
 
     steps: Annotated[int, Range(1, 2**31 - 1)] = 2000  # optimiser steps
     # steps of a second, shorter budget, which is tested too; both share the steps in which their
@@ -65,14 +64,14 @@ class Budget:
 
 
 def _node(form: Any, **parts: Any) -> Any:
-    """Return the dataclass of a form, for Hydra; `parts` are the types of the nodes in it."""
+    """Return the dataclass of a TypedDict, for Hydra; `parts` are the types of nested nodes."""
     usual = USUAL.get(form, {})
     fields = [
         (name, parts.get(name, TYPES.get(hint, hint)), _default(usual.get(name, MISSING)))
         for name, hint in get_type_hints(form).items()
     ]
     node = make_dataclass(f"{form.__name__}Node", fields)
-    node.__module__ = __name__  # where pickle looks for it
+    node.__module__ = __name__  # the module where pickle looks for it
     return node
 
 
@@ -99,7 +98,7 @@ StudyNode = _node(
 
 @dataclass
 class Paths:
-    """Folders, none of which is part of a run's identity."""
+    """Folders; they are not part of a run's identity."""
 
     results: Annotated[str, NotEmpty()] = "results"  # runs, sweeps and reports
     cache: Annotated[str, NotEmpty()] = "cache"  # tokens of corpora, and downloads
@@ -147,13 +146,13 @@ class Config:
     # validations without a lower negative log-likelihood before training stops; null: never
     patience: Annotated[int | None, Range(1)] = None
     logger: Component | None = None
-    # Lightning's, a node each: callbacks=[early_stopping,lr_monitor]
+    # Lightning's callbacks, one node each: callbacks=[early_stopping,lr_monitor]
     callbacks: Component = field(default_factory=dict)
     probe: Component | None = None
     measure: Component | None = None
     # weights that are tested: those after training, or those before it
     weights: Annotated[str, OneOf(("trained", "initial"))] = "trained"
-    # of one's own, a node each, beside those of the task
+    # metrics of the user, one node each, in addition to those of the task
     metric: Component = field(default_factory=dict)
     study: StudyNode | None = None  # type: ignore[valid-type]
     paths: Paths = field(default_factory=Paths)
@@ -162,7 +161,7 @@ class Config:
 
 
 def _schema() -> DictConfig:
-    """The typed config; its trainer takes any key, which `check` holds to Lightning's signature."""
+    """Return the typed config; its trainer accepts any key, which `check` verifies later."""
     schema: DictConfig = OmegaConf.structured(Config)
     trainer: Any = schema._get_node("trainer")
     OmegaConf.set_struct(trainer, False)
@@ -170,12 +169,12 @@ def _schema() -> DictConfig:
 
 
 def _run_seed(*, _root_: DictConfig) -> int:
-    from ablate.seeding import seed_of  # torch
+    from ablate.seeding import seed_of  # imports torch
 
     return seed_of(_root_)
 
 
-# what a probe draws by: `seed`, and in another set of seeds another number
+# seed of a probe's random draws: depends on `seed` and on the set of seeds
 OmegaConf.register_new_resolver("run_seed", _run_seed)
-# under the name that config.yaml lists first
+# the name that config.yaml lists first
 ConfigStore.instance().store(name="schema", node=_schema())

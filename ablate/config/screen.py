@@ -1,9 +1,9 @@
-"""A screen: one baseline and many variants of one change each, as an ordinary study.
+"""Expand a screen: one baseline and many variants of one change each, as an ordinary study.
 
-`study.screen` names the variants. This module writes it out as a study with one factor, `variant`.
-The levels are the baseline (the config as it stands) and each variant (the config with the
-overrides of the variant), and one claim compares each variant with the baseline. The baseline is
-trained once for all variants, and Holm's correction covers all of them. Whatever works for a study
+`study.screen` lists the variants. This module writes it out as a study with one factor, `variant`.
+Its levels are the baseline (the config without change) and each variant (the config with the
+variant's overrides), and one claim compares each variant with the baseline. The baseline is trained
+once for all variants, and Holm's correction covers all claims. Everything that works for a study
 works for a screen.
 """
 
@@ -17,13 +17,13 @@ from ablate.config.study import Claim, Question
 from ablate.errors import UserError
 
 FACTOR, BASELINE = "variant", "baseline"
-# of a screen: what each of its claims has, unless the variant's entry in `claims` says otherwise
+# settings that all claims of a screen share, unless `claims` overrides them
 SHARED = ("kind", "metric", "better", "margin", "margin_reason", "alpha", "source")
 REPLICATES = "range(${budget.seeds})"
 
 
 def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
-    """Return the overrides of every variant by its name; {} for a config without a screen."""
+    """Return the overrides of every variant by name; {} for a config without a screen."""
     screen = OmegaConf.select(config, "study.screen")
     if screen is None or OmegaConf.is_missing(screen, "variants"):
         return {}
@@ -37,9 +37,9 @@ def changed_keys(changes: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def expand(config: DictConfig) -> None:
-    """Write the screen of a config out as factors, nuisances, claims and swept values.
+    """Write the screen of a config out as factors, nuisance parameters, claims and swept values.
 
-    A config without a screen stays as it is, and so does one whose screen is written out already.
+    A config without a screen is not changed, nor is one whose screen is already written out.
 
     Raises:
         UserError: a variant has no change or a reserved name, or `claims` names no variant.
@@ -61,7 +61,7 @@ def expand(config: DictConfig) -> None:
 
 
 def _sweep(config: DictConfig, changes: Iterable[str]) -> None:
-    """Sweep over all variants and seeds, where the experiment says nothing else."""
+    """Sweep over all variants and seeds, unless the experiment sets other values."""
     if OmegaConf.select(config, "hydra.sweeper") is None:
         return
     with read_write(config), read_write(config.hydra), open_dict(config):
@@ -105,22 +105,26 @@ def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:
-    """Raise UserError for a name that is neither the baseline's nor a variant's."""
+    """Raise UserError for a name that is neither "baseline" nor a variant."""
     names = [BASELINE, *changes]
     if name not in names:
         raise UserError(f"{FACTOR}={name}: {likely(name, names)}")
 
 
 def _claim(config: DictConfig, name: str) -> dict[str, Any]:
-    """Return the claim that a variant is better than the baseline, or what the screen says."""
+    """Return the claim that a variant is better than the baseline, or the claim that the screen
+    sets.
+    """
     screen = config.study.screen
     shared = {key: screen[key] for key in SHARED}
     side = "lower" if screen.better == "lower" else "higher"
-    own: Any = OmegaConf.to_container(screen.claims.get(name) or OmegaConf.create(), resolve=False)
+    overrides: Any = OmegaConf.to_container(
+        screen.claims.get(name) or OmegaConf.create(), resolve=False
+    )
     claim = {
         "id": f"{config.name}_{name}",
         "statement": f"{name} reaches a {side} {screen.metric} than the baseline.",
         **shared,
-        **own,
+        **overrides,
     }
     return {**claim, "treatment": {FACTOR: name}, "baseline": {FACTOR: BASELINE}}

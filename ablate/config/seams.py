@@ -1,7 +1,7 @@
-"""Whether a node describes a component of the kind that belongs under its key.
+"""Check that a node describes a component of the right kind.
 
-A class of another kind would be built without complaint and fail in the middle of a run, and so
-would an object where its factory belongs (`_partial_: true`), or the other way round.
+A class of another kind could be constructed, but would fail in the middle of a run. The same holds
+for an object in place of a factory (`_partial_: true`), or the other way round.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from ablate.errors import UserError
 
-SEAMS = {  # of the top of the config: by name, as no folder imports upward
+SEAMS = {  # for the top of the config; names rather than imports, because of the order of packages
     "data": "ablate.data.pairs.Corpus",
     "tokenizer": "ablate.data.scheme.base.Scheme",
     "task": "ablate.task.base.Task",
@@ -38,9 +38,10 @@ def check_seam(key: str, node: DictConfig, annotation: Any) -> None:
     """Check the `_target_` and the `_partial_` of a node.
 
     Args:
-        key: of the node.
+        key: key of the node.
         node: a mapping of the config.
-        annotation: of the argument that the node is for; of a node at the top, anything.
+        annotation: annotation of the argument that receives the node; ignored at the top of the
+            config.
 
     Raises:
         UserError: the node names a class of another kind, or gives an object in place of a factory.
@@ -52,7 +53,7 @@ def check_seam(key: str, node: DictConfig, annotation: Any) -> None:
     if kind is None:
         return
     if "_target_" not in node:
-        raise UserError(f"{key}={node}: it has no _target_, the class that it is built from")
+        raise UserError(f"{key}={node}: it has no _target_; set it to the class to construct")
     if partial is not factory:
         raise UserError(f"{key}._partial_={partial}: it must be {str(factory).lower()} here")
     target = get_object(str(node["_target_"]))
@@ -63,7 +64,9 @@ def check_seam(key: str, node: DictConfig, annotation: Any) -> None:
 
 
 def _wanted(key: str, node: DictConfig, annotation: Any) -> tuple[type | None, bool]:
-    """The class that belongs under a key, if that is known, and whether its factory does."""
+    """Return the class that belongs under a key, if it is known, and whether a factory is
+    expected.
+    """
     if key in SEAMS or key in FACTORIES:
         return get_object({**SEAMS, **FACTORIES}[key]), key in FACTORIES
     for kind in get_args(annotation) if isinstance(annotation, UnionType) else (annotation,):

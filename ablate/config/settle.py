@@ -1,4 +1,4 @@
-"""Settings of a config that depend on others or on the machine, put in before any work."""
+"""Set values of a config that depend on other values or on the machine, before any work."""
 
 from omegaconf import DictConfig
 
@@ -6,13 +6,13 @@ from ablate.config import precision, screen, warmup
 
 
 def settle(config: DictConfig) -> None:
-    """Write out a screen, and put in the precision and the warm-up that will run.
+    """Expand a screen, and set the precision and the warm-up that will be used.
 
-    This comes before identities are taken.
+    This must precede the computation of identities.
 
     Raises:
-        UserError: a screen has a fault, there is no GPU to ask, or the command gives a warm-up
-            longer than the run.
+        UserError: a screen is invalid, there is no GPU, or the command sets a warm-up longer than
+            the run.
     """
     screen.expand(config)
     precision.settle(config)

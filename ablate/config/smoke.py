@@ -1,7 +1,7 @@
-"""`scale=smoke` asks whether everything runs and connects, and nothing else.
+"""Support `scale=smoke`, a quick test that everything runs.
 
-So it gives no verdict, and has the seeds that the scale says: those of an experiment, which come
-after the scale in the config, would make it as long as the real thing.
+It gives no verdict, and uses the number of seeds of the scale: the number in the experiment, which
+comes later in the config, would make it as long as the real experiment.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ import yaml
 SMOKE = "smoke"
 GIVEN = ("budget.seeds=", "seed=")
 NO_VERDICT = (
-    "scale=smoke shows that everything runs and connects; it gives no verdict. "
-    "For one, type the command without it"
+    "scale=smoke only tests that everything runs; it gives no verdict. "
+    "For a verdict, run the command without it"
 )
 
 
 def with_own_seeds(words: Sequence[str]) -> list[str]:
-    """Return the words of a command, with the seeds of scale=smoke where they say no others."""
+    """Add the number of seeds of scale=smoke to a command, unless it sets another number."""
     plain = [word.lstrip("+") for word in words]
     studies = any(word.startswith("experiment=") for word in plain)
     if not studies or f"scale={SMOKE}" not in plain or any(w.startswith(GIVEN) for w in plain):
         return [*words]
-    from ablate.config.location import CONF  # Hydra, which ledger and judge do without
+    from ablate.config.location import CONF  # imports Hydra, which ledger and judge do not need
 
     scale = yaml.safe_load((CONF / "scale" / f"{SMOKE}.yaml").read_text(encoding="utf-8"))
     return [*words, f"budget.seeds={scale['budget']['seeds']}"]

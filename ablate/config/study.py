@@ -1,7 +1,7 @@
-"""What a study is: declared once, for the config, for evidence and for verdicts.
+"""The form of a study, declared once for the config, for evidence and for verdicts.
 
-A TypedDict says what each part holds, as files have it, and USUAL what a key is where it is not
-given. Hydra checks a config against dataclasses that `ablate.config.schema` makes of both.
+A TypedDict declares each part as it is stored in files, and USUAL has the defaults. Hydra checks a
+config against dataclasses that `ablate.config.schema` derives from both.
 """
 
 from typing import Any, NotRequired, TypedDict
@@ -10,7 +10,7 @@ Levels = dict[str, object]  # of factors, by config key
 
 
 class Question(TypedDict):
-    """What a claim asks: one sentence of a document in its testable form, written before the runs.
+    """The question of a claim: a sentence of a document in testable form, written before the runs.
 
     `where`, `treatment` and `baseline` give levels of the study's factors. Factors that a contrast
     leaves open are averaged over, seed by seed: that is a main effect. With `minus`, the same
@@ -22,10 +22,10 @@ class Question(TypedDict):
     statement: str  # the claim as a sentence
     source: str  # where the claim is from: document and section, or paper
     kind: str  # exact | superiority | equivalence | non_inferiority | stability | trend
-    metric: str  # a key of the run's metrics
+    metric: str  # key of a metric
     better: str  # higher | lower
-    # smallest difference worth naming, in units of the metric; of an exact claim: what every case
-    # must differ from 0 by, at least
+    # smallest difference that matters, in units of the metric; for an exact claim: the least value
+    # that every case must differ from 0 by
     margin: float
     margin_reason: str  # why the margin has this size
     alpha: float  # chance of a false verdict that is allowed
@@ -37,27 +37,28 @@ class Question(TypedDict):
     scale: str  # of a trend: linear | log (of the level) | log_log (of the metric too)
     # which reading of the sentence this is, where the ledger's claim has several
     reading: NotRequired[str]
-    # of a claim that nothing is lost: levels of an arm of the same runs that loses more than margin
+    # for equivalence and non-inferiority: levels of an arm that should lose more than the margin
     loses: NotRequired[Levels]
     # true: the claim says that an arm cannot learn; it is refuted where a run still learns
     cannot: NotRequired[bool]
-    # true effect for which seeds are planned; null: the margin, 0 where nothing is to be lost, a
-    # fifth of the runs where it counts them
+    # true effect for which seeds are planned; null: the margin; 0 for equivalence and
+    # non-inferiority; a fifth of the runs for counts
     plan_for: NotRequired[float | None]
 
 
 class Claim(Question):
-    """A claim of a study: what it asks, and how it is measured."""
+    """A claim of a study: its question, and how it is measured."""
 
-    tolerance: float  # of an exact claim: largest absolute value, or difference of the arms
-    control: str  # of an exact claim: a metric that must exceed 0.001 for a case to count
-    # what the metric is for this claim, in words: "the largest change of ..."
+    # for an exact claim: largest allowed absolute value, or difference of the arms
+    tolerance: float
+    control: str  # for an exact claim: a metric that must exceed 0.001 for a case to count
+    # description of the metric in this claim: "the largest change of ..."
     measures: NotRequired[str]
-    control_measures: NotRequired[str]  # what the control is, in words
+    control_measures: NotRequired[str]  # description of the control
 
 
 class Published(TypedDict):
-    """A number of the literature that a report puts beside ours."""
+    """A number from the literature that a report shows beside the measured one."""
 
     arm: str  # the arm beside which it stands
     metric: str  # what was measured
@@ -67,7 +68,9 @@ class Published(TypedDict):
 
 
 class Tune(TypedDict):
-    """A nuisance that every replicate of an arm chooses, on validation and with its own seed."""
+    """A nuisance parameter that is tuned for every replicate of an arm, on validation data and with
+    separate seeds.
+    """
 
     key: str  # the key that is tuned
     values: list[Any]  # the values that are tried
@@ -79,7 +82,7 @@ class Tune(TypedDict):
 
 
 class Match(TypedDict):
-    """Arms made alike in size by another width, or in cost by another number of updates."""
+    """Arms that are matched in size by another width, or in cost by another number of steps."""
 
     by: str  # parameters | flops
     to: Levels  # levels of the arm that the others are matched to
@@ -87,7 +90,7 @@ class Match(TypedDict):
 
 
 class Shown(TypedDict):
-    """A figure that is made for a study: a metric against the levels of a factor."""
+    """A figure of a study: a metric against the levels of a factor."""
 
     metric: str  # metric on the vertical axis
     # the factor; its levels stand side by side, a line for each of the others. layer: the gradient
@@ -100,11 +103,11 @@ class Shown(TypedDict):
 class Screen(TypedDict):
     """Many variants of one change each against one baseline, written out as a study.
 
-    Each variant becomes a claim with the settings below. Its entry in `claims` can replace them,
-    and can give the claim an id, a statement and a source of its own.
+    Each variant becomes a claim with the settings below. Its entry in `claims` can override them,
+    and can set the claim's id, statement and source.
     """
 
-    # name: {key: value}, as overrides of the config as it stands, which is the baseline
+    # name: {key: value}, as overrides of the baseline, which is the config without change
     variants: dict[str, dict[str, Any]]
     kind: str  # kind of each claim
     metric: str  # metric of each claim
@@ -117,11 +120,11 @@ class Screen(TypedDict):
 
 
 class Study(TypedDict):
-    """What an experiment compares and what would count as an answer."""
+    """The arms that an experiment compares, and the claims that it tests."""
 
     factors: list[str]  # config groups or keys that differ between arms
     seeds: int  # planned replicates
-    # stages after which a sweep looks at its verdicts; null: 3 with 10 seeds or more, else 1
+    # number of analyses, including interim ones; null: 3 with 10 seeds or more, else 1
     looks: NotRequired[int | None]
     claims: list[Claim]  # the first is the primary one
     nuisance: list[str]  # keys that may differ between arms as well

@@ -1,9 +1,9 @@
-"""What a config that came with a run may build: what the config tree builds there, and no more.
+"""Restrict what the config of a run from elsewhere may construct.
 
-Hydra calls whatever a `_target_` names, so the config of a run from elsewhere could start any
-program. A node of it must be built as a level of the installed config tree builds the node under
-the same key. Anything else must be trusted by name: a class by its full name, or a package, whose
-classes must then be of the seam that belongs there. All names are checked before any is imported.
+Hydra calls whatever a `_target_` names, so such a config could start any program. A node is
+accepted only if an option of the installed config tree constructs the node under the same key in
+the same way. Anything else must be trusted by name: a class by its full name, or a package, whose
+classes must then be of the kind that belongs there. All names are checked before any is imported.
 """
 
 import functools
@@ -17,31 +17,34 @@ from ablate.config.check import INSTANTIATE_KEYS
 from ablate.config.location import CONF
 from ablate.errors import UserError
 
-Words = dict[str, object]  # what Hydra's instantiate reads itself: _target_, _partial_, ...
+Words = dict[str, object]  # keys that Hydra's instantiate interprets: _target_, _partial_, ...
 
 
 def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
-    """Refuse plain config (dicts and lists) that would build or read anything not trusted.
+    """Reject a plain config (dicts and lists) that would construct or read anything not trusted.
 
     Args:
         config: nodes of a run's config under their keys.
         trust: full names of classes, and packages.
 
     Raises:
-        UserError: a node is built by something else, or a value is still to be looked up elsewhere.
+        UserError: a node constructs something else, or a value contains an unresolved
+            interpolation.
     """
     _check_resolved(config, "")
     foreign = [(k, words) for k, words in _nodes(config, "") if not _among(words, _levels(k))]
     for key, words in foreign:
         if not _lies_in(words.get("_target_"), trust):
             raise _refusal(key, words, "which is not trusted")
-    for key, words in foreign:  # only now, as importing a package runs its code
+    for key, words in foreign:  # importing a package executes its code, so this comes last
         if words["_target_"] not in trust:
             _check_kind(key, words, trust)
 
 
 def _check_resolved(node: Any, key: str) -> None:
-    """A run writes its config with everything resolved; OmegaConf would run what is not."""
+    """Raise UserError for interpolations, which OmegaConf would execute; finished runs have
+    none.
+    """
     if isinstance(node, str) and ("${" in node or node == "???"):
         raise UserError(f"{key} is {node!r}: the config of a finished run holds values only")
     for name, child in _children(node):
@@ -49,17 +52,19 @@ def _check_resolved(node: Any, key: str) -> None:
 
 
 def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
-    """Whether a class of a trusted package belongs to the seam of the levels under this key."""
+    """Check that a class of a trusted package is of the kind of the options under this key."""
     target = str(words["_target_"])
     levels = [level for level in _levels(key) if _among(level | {"_target_": target}, [words])]
     try:
-        found = get_object(target)
-    except Exception as error:  # importing a module can raise anything
+        target_class = get_object(target)
+    except Exception as error:  # importing a module can raise any type
         reason = str(error.__cause__ or error).splitlines()[0]
         raise UserError(f"{key}._target_ is {target!r}, which cannot be loaded: {reason}") from None
-    if not isinstance(found, type) or not _lies_in(found.__module__, trust):
+    if not isinstance(target_class, type) or not _lies_in(target_class.__module__, trust):
         raise _refusal(key, words, "which is not a class of a trusted package")
-    if not any(_seams(found) & _seams(get_object(str(level["_target_"]))) for level in levels):
+    if not any(
+        _seams(target_class) & _seams(get_object(str(level["_target_"]))) for level in levels
+    ):
         raise _refusal(key, words, "which is of another kind than what belongs there")
 
 
@@ -69,19 +74,19 @@ def _levels(key: str) -> list[Words]:
 
 @functools.cache
 def _tree() -> dict[str, list[Words]]:
-    """How the levels of the config tree, and the schema, build the node under each key."""
-    found: dict[str, list[Words]] = {}
-    elsewhere: dict[str, str] = {}  # where a group is used under another key
+    """Return how the options of the config tree construct the node under each key."""
+    by_key: dict[str, list[Words]] = {}
+    elsewhere: dict[str, str] = {}  # groups that are used under another key
     for path in sorted(CONF.rglob("*.yaml")):
         group = ".".join(path.relative_to(CONF).parent.parts)
         plain = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         elsewhere |= _moved(plain.get("defaults", []), group)
         for key, words in _nodes(plain, group):
             if "_target_" in words:
-                found.setdefault(key, []).append(words)
+                by_key.setdefault(key, []).append(words)
     for key, group in elsewhere.items():
-        found.setdefault(key, []).extend(found.get(group, []))
-    return found
+        by_key.setdefault(key, []).extend(by_key.get(group, []))
+    return by_key
 
 
 def _moved(defaults: list[Any], group: str) -> dict[str, str]:
@@ -92,7 +97,9 @@ def _moved(defaults: list[Any], group: str) -> dict[str, str]:
 
 
 def _nodes(node: Any, key: str) -> Iterator[tuple[str, Words]]:
-    """Every mapping that Hydra would act on, at any depth: its key and Hydra's words in it."""
+    """Yield every mapping that Hydra would instantiate: its key, and the keys that Hydra
+    interprets.
+    """
     if isinstance(node, dict):
         words = {name: value for name, value in node.items() if name in INSTANTIATE_KEYS}
         if words:
@@ -117,19 +124,21 @@ def _among(words: Words, levels: list[Words]) -> bool:
 
 
 def _seams(kind: type) -> set[type]:
-    """The base classes of seams that a class has: those of the modules named `base`."""
+    """Return the interface classes of a class: base classes in modules named `base`."""
     ours = (base for base in kind.__mro__ if base.__module__.startswith("ablate."))
     return {base for base in ours if base.__module__.endswith(".base")}
 
 
 def _lies_in(name: Any, trust: Sequence[str]) -> bool:
-    return isinstance(name, str) and any(f"{name}.".startswith(f"{one}.") for one in trust)
+    return isinstance(name, str) and any(
+        f"{name}.".startswith(f"{name_of_trusted}.") for name_of_trusted in trust
+    )
 
 
 def _refusal(key: str, words: Words, why: str) -> UserError:
-    said = " and ".join(f"{name}={value!r}" for name, value in words.items())
+    settings = " and ".join(f"{name}={value!r}" for name, value in words.items())
     allowed = dict.fromkeys(str(level["_target_"]) for level in _levels(key))
     return UserError(
-        f"{key} has {said}, {why}: the config tree has {', '.join(allowed) or 'no class'} there; "
-        "name another class or package that you trust with trust=[...]"
+        f"{key} has {settings}, {why}: the config tree has {', '.join(allowed) or 'no class'} "
+        "there; name another class or package that you trust with trust=[...]"
     )

@@ -1,9 +1,9 @@
-"""The warm-up of a run that is shorter than the warm-up of its scale.
+"""Shorten the warm-up of a run that is shorter than the warm-up of its scale.
 
 `budget.steps=150` alone would keep a warm-up of 190 steps, and the learning rate would never reach
-its peak. The warm-up of the scale becomes a share of the steps then. All schedules read it from
-`budget.warmup`, so that arms with and without a warm-up go on to have one peak and one decay. A
-warm-up that the command itself gives is refused instead.
+its peak. The warm-up then becomes a fraction of the steps. All schedules read it from
+`budget.warmup`, so arms with and without warm-up still share peak and decay. A warm-up that the
+command itself sets is rejected.
 """
 
 from typing import Any
@@ -14,15 +14,16 @@ from omegaconf import DictConfig, OmegaConf, read_write
 from ablate.config.notice import say_once
 from ablate.errors import UserError
 
-SHARE = 4  # steps for each step of warm-up, as in the scales gpu and smoke
+SHARE = 4  # number of steps per step of warm-up, as in the scales gpu and smoke
 READS = "${budget.warmup}"
 
 
 def settle(config: DictConfig) -> None:
-    """Shorten a warm-up of the scale that would not end before the run; say so once.
+    """Shorten a warm-up of the scale that is longer than the run; print a message once.
 
     Raises:
-        UserError: the command gives a warm-up longer than the run, or a short budget within it.
+        UserError: the command sets a warm-up longer than the run, or a short budget shorter than
+            the warm-up.
     """
     if config.get("probe") is not None or not OmegaConf.is_dict(config.get("schedule")):
         return
@@ -34,8 +35,8 @@ def settle(config: DictConfig) -> None:
     for key, value in given.items():
         if isinstance(value, int) and value > steps:
             raise UserError(
-                f"{key}={value} is more than budget.steps={steps}, so that the learning rate would "
-                f"never reach its peak: say {key}={steps // SHARE}, or schedule=no_warmup"
+                f"{key}={value} is more than budget.steps={steps}, so the learning rate would "
+                f"never reach its peak: set {key}={steps // SHARE}, or schedule=no_warmup"
             )
     if READS in schedule.values() and given["budget.warmup"] is None and warmup > steps:
         with read_write(config):
@@ -48,18 +49,18 @@ def settle(config: DictConfig) -> None:
 
 
 def check_short(config: DictConfig) -> None:
-    """Raise UserError where the rate of a run's short budget would not reach its peak."""
+    """Raise UserError if the learning rate of a run's short budget would not reach its peak."""
     short, warmup = config.budget.short, OmegaConf.select(config, "schedule.warmup")
     if short is not None and isinstance(warmup, int) and warmup > short:
         raise UserError(
             f"budget.short={short} is less than the warm-up of {warmup} steps, so that the rate "
             "of the short run would not reach its peak: "
-            f"say budget.short={warmup}, or budget.warmup={short}"
+            f"set budget.short={warmup}, or budget.warmup={short}"
         )
 
 
 def overridden(config: DictConfig) -> set[str]:
-    """Return the keys that the command gives, of a run or of a cell of a sweep."""
+    """Return the keys that the command of a run, or of a run in a sweep, sets."""
     node: Any = config.get("hydra")
     if node is None and HydraConfig.initialized():
         node = HydraConfig.get()

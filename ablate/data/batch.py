@@ -14,13 +14,15 @@ Draw = Callable[[int], np.random.Generator]  # random numbers of a line, keyed b
 class Batch(NamedTuple):
     """B examples of a task, padded with PAD.
 
-    A batch may be empty (B = 0): ranks that run out of evaluation batches get such a one.
+    A batch may be empty (B = 0): in a distributed evaluation, a rank without data left gets empty
+    batches.
     """
 
-    inputs: Any  # what the model reads: `Seq2Seq`, or what else the task gives
-    targets: Int[Tensor, "B T"]  # what its states predict; PAD is not scored
-    lines: Int[Tensor, " B"]  # their numbers in the split
+    inputs: Any  # what the model reads: `Seq2Seq`, or another type that the task defines
+    targets: Int[Tensor, "B T"]  # what the model must predict at each position; PAD is not scored
+    lines: Int[Tensor, " B"]  # line numbers of the examples in their split
 
 
-# from sources and targets, each ended by EOS and filled up with PAD, and their line numbers
+# Build a batch from source ids, target ids (each row ends with EOS and is padded with PAD), line
+# numbers, and a source of random numbers.
 Collate = Callable[[Ids, Ids, Int[np.ndarray, " B"], Draw], Batch]

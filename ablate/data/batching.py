@@ -1,8 +1,8 @@
-"""Which sentences go into which batch.
+"""Group sentences into batches of a limited number of tokens.
 
-A batch of n pairs is as wide as its longest sentence of either side, BOS or EOS counted, and
-n times this width never exceeds the token budget. Batches are formed for all ranks alike and
-then dealt out, so what is in a batch does not depend on the number of devices.
+The width of a batch of n pairs is the length of its longest sentence on either side, including BOS
+or EOS. n times the width never exceeds the token budget. Batches are formed once for all ranks and
+then distributed, so the content of a batch does not depend on the number of devices.
 """
 
 from abc import abstractmethod
@@ -16,13 +16,13 @@ import numpy.typing as npt
 from torch.utils.data import Sampler
 
 Rows = npt.NDArray[np.integer[Any]]
-SHUFFLE = 0  # seed of the one order in which evaluation without buckets goes through a split
-PART = 1 << 17  # pairs looked at together, so that memory holds little more than the results
+SHUFFLE = 0  # seed of the fixed random order that evaluation without buckets uses
+PART = 1 << 17  # pairs processed at a time, which bounds the memory for intermediate arrays
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The pairs of a split that are used: line numbers, and lengths with EOS counted."""
+    """Line numbers and lengths (including EOS) of the pairs of a split that are used."""
 
     rows: Rows
     src: Rows
@@ -30,27 +30,27 @@ class Sizes:
 
     @property
     def width(self) -> Rows:
-        """The longer side of each pair."""
+        """Length of the longer side of each pair."""
         return np.maximum(self.src, self.tgt)
 
 
 @dataclass(frozen=True)
 class Rank:
-    """One process among those that share the work."""
+    """Index of this process in a distributed run, and the number of processes."""
 
     index: int
     world_size: int
 
 
 class PackedBatches(NamedTuple):
-    """Batches without an array of their own: batch i is `rows[start:end]` of `spans[i]`."""
+    """Batches stored as slices of one array: batch i is `rows[start:end]` with `spans[i]`."""
 
     rows: Rows
     spans: Rows
 
 
 class Batches(Sampler[Rows]):
-    """The batches of this rank, as numbers that name their examples."""
+    """The batches of this rank; each batch is an array of example numbers."""
 
     def __init__(self, rank: Rank):
         self.rank = rank
@@ -63,11 +63,11 @@ class Batches(Sampler[Rows]):
 
     @abstractmethod
     def _from(self, first: int) -> Iterator[Rows]:
-        """Yield the batches from number `first` on."""
+        """Yield the batches of this rank, starting with number `first`."""
 
 
 class FormedBatches(Batches):
-    """Batches of lines, which are formed for all ranks together."""
+    """Batches that are formed for all ranks together and then distributed."""
 
     def __init__(self, rank: Rank):
         super().__init__(rank)
@@ -78,7 +78,7 @@ class FormedBatches(Batches):
 
     @abstractmethod
     def form(self) -> PackedBatches:
-        """Return the batches of all ranks, as many for one as for the other."""
+        """Return the batches of all ranks; every rank gets the same number of batches."""
 
     def _from(self, first: int) -> Iterator[Rows]:
         rows, spans = self._batches()
@@ -92,16 +92,17 @@ class FormedBatches(Batches):
 
 
 class TrainingBatches(FormedBatches):
-    """Batches in an order that follows from seed and epoch alone.
+    """Training batches in a random order that depends only on seed and epoch.
 
-    `bucket` puts sentences of like lengths together; otherwise batches are random, with more
-    padding. The last batches that would not fill all ranks are left out, other ones each epoch.
+    With `bucket`, a batch contains sentences of similar lengths. Without it, batches are random and
+    contain more padding. The last batches, too few to give every rank another batch, are dropped;
+    each epoch drops different batches.
     """
 
     def __init__(self, sizes: Sizes, tokens: int, bucket: bool, seed: int, rank: Rank):
         super().__init__(rank)
         self.epoch = 0
-        self.skip = 0  # batches that the next iteration leaves out at its beginning
+        self.skip = 0  # number of batches that the next iteration skips at its start
         self._sizes = sizes
         self._tokens = tokens
         self._bucket = bucket
@@ -111,7 +112,7 @@ class TrainingBatches(FormedBatches):
         return self._from(self.skip)
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to another epoch: Lightning calls this before each one."""
+        """Set the epoch; Lightning calls this before each epoch."""
         if epoch != self.epoch:
             self.epoch = epoch
             self._mine = None
@@ -129,10 +130,10 @@ class TrainingBatches(FormedBatches):
 
 
 class EvaluationBatches(FormedBatches):
-    """Every sentence exactly once, in the same company on any number of devices.
+    """Batches with every sentence exactly once, independent of the number of devices.
 
-    `bucket` puts sentences of like lengths together, from short to long; otherwise their company
-    is random, but the same for every run. Ranks that run out of batches get empty ones.
+    With `bucket`, sentences of similar lengths share a batch, from short to long. Without it, the
+    grouping is random, but the same in every run. Ranks that run out of batches get empty batches.
     """
 
     def __init__(self, sizes: Sizes, tokens: int, bucket: bool, rank: Rank):
@@ -154,30 +155,31 @@ class EvaluationBatches(FormedBatches):
 
 
 def numbered(count: int) -> Rows:
-    """Return the numbers below `count`, as narrow as they can be."""
+    """Return the numbers 0 to `count - 1` in the smallest integer type that can represent them."""
     return np.arange(count, dtype=np.min_scalar_type(count))
 
 
 def shuffled(random: np.random.Generator, count: int) -> Rows:
-    """Return the numbers below `count` in random order."""
+    """Return the numbers 0 to `count - 1` in random order."""
     return random.permutation(count).astype(np.min_scalar_type(count))
 
 
 def picked(values: Rows, order: Rows) -> Rows:
-    """Return `values[order]`, which NumPy would give a 64-bit copy of `order` while it works."""
-    found = np.empty(len(order), values.dtype)
+    """Return `values[order]` without the temporary 64-bit copy of `order` that NumPy would make."""
+    selected = np.empty(len(order), values.dtype)
     for start in range(0, len(order), PART):
-        found[start : start + PART] = values[order[start : start + PART]]
-    return found
+        selected[start : start + PART] = values[order[start : start + PART]]
+    return selected
 
 
 def by_length(sizes: Sizes, order: Rows) -> Rows:
-    """Return `order` sorted so that neighbours have like lengths on both sides.
+    """Return `order` sorted so that neighbours have similar lengths on both sides.
 
-    The longer side decides. Within one such length the difference between the sides rises and
-    falls in turn, so that there is no jump from one length to the next. Ties keep their order.
+    Pairs are sorted by the length of their longer side. Among pairs of equal length, the difference
+    between the sides alternately rises and falls, so that lengths never jump between neighbours.
+    Ties keep their order.
     """
-    # one number for length and place: sorting it in place takes less memory than sorting indices
+    # Key and position share one integer: sorting it in place takes less memory than an argsort.
     places = np.arange(len(order))
     for start in range(0, len(order), PART):
         pairs = order[start : start + PART]
@@ -188,15 +190,15 @@ def by_length(sizes: Sizes, order: Rows) -> Rows:
 
 
 def _length(src: Rows, tgt: Rows) -> Rows:
-    """Return what `by_length` sorts by, as one number of at most the longer side squared."""
+    """Return the sorting key of `by_length`: one integer, at most the longer side squared."""
     width, difference = np.maximum(src, tgt).astype(np.int64), tgt.astype(np.int64) - src
     return width * (width - 1) + np.where(width % 2 == 0, difference, -difference)
 
 
 def pack(order: Rows, width: Rows, tokens: int) -> Rows:
-    """Cut `order` into batches, each as large as `tokens` allows: where each begins and ends.
+    """Return the start and end of each batch when `order` is cut into the largest possible batches.
 
-    `tokens` must not be smaller than the largest `width`.
+    `tokens` is the budget of a batch; it must not be smaller than the largest `width`.
     """
     widths = picked(width, order)
     spans, start = array("q"), 0

@@ -1,13 +1,14 @@
-"""Token ids on disk, under a key that is a hash of everything they depend on.
+"""Cache the token ids of a corpus on disk, under a hash of everything that they depend on.
 
-A cache is a folder. It has the vocabularies. For each split and side it has three flat files: the
-ids, where each text ends, and how often each id occurs. An EOS stands behind the ids of every text,
-so that the ids are also one stream of all texts. A sealed manifest has the size and the SHA-256 of
-every file, and the length of every split. The folder is built under a private name and then
-renamed, so several processes may build at once: the first wins, the others use its folder. A folder
-that does not agree with its manifest is built anew; a process reads all bytes of it for that once.
-Text is encoded by as many threads as this process may use cores, which is what they do, since the
-library lets go of Python's lock.
+A cache is a folder with the vocabularies. For each split and side it has three flat files: the ids,
+the position where each text ends, and the number of occurrences of each id. Every text ends with
+EOS, so that the ids also form one stream of all texts. A sealed manifest holds the size and the
+SHA-256 of every file, and the length of every split.
+
+The folder is built under a temporary name and then renamed, so several processes may build it at
+once: the first to finish wins, and the others use its folder. Each process verifies all files
+against the manifest once, and rebuilds the folder if they do not match. Text is encoded by one
+thread per available core; the tokenizer library releases Python's global lock.
 """
 
 import errno
@@ -43,26 +44,26 @@ from ablate.record.sealed import read_sealed
 
 FORMAT = 3
 CHUNK = 2_000  # segments encoded at a time, so that memory does not grow with the corpus
-CHARACTERS = 1 << 15  # of a chunk, and one segment more
-PART = 1 << 17  # lengths counted at a time
+CHARACTERS = 1 << 15  # a chunk ends after the segment that reaches this number of characters
+PART = 1 << 17  # lengths computed at a time
 OFFSET = np.dtype(np.int64)
 NARROW = 1 << 16  # vocabularies up to this size fit 16 bits
 MANIFEST = "manifest.json"
 
 
 class Encoded(NamedTuple):
-    """The ids of a chunk of segments, one after the other, and the size of its text."""
+    """Token ids of a chunk of segments, concatenated, and the size of its text."""
 
     ids: npt.NDArray[Any]
-    ends: npt.NDArray[np.int64]  # where texts end, EOS counted
+    ends: npt.NDArray[np.int64]  # positions where texts end, including EOS
     segments: int
-    characters: int  # what stands between texts counted
-    n_bytes: int  # of the texts alone
-    n_ends: int  # bytes of what stands between texts
+    characters: int  # of the texts and of the separators between them
+    n_bytes: int  # bytes of the texts alone
+    n_ends: int  # bytes of the separators between texts
 
 
 class TokenIds:
-    """The ids of all texts of one side of a split, an EOS behind each text and no BOS."""
+    """Token ids of all texts on one side of a split. Every text ends with EOS; there is no BOS."""
 
     def __init__(self, path: Path, dtype: str):
         self._offsets = OnDisk(_offsets(path), OFFSET)
@@ -74,31 +75,32 @@ class TokenIds:
 
     @property
     def tokens(self) -> int:
-        """Tokens of all texts, EOS counted."""
+        """Number of tokens of all texts, including EOS."""
         return len(self._flat)
 
     def counts(self) -> npt.NDArray[np.int64]:
-        """Return how often each id occurs, EOS counted."""
+        """Return the number of occurrences of each id, including EOS."""
         return np.asarray(self._counts.take(np.zeros(1, int), np.array([len(self._counts)])))
 
     def stream(self, starts: Integers, length: int) -> Integers:
-        """Return a row of `length` ids from each of `starts` on, in one stream of all texts.
+        """Return `length` consecutive ids from each position in `starts`.
 
-        The stream is a ring: the first text stands behind the last one.
+        The stream is circular: the last text is followed by the first.
         """
         return self._flat.at((starts[:, None] + np.arange(length)) % len(self._flat))
 
     def read(self, rows: Integers, at_most: int) -> tuple[Integers, Integers]:
-        """Return the ids of some sentences without EOS, one after the other, and how many each has.
+        """Return the ids of some sentences without EOS, concatenated, and the length of each
+        sentence.
 
-        Of a sentence of more than `at_most` ids these are the first ones.
+        Sentences are truncated to `at_most` ids.
         """
         spans = self._offsets.take(rows, np.full(len(rows), 2)).reshape(-1, 2)
         lengths = np.minimum(spans[:, 1] - spans[:, 0] - 1, at_most)
         return self._flat.take(spans[:, 0], lengths), lengths
 
     def lengths(self, at_most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Return the tokens of each sentence, EOS counted, but never more than `at_most`."""
+        """Return the number of tokens of each sentence, including EOS, capped at `at_most`."""
         total = len(self)
         lengths = np.empty(total, np.min_scalar_type(at_most))
         for start in range(0, total, PART):
@@ -117,7 +119,7 @@ class TokenCache:
         self._lengths = read_sealed(folder / MANIFEST)["lengths"]
 
     def length(self, split: str) -> TextLength:
-        """Return how long the target text of a split is."""
+        """Return the size of the target text of a split."""
         return TextLength(**self._lengths[split])
 
     def split(self, name: str) -> tuple[TokenIds, TokenIds]:
@@ -131,7 +133,7 @@ class TokenCache:
 
 
 def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache:
-    """Return the token ids of a corpus, built first where there are none.
+    """Return the token ids of a corpus; build the cache first if it does not exist.
 
     Raises:
         UserError: the corpus or the vocabulary size is not usable, or `root` is not writable.
@@ -139,18 +141,18 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache
     folder = root / "tokens" / key(corpus, scheme)
     if problem := damage(folder):
         if folder.exists():
-            print(f"{problem}: the token cache is built anew", flush=True)
+            print(f"{problem}: the token cache will be rebuilt", flush=True)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             _build(folder, corpus, scheme)
-        except OSError as error:  # NumPy's has no errno for a full disk
+        except OSError as error:  # NumPy's OSError has no errno for a full disk
             reason = error.strerror or f"{error}; the disk may be full"
             raise UserError(f"paths.cache={root} cannot be written: {reason}.") from error
     return TokenCache(folder)
 
 
 def splits_of(corpus: Corpus, scheme: Scheme | Given) -> tuple[str, ...]:
-    """Return the names of the splits that are wanted of a corpus."""
+    """Return the names of the splits that must be encoded."""
     return scheme.splits if isinstance(scheme, Given) else corpus.splits
 
 
@@ -164,15 +166,15 @@ def key(corpus: Corpus, scheme: Scheme | Given) -> str:
 
 
 def damage(folder: Path) -> str:
-    """Say what is wrong with a cache; nothing if every file is as it was written."""
+    """Return a description of the damage to a cache; "" if all files match the manifest."""
     try:
         for name, about in read_sealed(folder / MANIFEST)["files"].items():
             path = folder / name
             now = path.stat()
             if now.st_size != about["size"]:
-                return f"{path} is damaged (it has another size)"
+                return f"{path} is damaged (its size does not match the manifest)"
             if _digest(path, now.st_ino, now.st_mtime_ns) != about["sha256"]:
-                return f"{path} is damaged (it has another SHA-256)"
+                return f"{path} is damaged (its SHA-256 does not match the manifest)"
     except UserError as error:
         return str(error)
     except OSError as error:
@@ -182,7 +184,10 @@ def damage(folder: Path) -> str:
 
 @functools.cache
 def _digest(path: Path, file: int, modified: int) -> str:
-    """Read a file once per process; `file` and `modified` tell it from one that took its place."""
+    """Return the SHA-256 of a file, read once per process.
+
+    `file` (inode) and `modified` are part of the cache key, so that a replaced file is read again.
+    """
     return digest_of(path)
 
 
@@ -198,7 +203,7 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
-    if isinstance(scheme, Scheme):  # which reads train
+    if isinstance(scheme, Scheme):  # only a `Scheme` reads the training text
         words = long_words(corpus) if scheme.learns_words else ()
         for doubt in (*doubts(corpus), *words):
             print(f"warning, {doubt}", flush=True)
@@ -221,7 +226,7 @@ def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
 
 
 def _write_train(folder: Path, corpus: Corpus, scheme: Scheme) -> tuple[Tokenizers, TextLength]:
-    """Write the vocabularies and train, which is out of memory before other splits are read."""
+    """Write the vocabularies and the training split, and release its text from memory."""
     if isinstance(corpus, Documents):
         if not scheme.joint:
             raise UserError(
@@ -267,7 +272,7 @@ def _side(prefix: Path, side: str) -> Path:
 def _encode(
     path: Path, tokenizer: Tokenizer, segments: Iterable[Segment], total: int | None = None
 ) -> TextLength:
-    """Write the ids of texts; `total` is their number of segments where it is known before."""
+    """Write the ids of texts; `total` is the number of segments if it is known in advance."""
     counts = np.zeros(tokenizer.size, OFFSET)
     offset = texts = characters = n_bytes = n_ends = 0
     with (
@@ -287,7 +292,7 @@ def _encode(
             n_ends += chunk.n_ends
             bar.update(chunk.segments)
     counts.tofile(_counts(path))
-    # in front of a line the vocabulary has a space that the text lacks
+    # The vocabulary adds a space in front of every line, which the text does not contain.
     spelled = int(counts @ tokenizer.widths) - (0 if tokenizer.verbatim else texts)
     unknown = max(0, n_bytes - spelled) if counts[UNK] else 0
     return TextLength(texts, offset, characters, n_bytes + n_ends, unknown)
@@ -307,7 +312,7 @@ def _encoded(tokenizer: Tokenizer, segments: Iterable[Segment]) -> Iterator[Enco
 
 
 def _chunks(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
-    """Yield neighbouring segments, few enough to be encoded together."""
+    """Yield lists of consecutive segments that are encoded together."""
     chunk: list[Segment] = []
     characters = 0
     for segment in segments:
@@ -340,12 +345,12 @@ def _encode_chunk(tokenizer: Tokenizer, chunk: list[Segment]) -> Encoded:
 
 
 def _cores() -> int:
-    """Return how many cores this process may use; only Linux tells."""
+    """Return the number of cores that this process may use; only Linux reports its affinity."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _publish(private: Path, folder: Path) -> None:
-    """Put a finished folder in place, unless another process has done so."""
+    """Move a finished folder into place, unless another process has done so."""
     while damage(folder):
         try:
             os.rename(private, folder)
@@ -356,11 +361,11 @@ def _publish(private: Path, folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> None:
-    """Take away a folder that may be damaged."""
+    """Remove a folder if it is damaged."""
     if not damage(folder):
         return
     damaged = _private(folder)
-    with suppress(FileNotFoundError):  # another process was faster
+    with suppress(FileNotFoundError):  # another process has removed it
         os.rename(folder, damaged)
     shutil.rmtree(damaged, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The seam of corpora of documents: text in one language that is read as a stream."""
+"""The interface of corpora of documents: text in one language that is read as a stream."""
 
 import math
 from abc import abstractmethod
@@ -7,17 +7,19 @@ from typing import ClassVar, NamedTuple
 
 from ablate.data.pairs import Corpus, Pairs
 
-LONGEST = 1 << 16  # characters of a segment, so that memory does not grow with a document
-USUAL = 1 << 13  # characters of a segment of a text with spaces; encoding takes 200 bytes for each
-# what stands between documents in a text, and is no part of them; None: the text is one document
+# maximum number of characters of a segment, which bounds memory for long documents
+LONGEST = 1 << 16
+# the same for text with spaces; encoding needs about 200 bytes of memory per character
+USUAL = 1 << 13
+# Text between two documents, which belongs to neither. None: the whole text is one document.
 SEPARATORS = {"paragraph": "\n\n", "line": "\n", "file": None}
 
 
 class Segment(NamedTuple):
     """A part of a document.
 
-    `end` is the text between its document and the next one, such as a blank line; it is None where
-    the document goes on in the next segment.
+    `end` is the separator between this document and the next, such as a blank line. It is None if
+    the document continues in the next segment.
     """
 
     text: str
@@ -25,45 +27,45 @@ class Segment(NamedTuple):
 
 
 class TextLength(NamedTuple):
-    """How long the text of a split is."""
+    """Size of the text of a split, in several units."""
 
-    texts: int  # documents, or lines
-    tokens: int  # an EOS behind each text counted
-    characters: int  # of the texts and of what stands between them
-    bytes: int  # the same in UTF-8
-    unknown: int  # bytes of those characters that the vocabulary lacks
+    texts: int  # number of documents or lines
+    tokens: int  # including one EOS per text
+    characters: int  # of the texts and of the separators between them
+    bytes: int  # UTF-8 bytes of the same text
+    unknown: int  # bytes of characters that are not in the vocabulary
 
     def bits_per_byte(self, nll: float) -> float:
-        """Return what a mean nll (nats per token) comes to in bits per byte of the text.
+        """Convert a mean nll (nats per token) to bits per byte of the text.
 
-        An unknown character costs its token, and 8 bits for each of its bytes to spell it: without
-        that a small vocabulary, which turns much into the same token, would seem the best.
+        An unknown character costs the nll of its UNK token plus 8 bits per byte. Otherwise a small
+        vocabulary, which maps many characters to UNK, would look best.
         """
         return (nll * self.tokens / math.log(2) + 8 * self.unknown) / self.bytes
 
     def nats_per_character(self, nll: float) -> float:
-        """Return what a mean nll (nats per token) comes to in nats per character of the text."""
+        """Convert a mean nll (nats per token) to nats per character of the text."""
         bits = self.bits_per_byte(nll) * self.bytes
         return bits * math.log(2) / self.characters
 
 
 class Documents(Corpus):
-    """A corpus of documents; there are no sources."""
+    """A corpus of documents, without source texts."""
 
     documents: ClassVar[bool] = True
 
     @abstractmethod
     def segments(self, split: str) -> Iterator[Segment]:
-        """Yield the documents of a split, in order and in segments of any length.
+        """Yield the segments of a split's documents, in order.
 
-        The texts and ends together are the text of the split.
+        Concatenating all texts and ends gives the text of the split.
 
         Raises:
             UserError: the split does not exist, or its text is not usable.
         """
 
     def read(self, split: str) -> Pairs:
-        """Return the documents of a split, all in memory, with an empty source each."""
+        """Return all documents of a split in memory, each with an empty source."""
         texts, parts = [], []
         for text, end in self.segments(split):
             parts.append(text)
@@ -74,7 +76,7 @@ class Documents(Corpus):
 
 
 class SegmentTexts(Iterable[str]):
-    """The texts of the segments of a split, read anew at every iteration."""
+    """The texts of the segments of a split; every iteration reads them again."""
 
     def __init__(self, corpus: Documents, split: str) -> None:
         self._corpus, self._split = corpus, split
@@ -84,10 +86,10 @@ class SegmentTexts(Iterable[str]):
 
 
 def split_documents(blocks: Iterable[str], separator: str | None) -> Iterator[Segment]:
-    """Yield the segments of a text that is given in blocks of any length.
+    """Yield the segments of a text that arrives in blocks of any length.
 
-    An empty document is one like any other, so that the text can be put together again. The end of
-    the last document is "": nothing stands behind it, except a separator after which nothing comes.
+    Empty documents are kept, so that the original text can be reassembled. The last document's
+    `end` is "", or the separator if the text ends with one.
     """
     rest, began = "", False
     for block in blocks:
@@ -106,7 +108,7 @@ def split_documents(blocks: Iterable[str], separator: str | None) -> Iterator[Se
 
 
 def segments_of(text: str, end: str) -> Iterator[Segment]:
-    """Yield the segments of a document, or of the end of one; `end` is what stands behind it."""
+    """Yield the segments of a document or of its last part; `end` is the separator after it."""
     *parts, last = _pieces(text)
     yield from (Segment(part, None) for part in parts)
     yield Segment(last, end)
@@ -115,7 +117,8 @@ def segments_of(text: str, end: str) -> Iterator[Segment]:
 def _pieces(text: str) -> list[str]:
     """Cut a text before spaces or line feeds, where no subword crosses the cut.
 
-    A text without either is cut after LONGEST characters. The last piece may begin a separator.
+    Text without spaces or line feeds is cut after LONGEST characters. The last piece may contain
+    the start of a separator.
     """
     pieces, start = [], 0
     while cut := _cut(text, start):

@@ -1,7 +1,8 @@
-"""What is suspicious about the text of a corpus: one sentence each, with a count and a line.
+"""Warn about suspicious text in a corpus: a sentence per problem, with a count and a line number.
 
-Nothing here is an error. Test pairs that a model was trained on, letters in another Unicode normal
-form than those of the vocabulary, and lines without a visible character make scores mean little.
+The problems are not errors, but they make scores meaningless: test pairs that also occur in train,
+letters in a different Unicode normal form than the vocabulary, and lines without a visible
+character.
 """
 
 import re
@@ -18,16 +19,16 @@ Form = Literal["NFC", "NFD"]
 FORMS: tuple[Form, ...] = (
     "NFC",
     "NFD",
-)  # letters with their accents in one character, and in several
-SHORT = 100  # characters; shorter documents, such as "Enter the king.", are repeated by chance
-# spaces, controls, soft hyphens, zero-width characters and marks of direction
+)  # NFC has accented letters as one character, NFD as several
+SHORT = 100  # characters; shorter documents, such as "Enter the king.", repeat by chance
+# spaces, control characters, soft hyphens, zero-width characters, direction marks
 INVISIBLE = re.compile(
     r"[\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]+"
 )
 
 
 class Lines:
-    """Lines of a text that have something in common: their count, and the number of the first."""
+    """The number of lines with a property, and the number of the first such line."""
 
     def __init__(self, flags: Iterable[bool] = (), unit: str = "line") -> None:
         self.count = 0
@@ -37,7 +38,7 @@ class Lines:
         self.extend(flags)
 
     def extend(self, flags: Iterable[bool]) -> None:
-        """Go on with the next lines, and count those whose flag is set."""
+        """Process the next lines and count those whose flag is set."""
         for flag in flags:
             self._seen += 1
             if flag:
@@ -50,9 +51,9 @@ class Lines:
 
 
 def doubts(corpus: Corpus) -> Iterator[str]:
-    """Yield what is suspicious about a corpus, after one pass over each of its splits.
+    """Yield warnings about a corpus, after one pass over each of its splits.
 
-    In memory are digests of the pairs, or of the documents, of all splits but train.
+    Memory use: a digest for each pair or document outside train.
     """
     if isinstance(corpus, Documents):
         yield from _repeated_documents(corpus)
@@ -73,7 +74,7 @@ def doubts(corpus: Corpus) -> Iterator[str]:
 
 
 def long_words(corpus: Corpus) -> Iterator[str]:
-    """Yield which lines of train have words that the training of a vocabulary would see cut."""
+    """Yield a warning for each side of train whose words are too long for vocabulary training."""
     sides: list[tuple[str, Iterable[bool]]]
     if isinstance(corpus, Documents):
         sides = [("train", _lines_with_long_words(corpus.segments("train")))]
@@ -94,19 +95,19 @@ def _has_long_word(line: str) -> bool:
 
 
 def _lines_with_long_words(segments: Iterable[Segment]) -> Iterator[bool]:
-    """Yield of each line of some documents whether it has a long word."""
+    """Yield, for each line of some documents, whether it has a long word."""
     flag = False
     for text, end in segments:
-        first, *others = f"{text}{end or ''}".split("\n")
+        first, *following = f"{text}{end or ''}".split("\n")
         flag = flag or _has_long_word(first)
-        for line in others:
+        for line in following:
             yield flag
             flag = _has_long_word(line)
     yield flag
 
 
 def _repeated_documents(corpus: Documents) -> Iterator[str]:
-    """Yield of each split but train which of its documents train has as well."""
+    """Yield a warning for each held-out split whose documents also occur in train."""
     held_out = {s: list(_digests(corpus.segments(s))) for s in corpus.splits if s != "train"}
     wanted = {key for keys in held_out.values() for key in keys if key}
     trained = {key for key in _digests(corpus.segments("train")) if key in wanted}
@@ -116,7 +117,7 @@ def _repeated_documents(corpus: Documents) -> Iterator[str]:
 
 
 def _digests(segments: Iterable[Segment]) -> Iterator[bytes]:
-    """Yield 8 bytes that stand for each document, and none for a short one."""
+    """Yield an 8-byte digest of each document, and b"" for a short document."""
     state, length = blake2b(digest_size=8), 0
     for text, end in segments:
         state.update(text.encode())
@@ -127,12 +128,12 @@ def _digests(segments: Iterable[Segment]) -> Iterator[bytes]:
 
 
 def digest(src: str, tgt: str) -> bytes:
-    """Return 8 bytes that stand for a pair, without spaces around its sentences."""
+    """Return an 8-byte digest of a pair, ignoring spaces around its sentences."""
     return blake2b(f"{src.strip()}\n{tgt.strip()}".encode(), digest_size=8).digest()
 
 
 def _of_side(where: str, lines: Iterable[str], usual: frozenset[Form]) -> Iterator[str]:
-    """Yield doubts about one side of a split; `usual` are the normal forms of train."""
+    """Yield warnings about one side of a split; `usual` are the normal forms of train."""
     invisible = Lines(INVISIBLE.fullmatch(line) is not None for line in lines)
     if invisible.count:
         yield f"{where}: {invisible} have no visible character"
@@ -143,7 +144,7 @@ def _of_side(where: str, lines: Iterable[str], usual: frozenset[Form]) -> Iterat
 
 
 def _forms(lines: Iterable[str]) -> frozenset[Form]:
-    """Return the one normal form that all lines have; nothing where they have both or none."""
+    """Return the single normal form of all lines, or nothing if they mix forms or fit both."""
     forms: set[Form] = set(FORMS)
     for line in lines:
         if not line.isascii():

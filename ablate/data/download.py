@@ -1,4 +1,4 @@
-"""One packed text file from the network: streamed, unpacked, checked, then put in place."""
+"""Download a gzip file of text: stream, unpack, verify and move it into place."""
 
 import gzip
 import hashlib
@@ -17,19 +17,19 @@ from ablate.errors import UserError
 from ablate.record.files import writing
 
 CHUNK = 1 << 16
-TIMEOUT = 30.0  # seconds without any byte
+TIMEOUT = 30.0  # seconds without receiving any byte
 ELSEWHERE = "give the folder that holds the unpacked files as data.root"
 
 
 def download(url: str, path: Path, sha256: str) -> None:
-    """Fetch the gzip file at `url` and store its text at `path`.
+    """Download the gzip file at `url` and store its text at `path`.
 
-    The text appears at `path` whole and checked, or not at all, so several processes may
+    The file at `path` is complete and verified, or does not exist, so several processes may
     download at once.
 
     Raises:
-        UserError: no network, no such file, a broken connection, text of another SHA-256, or no
-            room for it.
+        UserError: no network, no such file, an interrupted connection, a wrong SHA-256, or no disk
+            space.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,10 +41,10 @@ def _download(url: str, path: Path, sha256: str) -> None:
         packed, text = Path(folder, "packed"), Path(folder, "text")
         with packed.open("wb") as file:
             _fetch(url, file)
-        found = _unpack(url, packed, text)
-        if found != sha256:
+        digest = _unpack(url, packed, text)
+        if digest != sha256:
             raise UserError(
-                f"The text of {url} for {path.name} has the SHA-256 {found}, expected {sha256}; "
+                f"The text of {url} for {path.name} has the SHA-256 {digest}, expected {sha256}; "
                 f"it was not kept: try again, or {ELSEWHERE}."
             )
         os.replace(text, path)
@@ -72,7 +72,7 @@ def _fetch(url: str, file: IO[bytes]) -> None:
 
 
 def _copy(url: str, response: http.client.HTTPResponse, file: IO[bytes]) -> None:
-    """Copy a response, and notice when it ends before its announced length."""
+    """Copy a response; raise a UserError if it ends before its announced length."""
     announced = response.headers.get("Content-Length")
     total = None if announced is None else int(announced)
     received = 0

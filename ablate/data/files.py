@@ -1,7 +1,7 @@
-"""Text files of the user's own, cut into documents; read as a stream, so of any size.
+"""The user's text files, cut into documents and read as a stream, so of any size.
 
-Files are UTF-8; one that ends in .gz is unpacked. A byte-order mark at the beginning and carriage
-returns at line ends are dropped. The end of a file ends a document.
+Files are UTF-8; a `.gz` file is unpacked. A byte-order mark at the start and carriage returns at
+line ends are dropped. The end of a file ends a document.
 """
 
 import codecs
@@ -22,11 +22,11 @@ from ablate.errors import UserError
 BLOCK = 1 << 20  # bytes read at a time
 MARK = codecs.BOM_UTF8
 SPLITS = ("train", "validation", "test")
-SHOWN = 3  # names of files
+SHOWN = 3  # file names shown in a summary
 
 
 class Stretch(NamedTuple):
-    """A part of a file, in bytes of its unpacked text."""
+    """A range of bytes in the unpacked text of a file."""
 
     path: Path
     start: int
@@ -37,13 +37,13 @@ class TextFiles(Documents):
     """Documents of files, and of all files in folders.
 
     Args:
-        files: what train is made of, and the splits that have no files of their own; it may be
-            empty where no text of these is read.
+        files: text of train, and of every split without files of its own; it may be empty if no
+            such text is read.
         validation: files and folders; None: a part of `files`.
         test: the same.
-        held_out: share of `files` that is not trained on, where they are split. Train is the
-            beginning, validation follows, and test is the end; cuts are at line ends.
-        documents: line, paragraph (what blank lines separate), or file.
+        held_out: fraction of `files` that is held out for splits without files of their own. Train
+            comes first, then validation, then test; cuts are at line ends.
+        documents: line, paragraph (separated by blank lines), or file.
 
     Raises:
         UserError: there is no such file or folder, or a folder is empty.
@@ -66,7 +66,7 @@ class TextFiles(Documents):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """No source language, and the code of ISO 639 for text in an unknown one."""
+        """No source language; `und`, the ISO 639 code of an undetermined language, for the text."""
         return "", "und"
 
     @property
@@ -91,7 +91,7 @@ class TextFiles(Documents):
                 yield from split_documents(_blocks(file, stretch), SEPARATORS[self._rule])
 
     def fingerprint(self) -> str:
-        """Return a hash of the text of train and validation, and of how it is split and cut.
+        """Return a hash of the text of train and validation, and of how it is split into documents.
 
         Raises:
             UserError: a file cannot be read or is empty.
@@ -100,19 +100,19 @@ class TextFiles(Documents):
         return hashlib.sha256(f"files\n{self._rule}\n{lines}".encode()).hexdigest()
 
     def test_fingerprint(self, split: str) -> str:
-        """Return the SHA-256 of the files of a split, and which bytes of them it has."""
+        """Return the SHA-256 of each file of a split, with the byte range that the split uses."""
         parts = self._stretches[split]
         return "".join(f"{split} {_content(path)} {start} {stop}\n" for path, start, stop in parts)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of the files of train, the first ones where they are many."""
+        """Names of the training files; at most SHOWN names, and a count of the rest."""
         more = [f"{len(self._paths) - SHOWN} more"] if len(self._paths) > SHOWN else []
         return (*(path.name for path in self._paths[:SHOWN]), *more)
 
     @property
     def division(self) -> str:
-        """Which splits are parts of `files`."""
+        """Which splits are taken from `files`, as a sentence; "" if none is."""
         parts = [split for split in SPLITS[1:] if split not in self._own]
         share = f"the last {self._held_out:.0%} of data.files (say data.held_out)"
         return f"{' and '.join(parts)} {'are' if len(parts) > 1 else 'is'} {share}" if parts else ""
@@ -120,10 +120,10 @@ class TextFiles(Documents):
     @cached_property
     def _stretches(self) -> dict[str, list[Stretch]]:
         whole = [Stretch(path, 0, _size(path)) for path in self._paths]
-        own = {k: [Stretch(path, 0, _size(path)) for path in v] for k, v in self._own.items()}
-        missing = [split for split in SPLITS[1:] if split not in own]
+        separate = {k: [Stretch(path, 0, _size(path)) for path in v] for k, v in self._own.items()}
+        missing = [split for split in SPLITS[1:] if split not in separate]
         parts = _split(whole, self._held_out, len(missing))
-        stretches = own | dict(zip(("train", *missing), parts, strict=True))
+        stretches = separate | dict(zip(("train", *missing), parts, strict=True))
         return {split: stretches[split] for split in SPLITS}
 
     def _nothing_for(self, split: str) -> str:
@@ -132,12 +132,12 @@ class TextFiles(Documents):
             return f"data.{key} is an empty list, so there is no text for {split}; name files."
         return (
             f"data.held_out={self._held_out} leaves no line of data.files for {split}; give more "
-            "text or another share, or files of their own for validation and test."
+            "text or another fraction, or separate files for validation and test."
         )
 
 
 def _listed(key: str, names: Sequence[str]) -> list[Path]:
-    """Return the files that names stand for, those of a folder in the order of their names."""
+    """Return the files for these names; a folder gives its files, sorted by name."""
     paths: list[Path] = []
     for name in names:
         path = Path(name).expanduser()
@@ -151,7 +151,7 @@ def _listed(key: str, names: Sequence[str]) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Return the files below a folder that are not hidden, in the order of their names."""
+    """Return the visible files below a folder, sorted by name."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return [p for p in files if not any(x[0] == "." for x in p.relative_to(folder).parts)]
 
@@ -170,7 +170,7 @@ def _content(path: Path) -> str:
 
 
 def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stretch]]:
-    """Return the beginning of a text, and its last `share` in `held_out` equal parts."""
+    """Split a text: its beginning, and its last `share` in `held_out` equal parts."""
     total = sum(stretch.stop for stretch in whole)
     cuts = [total * (1 - share + share * part / max(1, held_out)) for part in range(held_out)]
     bounds = [0, *(_line_end(whole, int(cut)) if cut >= 1 else 0 for cut in cuts), total]
@@ -187,7 +187,7 @@ def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stret
 
 
 def _line_end(whole: list[Stretch], place: int) -> int:
-    """Return the place behind the line that has a byte of a text."""
+    """Return the position after the line that contains the byte at `place`."""
     before = 0
     for path, _, size in whole:
         if place < before + size:
@@ -202,10 +202,10 @@ def _line_end(whole: list[Stretch], place: int) -> int:
 
 
 def _blocks(file: BufferedIOBase, stretch: Stretch) -> Iterator[str]:
-    """Yield a part of a file as text.
+    """Yield a byte range of a file as text.
 
     Raises:
-        UserError: it is not text.
+        UserError: the bytes are not UTF-8 text.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     marked = stretch.start == 0 and file.read(len(MARK)) == MARK

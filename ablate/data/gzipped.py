@@ -1,4 +1,4 @@
-"""Reads gzip files in chunks, up to a limit on the unpacked size."""
+"""Read gzip files in chunks, up to a limit on the unpacked size."""
 
 import gzip
 from collections.abc import Iterator
@@ -7,16 +7,17 @@ from pathlib import Path
 from ablate.errors import UserError
 
 CHUNK = 1 << 16
-RATIO = 100  # unpacked to packed; of text it is 3 to 10, and gzip itself ends at 1,000
-ALWAYS = 1 << 24  # bytes that any file may unpack to
+RATIO = 100  # largest unpacked size over packed size; text has 3 to 10, and gzip can reach 1,000
+ALWAYS = 1 << 24  # bytes; files that unpack to less are always accepted
 
 
 def unpacked(path: Path, name: str) -> Iterator[bytes]:
     """Yield the content of a gzip file.
 
     Raises:
-        UserError: it is larger than text would be; `name` stands for the file.
-        OSError, EOFError, zlib.error: it cannot be read, or is not a whole gzip file.
+        UserError: the content is suspiciously large for text; `name` identifies the file in the
+            message.
+        OSError, EOFError, zlib.error: the file cannot be read, or is not a complete gzip file.
     """
     most, size = max(ALWAYS, RATIO * path.stat().st_size), 0
     with gzip.open(path) as packed:

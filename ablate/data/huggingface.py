@@ -1,8 +1,8 @@
-"""Data sets of the Hugging Face hub, and local files in its formats, by the package `datasets`.
+"""Data sets from the Hugging Face hub, and local files in its formats, read by `datasets`.
 
-The package is an extra (pip install 'ablate[huggingface]'). Which text it is follows from the data
-files: those of the hub have their revision in their address, and local ones are hashed. With
-streaming nothing is copied to the disk but token ids; the files are read anew at each pass.
+The package is an extra (pip install 'ablate[huggingface]'). The identity of the text follows from
+the data files: hub files have their revision in their URL, and local files are hashed. With
+streaming, only token ids are written to disk; the data files are read again in each pass.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from ablate.errors import UserError
 
 @dataclass(kw_only=True)
 class HubData:
-    """The splits of a data set, by the names that `ablate` has for them.
+    """The splits of a data set, under the names train, validation and test.
 
     Args:
         path: name on the hub, a folder, or a format (json, parquet, csv, text) of `data_files`.
-        name: configuration of the data set; None: its only one.
-        data_files: of a format, a file or a list of files for each split of the data set.
-        revision: of the hub: a commit, tag or branch.
+        name: configuration of the data set; None if it has only one.
+        data_files: if `path` is a format: a file or a list of files for each split.
+        revision: commit, tag or branch on the hub.
         train, validation, test: names of the splits of the data set, such as train[:90%].
-        streaming: read rows as they come, for what does not fit on the disk.
-        download_to: folder of what the package stores.
+        streaming: read rows while downloading, for data that does not fit on the disk.
+        download_to: folder where the package stores files.
 
     Raises:
         UserError: the package is not installed.
@@ -78,7 +78,7 @@ class HubData:
             return _library().load_dataset(**self._where, split=given, streaming=self.streaming)
         except ValueError as error:
             raise UserError(f"data.{split}={given}: {_first_line(error)}") from error
-        except Exception as error:  # of the network, the file system, and the package's own
+        except Exception as error:  # errors of the network, the file system, or the package itself
             raise self._unreadable(error) from error
 
     def values(self, split: str, field: str, key: str) -> Iterator[str]:
@@ -112,7 +112,7 @@ class HubData:
             yield value
 
     def fingerprint(self) -> str:
-        """Return a hash of the data files, of the splits, and of which part of them is read.
+        """Return a hash of the data files, of the split names, and of the fields that are read.
 
         Raises:
             UserError: there is no such data set.
@@ -156,18 +156,18 @@ class HubData:
 
 @dataclass(kw_only=True)
 class HuggingFace(HubData, Documents):
-    """The texts of a field, a document each.
+    """Documents from one field: each row is a document.
 
     Args:
         field: name of the column, or names with dots between.
-        others: as of `HubData`.
+        others: see `HubData`.
     """
 
     field: str
 
     @property
     def languages(self) -> tuple[str, str]:
-        """No source language, and the code of ISO 639 for text in an unknown one."""
+        """No source language; `und`, the ISO 639 code of an undetermined language, for the text."""
         return "", "und"
 
     @property
@@ -183,12 +183,12 @@ class HuggingFace(HubData, Documents):
 
 @dataclass(kw_only=True)
 class HuggingFacePairs(HubData, Corpus):
-    """Sentences in two fields, which belong together.
+    """Sentence pairs from two fields of a data set.
 
     Args:
         source, target: codes of the languages.
         source_field, target_field: names of the columns, or names with dots between.
-        others: as of `HubData`.
+        others: see `HubData`.
     """
 
     source: str
@@ -207,15 +207,15 @@ class HuggingFacePairs(HubData, Corpus):
         return self.source_field, self.target_field
 
     def read(self, split: str) -> Pairs:
-        """Return the sentences of a split, which are read when they are asked for."""
+        """Return the sentences of a split; they are read on access."""
         return Pairs(Field(self, split, "source_field"), Field(self, split, "target_field"))
 
 
 class Field(Sequence[str]):
-    """The sentences of a field, one row after the other.
+    """The sentences of a field, in the order of the rows.
 
     Raises:
-        UserError: a row has no sentence, or one of several lines.
+        UserError: a row is empty or has several lines.
     """
 
     def __init__(self, data: HuggingFacePairs, split: str, key: str) -> None:
@@ -251,12 +251,12 @@ class Field(Sequence[str]):
 
     @cached_property
     def _all(self) -> list[str]:
-        """The sentences in memory; evaluations alone look at single ones."""
+        """All sentences in memory; only evaluations access single sentences."""
         return list(self)
 
 
 def _library() -> Any:
-    """Return the package `datasets`, which takes seconds to import."""
+    """Import `datasets` on first use, which takes seconds."""
     import datasets
 
     datasets.disable_progress_bars()

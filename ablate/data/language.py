@@ -14,8 +14,8 @@ class Language(Corpus):
     """Texts without sources: every source is an empty line.
 
     Args:
-        language: code of the language.
-        train, validation, test: a file each, one text per line; one that ends in .gz is unpacked.
+        language: code of the language. train, validation, test: one file each, with one text per
+        line; a `.gz` file is unpacked.
     """
 
     def __init__(self, *, language: str, train: str, validation: str, test: str):
@@ -27,7 +27,7 @@ class Language(Corpus):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """No source language, and the code of the texts'."""
+        """No source language, and the code of the text's language."""
         return "", self._language
 
     @property

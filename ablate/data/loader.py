@@ -1,4 +1,4 @@
-"""From line numbers to padded batches, and a loader that can stop and go on."""
+"""Turn line numbers into padded batches, with a loader that can stop and resume."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
@@ -15,17 +15,17 @@ from ablate.data.vocabulary import EOS, PAD
 
 
 class Examples(Dataset[Batch]):
-    """The lines of a split as examples of a task; asked for several of them, it gives a Batch.
+    """The lines of a split as a dataset; indexing with line numbers returns a Batch.
 
     Args:
         src: token ids of the sources.
         tgt: token ids of the targets.
-        max_length: tokens, EOS counted, to which longer sentences are cut.
-        columns: padding added to every batch of sources, on top of the token budget, so that it
-            changes nobody's company. Targets get none: the causal mask hides what stands to their
-            right from every real position.
-        collate: makes the batches, as a task wants them.
-        seed: of what it draws.
+        max_length: longer sentences are truncated to this number of tokens, including EOS.
+        columns: padding columns added to every batch of sources, beyond the token budget, so that
+            batches keep the same sentences. Targets get none: the causal mask hides trailing
+            padding from every real position.
+        collate: builds a batch for the task.
+        seed: seed of random numbers that `collate` draws.
     """
 
     def __init__(  # noqa: PLR0913
@@ -57,17 +57,17 @@ class Examples(Dataset[Batch]):
 
 
 def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int64]:
-    """Return the ids of some sentences, each ended by EOS and filled up with PAD."""
-    found, lengths = tokens.read(rows, max_length - 1)
+    """Return the ids of some sentences, each followed by EOS and padded with PAD."""
+    flat_ids, lengths = tokens.read(rows, max_length - 1)
     columns = np.arange(lengths.max(initial=0) + 1)
     ids = np.where(columns == lengths[:, None], EOS, PAD)
-    ids[columns < lengths[:, None]] = found
+    ids[columns < lengths[:, None]] = flat_ids
     return ids
 
 
 @runtime_checkable
 class ByEpoch(Protocol):
-    """Examples that may draw anew in every epoch."""
+    """Examples whose random numbers depend on the epoch."""
 
     epoch: int
 
@@ -76,13 +76,13 @@ class ByEpoch(Protocol):
 
 @runtime_checkable
 class InEpochs(Protocol):
-    """Batches whose order follows from the epoch; an iteration leaves out the first `skip`."""
+    """Batches whose order depends on the epoch; an iteration skips the first `skip` batches."""
 
     epoch: int
     skip: int
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to another epoch."""
+        """Set the epoch."""
 
     def __len__(self) -> int: ...
 
@@ -96,17 +96,17 @@ class EvaluationLoader(DataLoader[Batch]):
         super().__init__(
             examples,
             sampler=batches,
-            batch_size=None,  # the sampler gives whole batches
-            generator=torch.Generator().manual_seed(seed),  # leaves the global one alone
+            batch_size=None,  # the sampler yields complete batches
+            generator=torch.Generator().manual_seed(seed),  # leaves the global generator untouched
         )
 
 
 class TrainingLoader(EvaluationLoader):
-    """Training batches, with a position that a checkpoint can hold.
+    """Training batches, with a position that can be stored in a checkpoint.
 
-    The position counts the batches handed out in this epoch and is 0 after the last one. An
-    iteration begins where `load_state_dict` said, if the epoch is still the same, and otherwise
-    at the first batch.
+    The position is the number of batches yielded in this epoch; it is 0 after the last batch. An
+    iteration starts at the position given to `load_state_dict` if the epoch is the same, and
+    otherwise at the first batch.
     """
 
     def __init__(self, examples: ByEpoch, batches: InEpochs, seed: int):
@@ -117,7 +117,8 @@ class TrainingLoader(EvaluationLoader):
         self._resume_at: dict[str, int] | None = None
 
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
-        # nothing here runs before the first batch is asked for: by then the epoch has been set
+        # This is a generator, so it starts when the first batch is requested: the epoch is set by
+        # then.
         first = self._first_batch()
         self._training_batches.skip = first
         self._examples.epoch = self._training_batches.epoch
@@ -126,11 +127,11 @@ class TrainingLoader(EvaluationLoader):
             yield batch
 
     def state_dict(self) -> dict[str, int]:
-        """Return where training stands."""
+        """Return the current epoch and position."""
         return {"epoch": self._training_batches.epoch, "position": self._position}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Let the next iteration begin where `state` was taken."""
+        """Resume the next iteration at the position of `state`."""
         self._training_batches.set_epoch(state["epoch"])
         self._position = state["position"]
         self._resume_at = state

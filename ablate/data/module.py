@@ -23,26 +23,26 @@ from ablate.errors import UserError
 from ablate.record.types import Fingerprints
 
 TOO_LONG = ("skip", "truncate")
-CHUNK = 4096  # sentences counted at a time
+CHUNK = 4096  # sentences processed at a time
 
 
 class Counts(NamedTuple):
-    """What became of the pairs of a split."""
+    """How many pairs a split has, and how many were skipped or truncated."""
 
     pairs: int  # lines of the split
-    skipped: int  # pairs left out because a side is too long
-    truncated: int  # pairs used with at least one side cut
+    skipped: int  # pairs dropped because one side is too long
+    truncated: int  # pairs with at least one truncated side
 
 
 class TextData(pl.LightningDataModule):
-    """A corpus as batches of a task.
+    """Provide the batches of a task from a corpus.
 
     Call `prepare` first. In training, pairs with more than `batch.max_length` tokens on a side
-    (EOS counted) are skipped or truncated, as `batch.too_long` says. In evaluation every
-    sentence stays: its ids are truncated, its reference text never is.
+    (including EOS) are skipped or truncated, depending on `batch.too_long`. Evaluation keeps every
+    sentence: its ids are truncated, but its reference text is not.
 
     Raises:
-        UserError: `batch` holds a value that is not possible; and everything `prepare` raises.
+        UserError: `batch` holds an invalid value; or an error of `prepare`.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class TextData(pl.LightningDataModule):
 
     @property
     def about(self) -> str:
-        """The files of the corpus and its size: "train.en and train.de, 900 pairs of train ..."."""
+        """Files and size of the corpus: "train.en and train.de, 900 pairs of train ..."."""
         files, unit = " and ".join(self._corpus.files), "pairs" if self.languages[0] else "texts"
         sizes = [f"{counts.pairs:,} of {split}" for split, counts in self.counts.items()]
         sizes[0] = sizes[0].replace(" of", f" {unit} of", 1)
@@ -82,12 +82,12 @@ class TextData(pl.LightningDataModule):
 
     @property
     def division(self) -> str:
-        """How validation and test were made of train; "" where they have text of their own."""
+        """How validation and test were split off train; "" if they have separate files."""
         return self._corpus.division
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
-        """Hashes of the text that training reads, and of what a test of each split adds.
+        """Hashes of the training text, and of the additional text that a test of each split reads.
 
         Raises:
             UserError: the groups of a split are not one per line.
@@ -97,11 +97,12 @@ class TextData(pl.LightningDataModule):
         return Fingerprints(self._corpus.fingerprint(), read)
 
     def fingerprint_of_test(self, split: str) -> str:
-        """Return a hash of what a test of a split reads and training does not, as it is now."""
+        """Compute the hash of everything that a test of a split reads and training does not."""
         return fingerprint_of_test(self._corpus, split)
 
     def prepare(self) -> None:
-        """Make vocabularies and token ids, or find them in the cache, and check the batches.
+        """Create vocabularies and token ids, or load them from the cache, and check the token
+        budgets.
 
         May be called again, and by several processes at once.
 
@@ -119,7 +120,7 @@ class TextData(pl.LightningDataModule):
                 self.check_evaluation(split)
 
     def check_evaluation(self, split: str) -> None:
-        """Check that a split can be scored; its token ids are made, or found in the cache.
+        """Check that a split can be scored; creates its token ids or loads them from the cache.
 
         Raises:
             UserError: the text or the token budget is not usable.
@@ -127,23 +128,23 @@ class TextData(pl.LightningDataModule):
         self._check_budget(split, "eval_tokens", self._batch.eval_tokens)
 
     def check_test(self, split: str) -> None:
-        """Read the text of a split as a test does.
+        """Check that the text of a split can be used for a test.
 
         Raises:
-            UserError: it is empty, its sides or its groups differ in length, or one of its
-                sentences is longer than a batch.
+            UserError: the split is empty, its sides or its groups differ in length, or a sentence
+                is longer than a batch.
         """
         src, tgt = self._read(split)
         if not len(src) == len(tgt) > 0:
             raise UserError(
-                f"{split} has {len(src)} sources and {len(tgt)} references; a test needs as many "
-                "of one as of the other, and at least one"
+                f"{split} has {len(src)} sources and {len(tgt)} references; "
+                "both numbers must be equal and at least 1"
             )
         self.groups(split)
         self._check_longest(split, "eval_tokens", self._batch.eval_tokens, self._whole(split))
 
     def setup(self, stage: str | None = None) -> None:
-        """Prepare, for a Trainer that was given this module as it is."""
+        """Prepare the data if a Trainer calls this module directly."""
         self.prepare()
 
     @property
@@ -172,7 +173,7 @@ class TextData(pl.LightningDataModule):
         return {split: self._count(split) for split in self._splits}
 
     def describe(self, split: str) -> str:
-        """Say how much text a split has, and how much of it is used."""
+        """Describe how much text a split has, and how much of it is used."""
         counts = self.counts[split]
         skipped = f", {counts.skipped:,} skipped as too long" if counts.skipped else ""
         cut = f", {counts.truncated:,} truncated" if counts.truncated else ""
@@ -180,17 +181,16 @@ class TextData(pl.LightningDataModule):
 
     @cached_property
     def unigram_nll(self) -> float:
-        """Nats per target token of validation (EOS counted) under train's unigram distribution.
+        """Mean nll of validation targets (including EOS) under the unigram distribution of train.
 
-        The distribution is that of the targets trained on, with one added to the count of each
-        entry of the vocabulary.
+        The distribution is estimated from the training targets with add-one smoothing.
         """
         seen = self._target_counts("train") + 1.0
         met = self._target_counts("validation")
         return float(-(met @ np.log(seen / seen.sum())) / met.sum())
 
     def unigram(self, *metrics: str) -> dict[str, float]:
-        """Return what the unigram distribution has for `nll`, and for `bpb` if it is measured."""
+        """Return the unigram baseline for `nll`, and for `bpb` if it is among `metrics`."""
         values = {"unigram_nll": self.unigram_nll}
         length = self.length("validation")
         if "bpb" in metrics and length is not None:
@@ -198,13 +198,13 @@ class TextData(pl.LightningDataModule):
         return values
 
     def length(self, split: str) -> TextLength | None:
-        """Return how long the target text of a split is; None where a part of it is not scored."""
+        """Return the size of the target text of a split; None if a part of it is not scored."""
         counts = self.counts[split]
         return None if counts.skipped or counts.truncated else self._cache.length(split)
 
     @property
     def levels(self) -> dict[str, float]:
-        """Chance and bound of a corpus that a rule has made."""
+        """Chance level and attainable bound of a synthetic corpus; empty for other corpora."""
         return self._corpus.levels()
 
     def references(self, split: str) -> Sequence[str]:
@@ -212,10 +212,10 @@ class TextData(pl.LightningDataModule):
         return self._read(split).tgt
 
     def groups(self, split: str) -> Sequence[str] | None:
-        """Return the group of every line of a split; None where each is its own.
+        """Return the group of every line of a split; None if every line is a group by itself.
 
         Raises:
-            UserError: they are not one per line.
+            UserError: there is not exactly one group per line.
         """
         groups = self._corpus.groups(split)
         if groups is not None and len(groups) != len(self.references(split)):
@@ -244,17 +244,17 @@ class TextData(pl.LightningDataModule):
         return TrainingLoader(self._examples("train"), batches, self._seed)
 
     def val_dataloader(self) -> EvaluationLoader:
-        """Return this rank's share of validation."""
+        """Return this rank's part of validation."""
         return self._loader("validation", bucket=True, padding=0)
 
     def test_dataloader(self) -> EvaluationLoader:
-        """Return this rank's share of test."""
+        """Return this rank's part of the test split."""
         return self.evaluation_loader("test")
 
     def evaluation_loader(self, split: str) -> EvaluationLoader:
-        """Return this rank's share of any split for a test, every sentence once.
+        """Return this rank's part of a split for a test; all ranks together cover it exactly once.
 
-        `batch.test_bucket` and `batch.test_padding` act here and nowhere else.
+        Only this method uses `batch.test_bucket` and `batch.test_padding`.
         """
         return self._loader(split, self._batch.test_bucket, self._batch.test_padding)
 
@@ -263,9 +263,9 @@ class TextData(pl.LightningDataModule):
         return self._examples(split)[np.arange(min(count, len(self._whole(split).rows)))]
 
     def longest(self, split: str, *, tested: bool = False) -> tuple[int, int]:
-        """Return the tokens (EOS counted) of the longest source and target used of a split.
+        """Return the lengths in tokens (including EOS) of the longest source and target of a split.
 
-        A test uses all pairs, also those that are skipped in training.
+        With `tested`, pairs that training skips are included.
         """
         sizes = self._whole(split) if tested else self._sizes(split)
         return int(sizes.src.max()), int(sizes.tgt.max())
@@ -312,11 +312,11 @@ class TextData(pl.LightningDataModule):
         )
 
     def _lengths(self, split: str, at_most: int) -> list[Rows]:
-        """Return the tokens of each source and each target, EOS counted, as far as `at_most`."""
+        """Return the lengths of sources and targets (including EOS), capped at `at_most` tokens."""
         return [ids.lengths(at_most) for ids in self._ids(split)]
 
     def _whole(self, split: str) -> Sizes:
-        """Return the sizes of all pairs of a split, as far as they are not truncated."""
+        """Return the sizes of all pairs of a split after truncation."""
         src, tgt = self._lengths(split, self._batch.max_length)
         return Sizes(numbered(len(src)), src, tgt)
 
@@ -328,7 +328,7 @@ class TextData(pl.LightningDataModule):
         return split == "train" and self._batch.too_long == "skip"
 
     def _sizes(self, split: str) -> Sizes:
-        """Return the sizes of the pairs that are used."""
+        """Return the sizes of the pairs that are not skipped."""
         if split not in self._used:
             self._used[split] = self._measure(split)
         return self._used[split]
@@ -342,8 +342,8 @@ class TextData(pl.LightningDataModule):
 
     def _count(self, split: str) -> Counts:
         too_long = self._too_long(split)
-        found = int(too_long.sum())
-        skipped, truncated = (found, 0) if self._skips(split) else (0, found)
+        n_too_long = int(too_long.sum())
+        skipped, truncated = (n_too_long, 0) if self._skips(split) else (0, n_too_long)
         return Counts(len(too_long), skipped, truncated)
 
     def _check_budget(self, split: str, key: str, tokens: int) -> None:
@@ -358,7 +358,7 @@ class TextData(pl.LightningDataModule):
             )
 
     def _target_counts(self, split: str) -> npt.NDArray[np.int64]:
-        """Return how often each target id is predicted in one pass over a split."""
+        """Return how often each target id occurs in one pass over a split."""
         tgt, rows = self._ids(split)[1], self._sizes(split).rows
         counts = np.zeros(self.tgt_vocab, np.int64)
         for start in range(0, len(rows), CHUNK):

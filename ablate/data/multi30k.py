@@ -29,8 +29,8 @@ LANGUAGES = ("en", "de")
 class Multi30k(Corpus):
     """The corpus from `root`, or downloaded once from `url` into `download_to`.
 
-    Every file is checked by the SHA-256 of its text each time it is used. `root` holds the
-    unpacked files (train.en, val.en, test_2016_flickr.en and the same with .de).
+    The SHA-256 of a file's text is verified on every use. `root` holds the unpacked files
+    (train.en, val.en, test_2016_flickr.en and the same with .de).
     """
 
     def __init__(self, *, root: str | None, download_to: str, url: str, source: str, target: str):
@@ -58,7 +58,7 @@ class Multi30k(Corpus):
         """Return the raw lines of a split.
 
         Raises:
-            UserError: no such split, a missing or changed file, or a download that failed.
+            UserError: there is no such split, a file is missing or changed, or the download failed.
         """
         if split not in FILES:
             raise UserError(f"There is no split {split!r} in Multi30k; it has {', '.join(FILES)}.")
@@ -66,14 +66,14 @@ class Multi30k(Corpus):
         return read_pair(src, tgt)
 
     def fingerprint(self) -> str:
-        """Return a hash of the text, after a check of all files."""
+        """Return a hash of the text, after verifying all files."""
         names = [f"{name}.{language}" for name in FILES.values() for language in self._languages]
         for name in names:
             self._path(name)
         return hashlib.sha256("\n".join(EXPECTED[name] for name in names).encode()).hexdigest()
 
     def _path(self, name: str) -> Path:
-        """Return the file of that name, checked, downloaded first where that is needed."""
+        """Return the path of a verified file; download it first if necessary."""
         expected = EXPECTED[name]
         if self._root is None:
             path = self._download_to / name
@@ -83,10 +83,10 @@ class Multi30k(Corpus):
         path = self._root / name
         if not path.is_file():
             raise UserError(f"data.root={self._root} has no file {name}.")
-        found = _sha256(path)
-        if found != expected:
+        digest = _sha256(path)
+        if digest != expected:
             raise UserError(
-                f"{path} is not the file of Multi30k: its SHA-256 is {found}, expected {expected}."
+                f"{path} is not the file of Multi30k: its SHA-256 is {digest}, expected {expected}."
             )
         return path
 

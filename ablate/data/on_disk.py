@@ -1,8 +1,7 @@
-"""Arrays in files, mapped by the kernel and read a slice at a time.
+"""Arrays in memory-mapped files, read a slice at a time.
 
-The pages of a mapped file count as resident memory of the process as long as the kernel has room
-for them, but they are not private: processes share them, and the kernel drops them for whoever
-needs memory.
+Mapped pages count as resident memory while the kernel has room for them, but they are not private:
+processes share them, and the kernel drops them when memory is needed.
 """
 
 from functools import cached_property
@@ -16,7 +15,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 class OnDisk:
-    """The numbers in a file; pickling sends its path."""
+    """The numbers in a file; pickling stores only its path."""
 
     def __init__(self, path: Path, dtype: npt.DTypeLike):
         self.path = path
@@ -26,17 +25,17 @@ class OnDisk:
         return self.path.stat().st_size // self.dtype.itemsize
 
     def take(self, starts: Integers, counts: Integers) -> Integers:
-        """Return `counts` numbers from each of `starts` on, one stretch after the other."""
+        """Return `counts[i]` numbers from each position `starts[i]`, concatenated."""
         before = counts.cumsum() - counts
         return self._all[np.arange(counts.sum()) + np.repeat(starts - before, counts)]
 
     def at(self, places: Integers) -> Integers:
-        """Return the numbers at some places, in the shape of `places`."""
+        """Return the numbers at the given positions, in the shape of `places`."""
         return self._all[places]
 
     @cached_property
     def _all(self) -> Integers:
-        if not len(self):  # nothing can be mapped
+        if not len(self):  # an empty file cannot be mapped
             return np.empty(0, self.dtype)
         return np.asarray(np.memmap(self.path, self.dtype, "r"))
 

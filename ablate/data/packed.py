@@ -1,12 +1,15 @@
 """Text as contexts of a fixed length, for language models.
 
-The documents of a split, an EOS behind each of them, are one stream of tokens. A context is a
-stretch of `batch.context` of its tokens, whatever documents they belong to. In training the stream
-is a ring that every epoch cuts at another place; so contexts of two epochs overlap, and those of
-one epoch do not. The tokens that are left over, fewer than a batch, are other ones in each epoch.
-In evaluation contexts begin at the first token, and the last one is filled up with PAD: every token
-counts once. Nothing here grows with the text: orders are computed (`ablate.data.permutation`), and
-tokens are read from mapped files.
+The documents of a split, each followed by EOS, form one stream of tokens. A context is
+`batch.context` consecutive tokens, regardless of document boundaries.
+
+In training the stream is circular, and every epoch starts at a random offset: contexts of one epoch
+never overlap, but those of different epochs do. Each epoch drops the leftover tokens, fewer than a
+batch. In evaluation, contexts start at the first token and the last one is padded with PAD, so that
+every token counts once.
+
+Memory use does not grow with the text: orders are computed (`ablate.data.permutation`), and tokens
+are read from mapped files.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,21 +30,22 @@ from ablate.data.permutation import Permutation
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 
-BLOCK = 256  # batches whose order is computed together
-STRETCHES = 4096  # of a split, at most: neighbouring contexts are scored together
+BLOCK = 256  # batches whose order is computed at a time
+# maximum number of stretches of a split; the contexts of a stretch are scored together
+STRETCHES = 4096
 
-# from contexts, each with the token before it in front, and the numbers of their stretches
+# Build a batch from contexts, each preceded by one more token, and their stretch numbers.
 Pack = Callable[[Ids, Rows], Batch]
 
 
 class Contexts(Dataset[Batch]):
-    """The contexts of a split as examples of a task, asked for by the places of their first tokens.
+    """The contexts of a split as a dataset, indexed by the positions of their first tokens.
 
     Args:
         ids: the stream of tokens.
-        context: tokens of a context.
-        ring: whether the first token follows the last one; otherwise PAD does.
-        pack: makes the batches, as a task wants them.
+        context: tokens per context.
+        ring: whether the last token is followed by the first; otherwise by PAD.
+        pack: builds a batch for the task.
     """
 
     def __init__(self, ids: TokenIds, context: int, *, ring: bool, pack: Pack) -> None:
@@ -50,10 +54,10 @@ class Contexts(Dataset[Batch]):
         self._ring = ring
         self._pack = pack
         self._stretch = -(-ids.tokens // (STRETCHES * context)) * context
-        self.epoch = 0  # `TrainingLoader` sets it; nothing here is drawn
+        self.epoch = 0  # set by `TrainingLoader`; unused, because contexts draw no random numbers
 
     def __getitem__(self, starts: Rows) -> Batch:
-        # the token before the first one is the EOS of the last document
+        # before the first token stands the EOS of the last document
         ids = self._ids.stream(starts - 1, self._context + 1).astype(np.int64)
         if not self._ring:
             places = starts[:, None] + np.arange(-1, self._context)
@@ -62,20 +66,20 @@ class Contexts(Dataset[Batch]):
 
 
 class TrainingContexts(Batches):
-    """Batches of contexts in an order that follows from seed and epoch alone.
+    """Batches of contexts in a random order that depends only on seed and epoch.
 
     Args:
-        tokens: of the stream, at least `context`.
-        context: tokens of a context.
-        size: contexts of a batch.
-        seed: of the order.
-        rank: which batches are this process's.
+        tokens: length of the stream, at least `context`.
+        context: tokens per context.
+        size: contexts per batch.
+        seed: seed of the order.
+        rank: this process; it gets its part of the batches.
     """
 
     def __init__(self, tokens: int, context: int, size: int, seed: int, rank: Rank) -> None:
         super().__init__(rank)
         self.epoch = 0
-        self.skip = 0  # batches that the next iteration leaves out at its beginning
+        self.skip = 0  # number of batches that the next iteration skips at its start
         self._tokens, self._context, self._seed = tokens, context, seed
         self._contexts = tokens // context
         self._size = min(size, self._contexts)
@@ -87,7 +91,7 @@ class TrainingContexts(Batches):
         return self._from(self.skip)
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to another epoch: Lightning calls this before each one."""
+        """Set the epoch; Lightning calls this before each epoch."""
         self.epoch = epoch
 
     def _from(self, first: int) -> Iterator[Rows]:
@@ -104,7 +108,7 @@ class TrainingContexts(Batches):
 
 
 class EvaluationContexts(Batches):
-    """Every context of a split once, in order; ranks that run out of batches get empty ones."""
+    """Every context of a split once, in order; ranks that run out of batches get empty batches."""
 
     def __init__(self, tokens: int, context: int, size: int, rank: Rank) -> None:
         super().__init__(rank)
@@ -121,18 +125,18 @@ class EvaluationContexts(Batches):
 
 
 class PackedData(TextData):
-    """A corpus as contexts of `batch.context` tokens.
+    """Provide a corpus as contexts of `batch.context` tokens.
 
     Args:
-        pack: makes the batches, as a task wants them.
-        others: arguments of `TextData`.
+        pack: builds a batch for the task.
+        **arguments: all other arguments of `TextData`.
 
     Raises:
-        UserError: `batch` holds a value that is not possible; and everything `prepare` raises.
+        UserError: `batch` holds an invalid value; or an error of `prepare`.
     """
 
-    def __init__(self, *, pack: Pack, batch: Batching, **others: Any) -> None:
-        super().__init__(batch=batch, **others)
+    def __init__(self, *, pack: Pack, batch: Batching, **arguments: Any) -> None:
+        super().__init__(batch=batch, **arguments)
         assert batch.context is not None
         self._context = batch.context
         self._pack = pack
@@ -144,7 +148,8 @@ class PackedData(TextData):
             )
 
     def prepare(self) -> None:
-        """Make the vocabulary and the token ids, or find them in the cache, and check the contexts.
+        """Create the vocabulary and token ids, or load them from the cache, and check the text
+        length.
 
         Raises:
             UserError: the text is shorter than a context, or the vocabulary size is not usable.
@@ -158,34 +163,34 @@ class PackedData(TextData):
             )
 
     def check_evaluation(self, split: str) -> None:
-        """Make the token ids of a split, or find them in the cache: any text can be scored."""
+        """Create the token ids of a split or load them; text of any length can be scored."""
         self._ids(split)
 
     @cached_property
     def counts(self) -> dict[str, Counts]:
-        """Texts of each split; none is skipped or truncated."""
+        """Number of texts of each split; none is skipped or truncated."""
         lengths = {split: self._cache.length(split) for split in self._splits}
         return {split: Counts(length.texts, 0, 0) for split, length in lengths.items()}
 
     def describe(self, split: str) -> str:
-        """Say how long the text of a split is."""
+        """Describe the size of the text of a split."""
         length = self._cache.length(split)
         size = f"{length.bytes:,} bytes, {length.texts:,} documents, {length.tokens:,} tokens"
         return f"{size}, {length.unknown:,} bytes unknown" if length.unknown else size
 
     def check_test(self, split: str) -> None:
-        """Check nothing: contexts have no reference texts, and every split has tokens."""
+        """Do nothing: contexts have no reference texts, and every split has tokens."""
 
     def references(self, split: str) -> Sequence[str]:
-        """Return nothing: contexts have no reference texts."""
+        """Return an empty list: contexts have no reference texts."""
         return []
 
     def sources(self, split: str) -> Sequence[str]:
-        """Return nothing: contexts have no sources."""
+        """Return an empty list: contexts have no sources."""
         return []
 
     def longest(self, split: str, *, tested: bool = False) -> tuple[int, int]:
-        """Return no source, and the tokens of a context."""
+        """Return 0 for the source, and the length of a context."""
         return 0, self._context
 
     def first_lines(self, split: str, count: int) -> Batch:

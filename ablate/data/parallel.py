@@ -1,4 +1,4 @@
-"""Any parallel text on the local disk: two files or one of two columns per split."""
+"""Parallel text on the local disk: two files, or one file of two columns, per split."""
 
 import hashlib
 import os
@@ -22,23 +22,25 @@ ENDINGS = ("", ".gz", ".txt", ".txt.gz")
 COLUMNS = tuple(f"{name}{packed}" for name in (".tsv", ".txt") for packed in ("", ".gz"))
 SPLITS = ("train", "validation", "test")
 Rows = npt.NDArray[np.integer[Any]]
-DRAWN = "families of pairs"  # what is drawn from train, part of the fingerprint
-DRAWN_SHARE, DRAWN_AT_MOST = 0.1, 1000  # of the pairs of train, for each split without a size
+DRAWN = "families of pairs"  # part of the fingerprint; names the rule that draws splits from train
+# size of a drawn split whose size is not given: a fraction of train, and a maximum
+DRAWN_SHARE, DRAWN_AT_MOST = 0.1, 1000
 
 
 class Parallel(Corpus):
-    """Text pairs from local files; missing held-out splits are sampled from train.
+    """Sentence pairs from local files; missing held-out splits are drawn from train.
 
-    `train`, `validation` and `test` are each a prefix or a file. The prefix `text/train` stands
-    for `text/train.<source>` and `text/train.<target>`, each also with `.gz`, `.txt` or
-    `.txt.gz` appended (the first that exists, in this order). A name that ends in `.tsv`, `.txt` or
-    one of these and `.gz` is one file with the columns source and target (`read_tsv`). Where
-    `validation` or `test` is null, at most `validation_size` or `test_size` pairs are drawn from
-    train by `split_seed`, and train is what remains, in its old order. A size that is null is a
-    tenth of the pairs, at most 1,000. Pairs that share a sentence
-    stay together, so that no drawn sentence stands on the other side. Where a file
-    `text/test.groups` stands beside those of `test`, it names the document (or picture) of every
-    line.
+    `train`, `validation` and `test` are each a prefix or a file. The prefix `text/train` means
+    `text/train.<source>` and `text/train.<target>`, each optionally followed by `.gz`, `.txt` or
+    `.txt.gz` (the first existing file in this order). A name that ends in `.tsv` or `.txt`,
+    optionally followed by `.gz`, is one file with the columns source and target (`read_tsv`).
+
+    If `validation` or `test` is null, `validation_size` or `test_size` pairs are drawn from train
+    with `split_seed`, and train keeps the remaining pairs in their order. If the size is null too,
+    it is a tenth of the pairs, at most 1,000. Pairs that share a sentence stay together, so that no
+    drawn sentence also occurs in train.
+
+    An optional file `text/test.groups` names the document (or picture) of every line of `test`.
     """
 
     def __init__(
@@ -74,12 +76,12 @@ class Parallel(Corpus):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of the files of train."""
+        """Names of the training files."""
         return tuple(path.name for path in self._paths["train"])
 
     @property
     def division(self) -> str:
-        """Which splits are drawn from train, and the keys that say how many pairs."""
+        """Which splits are drawn from train, and which keys set their sizes."""
         drawn = sorted(self._sampled, key=SPLITS.index)
         sizes = " and ".join(f"data.{split}_size=N" for split in drawn)
         verb = "are" if len(drawn) > 1 else "is"
@@ -94,7 +96,7 @@ class Parallel(Corpus):
         """Return the raw lines of a split.
 
         Raises:
-            UserError: no such split or file, or text that is not usable.
+            UserError: there is no such split or file, or its text is not usable.
         """
         if split not in SPLITS:
             raise UserError(
@@ -105,10 +107,10 @@ class Parallel(Corpus):
         return self._read_files(split)
 
     def groups(self, split: str) -> list[str] | None:
-        """Return the lines of the split's file of groups, None where it has no such file.
+        """Return the group of each line from the split's `.groups` file; None without such a file.
 
         Raises:
-            UserError: the file has not one line per pair, or is no text.
+            UserError: the file does not have one line per pair, or is not text.
         """
         path = self._groups(split)
         if path is None:
@@ -136,11 +138,11 @@ class Parallel(Corpus):
         return digest.hexdigest()
 
     def test_fingerprint(self, split: str) -> str:
-        """Return the hashes of the files of a split; "" where it is drawn from train."""
+        """Return the hashes of a split's files; "" if the split is drawn from train."""
         return self._digests(split)
 
     def _digests(self, split: str) -> str:
-        """Return the SHA-256 of each file of a split, a line each."""
+        """Return the SHA-256 of each file of a split, one per line."""
         paths = self._paths.get(split, ())
         return "".join(f"{split} {digest_of(path)}\n" for path in paths)
 
@@ -164,12 +166,14 @@ class Parallel(Corpus):
         src, tgt = (Chosen(lines, rows) for lines in pairs)
         if split == "train":
             return Pairs(src, tgt)
-        return Pairs(list(src), list(tgt))  # few lines, which need no index of the whole file
+        # few lines, so lists need less memory than an index of the whole file
+        return Pairs(list(src), list(tgt))
 
     def _rows(self, pairs: Pairs) -> dict[str, Rows]:
-        """Return the line numbers of each split that comes from the file of train.
+        """Return the line numbers of each split that comes from the training file.
 
-        Families are drawn in random order; one that a split has no room for goes on to the next.
+        Families are drawn in random order. A family that does not fit into one split is offered to
+        the next.
         """
         lines = len(pairs.src)
         share = max(1, min(DRAWN_AT_MOST, int(DRAWN_SHARE * lines)))
@@ -182,13 +186,13 @@ class Parallel(Corpus):
         family = families(pairs)
         order = np.random.default_rng(self._split_seed).permutation(int(family.max()) + 1)
         sizes_of = np.bincount(family)
-        side = np.zeros(len(order), np.uint8)  # of a family: 0 is train
+        side = np.zeros(len(order), np.uint8)  # split of each family; 0 is train
         for number, size in enumerate(wanted.values(), start=1):
             side[_fitting(order[side[order] == 0], sizes_of, size)] = number
         rows: dict[str, Rows] = {"train": np.flatnonzero(side[family] == 0).astype(np.uint32)}
         for number, name in enumerate(wanted, start=1):
             rows[name] = np.flatnonzero(side[family] == number).astype(np.uint32)
-        empty = [name for name, found in rows.items() if not len(found)]
+        empty = [name for name, numbers in rows.items() if not len(numbers)]
         if empty:
             raise UserError(
                 f"data.train has too few pairs that share no sentence: nothing is left for "
@@ -198,9 +202,10 @@ class Parallel(Corpus):
 
 
 def families(pairs: Pairs) -> npt.NDArray[np.intp]:
-    """Number the pairs so that those which share a source or a target have one number.
+    """Assign a family number to each pair; pairs that share a source or a target share a family.
 
-    Also those that a chain of others joins. Numbers rise with the first line that has them.
+    Pairs connected through other pairs also share a family. Families are numbered in the order of
+    their first lines.
     """
     sources, targets = (_numbered(lines) for lines in pairs)
     lines, above = len(sources), int(sources.max()) + 1
@@ -211,22 +216,22 @@ def families(pairs: Pairs) -> npt.NDArray[np.intp]:
 
 
 def _numbered(lines: Sequence[str]) -> npt.NDArray[np.intp]:
-    """Return equal numbers for equal lines, below how many there are."""
+    """Return an integer for each line, the same for equal lines."""
     digests = (hashlib.blake2b(line.strip().encode(), digest_size=8).digest() for line in lines)
     hashes = np.frombuffer(b"".join(digests), np.uint64)
     return np.unique(hashes, return_inverse=True)[1]
 
 
 def _fitting(order: Rows, sizes: npt.NDArray[np.intp], room: int) -> list[int]:
-    """Return the first families in an order that fit into so many lines together."""
-    found = []
+    """Return the first families in `order` that together have at most `room` lines."""
+    fitting = []
     for family in order.tolist():
         if sizes[family] <= room:
-            found.append(family)
+            fitting.append(family)
             room -= int(sizes[family])
         if not room:
             break
-    return found
+    return fitting
 
 
 def _find(split: str, given: str, languages: tuple[str, str]) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""Random orders that need no memory: the place of every number is computed when it is asked for.
+"""Random permutations that need no memory: every entry is computed on access.
 
 Equation: a Feistel network of ROUNDS rounds shuffles the numbers of 2b bits, b the smallest number
     with 2^2b >= n. A number that lands at n or above goes through the network again until it lands
@@ -6,23 +6,23 @@ Equation: a Feistel network of ROUNDS rounds shuffles the numbers of 2b bits, b 
 Source: Luby and Rackoff 1988, doi:10.1137/0217022; the repetition: Black and Rogaway 2002,
     doi:10.1007/3-540-45760-7_9, section 3 (cycle walking).
 What differs: the round function is a multiplicative hash with random keys, and no cryptography.
-What to expect: an order that cannot be told from a random one in training, and no array of n
-    numbers.
+What to expect: an order that training cannot distinguish from a random one, without an array of n
+numbers.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 ROUNDS = 6
-ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
+ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 
 
 class Permutation:
-    """A random order of the numbers below `count`.
+    """A random permutation of the numbers 0 to `count - 1`.
 
     Args:
         count: at least 1.
-        random: what the order is drawn from.
+        random: generator that draws the keys.
     """
 
     def __init__(self, count: int, random: np.random.Generator) -> None:
@@ -31,7 +31,7 @@ class Permutation:
         self._keys = random.integers(1 << 64, size=ROUNDS, dtype=np.uint64)
 
     def __call__(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the numbers that stand at some places of the order."""
+        """Return the numbers at the given positions of the permutation."""
         numbers = self._shuffled(places.astype(np.uint64))
         while (outside := numbers >= self._count).any():
             numbers[outside] = self._shuffled(numbers[outside])

@@ -6,7 +6,7 @@ from tqdm import tqdm
 
 
 def progress(description: str, total: int | None, unit: str) -> Any:
-    """Return a bar on standard error that shows itself only after two seconds.
+    """Return a progress bar on standard error that appears only after two seconds.
 
     Use it as a context manager and call `.update(n)`. Nothing is shown without a terminal.
     """

@@ -1,4 +1,4 @@
-"""Tiny Shakespeare: 40,000 lines of the plays, the text that everybody tries language models on.
+"""Tiny Shakespeare: 40,000 lines of Shakespeare's plays, a common test text for language models.
 
 Source: data/tinyshakespeare/input.txt of the public repository karpathy/char-rnn, unchanged; it
 comes with the package (tinyshakespeare.txt.xz). 1,115,394 characters, 65 different ones.
@@ -23,7 +23,7 @@ TRAIN = 0.9
 
 
 class Shakespeare(Documents):
-    """The plays, in documents.
+    """The plays, split into documents.
 
     Args:
         documents: paragraph (each speech), line, or file (the whole text).

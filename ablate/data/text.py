@@ -1,8 +1,8 @@
-"""Text that a user gives, with every way it can be unusable named in one sentence.
+"""Read text files of a user, and report everything that makes them unusable.
 
-Only the line feed ends a line: characters such as U+2028 or U+0085 are part of the text.
-A byte-order mark and carriage returns at line ends are dropped. What stays in memory is where
-each line begins, 4 bytes each in a file below 4 GiB; the text is read from disk at each use.
+Only a line feed ends a line; characters such as U+2028 and U+0085 are part of the text. A
+byte-order mark and carriage returns at line ends are dropped. Only the position of each line is
+kept in memory (4 bytes per line for files below 4 GiB); the text is read from disk on each access.
 """
 
 import gzip
@@ -32,11 +32,11 @@ ATTRIBUTION = re.compile(r"CC[- ](BY|0)", re.IGNORECASE)
 
 
 class LazyLines(Sequence[str]):
-    """Lines that are read when they are asked for; a slice of them is a list."""
+    """Lines that are read on access; a slice of them is a list."""
 
     @abstractmethod
     def read(self, start: int, stop: int) -> list[str]:
-        """Return neighbouring lines, at least one."""
+        """Return the lines `start` to `stop - 1`; there must be at least one."""
 
     @overload
     def __getitem__(self, at: SupportsIndex) -> str: ...
@@ -61,9 +61,9 @@ class LazyLines(Sequence[str]):
 
 
 class FileLines(LazyLines):
-    """The lines of an open file, whose descriptor this object keeps for itself.
+    """The lines of an open file; this object holds a duplicate of the file descriptor.
 
-    `bounds` says where each line begins, and after the last one where the file ends.
+    `bounds` has the position of each line, and the end of the file.
     """
 
     def __init__(self, file: BufferedIOBase, bounds: npt.NDArray[Any]):
@@ -75,11 +75,11 @@ class FileLines(LazyLines):
         return len(self._bounds) - 1
 
     def cut(self, count: int) -> None:
-        """Forget the lines from `count` on."""
+        """Drop the lines from number `count` on."""
         self._bounds = self._bounds[: count + 1]
 
     def read(self, start: int, stop: int) -> list[str]:
-        """Return neighbouring lines, at least one."""
+        """Return the lines `start` to `stop - 1`; there must be at least one."""
         begin, end = int(self._bounds[start]), int(self._bounds[stop])
         text = os.pread(self._file, end - begin, begin).decode().replace("\r\n", "\n")
         text = text.removesuffix("\n")
@@ -87,7 +87,7 @@ class FileLines(LazyLines):
 
 
 class Column(LazyLines):
-    """One of the tab-separated columns of some lines."""
+    """One tab-separated column of some lines."""
 
     def __init__(self, lines: Sequence[str], column: int):
         self._lines = lines
@@ -97,12 +97,12 @@ class Column(LazyLines):
         return len(self._lines)
 
     def read(self, start: int, stop: int) -> list[str]:
-        """Return this column of neighbouring lines, at least one."""
+        """Return this column of the lines `start` to `stop - 1`; there must be at least one."""
         return [line.split("\t")[self._column] for line in self._lines[start:stop]]
 
 
 class Chosen(LazyLines):
-    """Some of the lines, given by their numbers in rising order."""
+    """A subset of lines, given by increasing line numbers."""
 
     def __init__(self, lines: Sequence[str], rows: npt.NDArray[np.integer[Any]]):
         self._lines = lines
@@ -112,7 +112,7 @@ class Chosen(LazyLines):
         return len(self._rows)
 
     def read(self, start: int, stop: int) -> list[str]:
-        """Return neighbours among the chosen lines, at least one."""
+        """Return the chosen lines `start` to `stop - 1`; there must be at least one."""
         rows = self._rows[start:stop]
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
         return [line for run in runs for line in self._lines[int(run[0]) : int(run[-1]) + 1]]
@@ -120,10 +120,10 @@ class Chosen(LazyLines):
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedIOBase]:
-    """Open a file; one that ends in `.gz` is unpacked into a temporary file without a name.
+    """Open a file; a `.gz` file is unpacked into an unnamed temporary file.
 
     Raises:
-        UserError: the file cannot be read, is not a whole gzip file, or unpacks to too much.
+        UserError: the file cannot be read, is not a complete gzip file, or unpacks to too much.
     """
     try:
         if path.suffix != ".gz":
@@ -141,7 +141,7 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def read_lines(path: Path) -> FileLines:
-    """Return the lines of a UTF-8 text file, `.gz` or not, after a check of all its bytes.
+    """Return the lines of a UTF-8 text file (also `.gz`), after checking all its bytes.
 
     Raises:
         UserError: the file is missing, empty or not UTF-8.
@@ -151,7 +151,7 @@ def read_lines(path: Path) -> FileLines:
 
 
 def read_text(path: Path) -> str:
-    """Return a whole text with line feeds as line ends, without a byte-order mark.
+    """Return the text of a file with line feeds as line ends, without a byte-order mark.
 
     Raises:
         UserError: the file is missing or not UTF-8.
@@ -160,7 +160,7 @@ def read_text(path: Path) -> str:
 
 
 def read_raw_text(path: Path) -> str:
-    """Return a whole text with its byte-order mark and its line ends.
+    """Return the text of a file unchanged, including byte-order mark and line ends.
 
     Raises:
         UserError: the file is missing or not UTF-8.
@@ -170,10 +170,11 @@ def read_raw_text(path: Path) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return one name per line, without spaces around it; empty lines at the end are dropped.
+    """Return the names in a file, one per line; surrounding spaces and empty last lines are
+    dropped.
 
     Raises:
-        UserError: as `read_lines`; or a line is empty.
+        UserError: an error of `read_lines`; or a line is empty.
     """
     lines = read_lines(path)
     drop_last_empty(lines)
@@ -182,7 +183,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def stream_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield the lines of a stream that can be read only once; errors call it `name`.
+    """Yield the lines of a stream that can be read only once; `name` identifies it in errors.
 
     Raises:
         UserError: a line is not UTF-8.
@@ -195,7 +196,7 @@ def stream_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _bounds(path: Path, file: BufferedIOBase) -> npt.NDArray[Any]:
-    """Return where each line begins and where the last one ends."""
+    """Return the position of each line, and the end of the last line."""
     dtype = np.min_scalar_type(os.fstat(file.fileno()).st_size)
     mark = MARK.encode()
     end = file.seek(len(mark) if file.read(len(mark)) == mark else 0)
@@ -211,7 +212,7 @@ def _bounds(path: Path, file: BufferedIOBase) -> npt.NDArray[Any]:
 
 
 def _decoded(name: str, raw: bytes, start: int, lines: int) -> str:
-    """Return a part of a file or stream as text; `start` bytes and so many lines precede it."""
+    """Decode a part of a file or stream; `start` bytes and `lines` lines precede it."""
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -223,14 +224,16 @@ def _decoded(name: str, raw: bytes, start: int, lines: int) -> str:
 
 
 def drop_last_empty(*files: FileLines) -> None:
-    """Forget the empty lines at the end of files, down to the last line that any of them has."""
+    """Drop empty lines at the end that are empty in all files."""
     last = max(_last_filled(lines) for lines in files)
     for lines in files:
         lines.cut(last)
 
 
 def _last_filled(lines: FileLines) -> int:
-    """Number of lines up to the last one with text; there is one (`read_lines`)."""
+    """Return the number of lines up to the last line with text; `read_lines` ensures that it
+    exists.
+    """
     return next(n for n in range(len(lines), 0, -1) if lines[n - 1].strip())
 
 
@@ -245,10 +248,10 @@ def refuse_empty_lines(lines: Sequence[str], where: str) -> None:
 
 
 def read_pair(src: Path, tgt: Path) -> Pairs:
-    """Return two files of sentences, line by line; empty lines at the end of both are dropped.
+    """Return the sentence pairs of two files; trailing lines that are empty in both are dropped.
 
     Raises:
-        UserError: as `read_lines`; or a line is empty, or the files differ in length.
+        UserError: an error of `read_lines`; or a line is empty, or the files differ in length.
     """
     sides = read_lines(src), read_lines(tgt)
     drop_last_empty(*sides)
@@ -266,10 +269,11 @@ def read_pair(src: Path, tgt: Path) -> Pairs:
 def read_tsv(path: Path) -> Pairs:
     """Return the first two tab-separated columns of a file: source, target.
 
-    There may be a third one that says whose the sentences are, as Tatoeba's has.
+    A third column with a licence attribution, as in Tatoeba's files, is ignored.
 
     Raises:
-        UserError: as `read_lines`; or a line has other columns, or one of the two is empty.
+        UserError: an error of `read_lines`; or a line has another number of columns, or a sentence
+            is empty.
     """
     lines = read_lines(path)
     drop_last_empty(lines)
@@ -287,7 +291,7 @@ def read_tsv(path: Path) -> Pairs:
 
 
 def _hint(columns: list[str]) -> str:
-    """How to come to two columns."""
+    """Return how to produce a file of two columns, for an error message."""
     if len(columns) == 4 and columns[0].isdigit() and columns[2].isdigit():
         return " (Tatoeba's pairs with numbers: cut -f2,4 FILE > pairs.tsv)"
     if len(columns) > 2:

@@ -1,4 +1,4 @@
-"""Between text and token ids."""
+"""Convert text to token ids and back."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -14,25 +14,25 @@ from tokenizers import decoders
 from ablate.data.scheme.base import LINE_FEED, MARK, RESERVED, Scheme
 from ablate.data.vocabulary import SPECIALS, UNK
 
-# The library's own threads hang in forked children, and a run is given its number of threads.
+# The library's threads hang in forked children, and the number of threads of a run is fixed.
 os.environ["TOKENIZERS_PARALLELISM"] = "0"
 
-UNKNOWN = "\u2047"  # what UNK looks like in translations: one character, so BLEU counts one error
+UNKNOWN = "\u2047"  # shown for UNK in translations: one character, so BLEU counts one error
 SIDES = ("src", "tgt")
 JOINT = "joint"
 
-Sides = tuple[Iterable[str], Iterable[str]]  # each can be read more than once
+Sides = tuple[Iterable[str], Iterable[str]]  # each side can be read more than once
 
 
 class Tokenizer:
     """The vocabulary of one language, or of both.
 
-    Ids 0 to 3 are PAD, BOS, EOS and UNK; text never becomes one of the first three. Decoding
-    the ids of a line or a document gives it back, but for unknown pieces, which become UNKNOWN.
+    Ids 0 to 3 are PAD, BOS, EOS and UNK; text never becomes one of the first three. Decoding the
+    ids of a line or a document restores it, except for unknown subwords, which become UNKNOWN.
     """
 
     def __init__(self, library: tokenizers.Tokenizer):
-        library.encode_special_tokens = True  # a document may spell the name of one
+        library.encode_special_tokens = True  # a document may contain the name of a special token
         self._library = library
         self.size: int = library.get_vocab_size()
         of_bytes = isinstance(library.decoder, decoders.ByteLevel)
@@ -45,7 +45,7 @@ class Tokenizer:
 
     def encode_batch(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each line, without BOS and EOS."""
-        if self._is_byte:  # the library takes fifty times as long
+        if self._is_byte:  # the library is fifty times slower for bytes
             return [[byte + len(SPECIALS) for byte in line.encode()] for line in lines]
         encoded = self._library.encode_batch_fast(lines, add_special_tokens=False)
         return [line.ids for line in encoded]
@@ -57,7 +57,7 @@ class Tokenizer:
     def pieces(self, ids: list[int]) -> list[str]:
         """Return a label for each id, for tables and axes.
 
-        A low bar stands for the space, and a bent arrow for a line feed.
+        A space is shown as a low bar, a line feed as a bent arrow.
         """
         labels = [SPECIALS[i] if i < len(SPECIALS) else self._pieces[i] for i in ids]
         return [text.replace(MARK, "\u2581").replace(LINE_FEED, "\u23ce") for text in labels]
@@ -67,7 +67,7 @@ class Tokenizer:
         path.write_text(self._library.to_str(pretty=True), encoding="utf-8", newline="\n")
 
     def to_str(self) -> str:
-        """Return the vocabulary as text, as a file has it."""
+        """Return the vocabulary in the format of its file."""
         return self._library.to_str()
 
     @classmethod
@@ -77,12 +77,14 @@ class Tokenizer:
 
     @property
     def verbatim(self) -> bool:
-        """Whether ids give the text as it is; those of a line begin with a space more."""
+        """Whether decoding gives the text exactly; otherwise decoded lines start with an extra
+        space.
+        """
         return self._library.decoder is not None
 
     @cached_property
     def widths(self) -> npt.NDArray[np.int64]:
-        """Bytes of UTF-8 that each id stands for; 0 for the special ones."""
+        """Number of UTF-8 bytes of each id; 0 for special ids."""
         if isinstance(self._library.decoder, decoders.ByteLevel):
             return (np.arange(self.size) >= len(SPECIALS)).astype(np.int64)
         text = [self._unmarked([token]) for token in range(self.size)]
@@ -94,16 +96,16 @@ class Tokenizer:
         return text if self.verbatim else text.removeprefix(" ")
 
     def _unmarked(self, ids: list[int]) -> str:
-        """Return the text of ids; in front of a line stands one space more."""
+        """Decode ids; a line gets an extra space in front."""
         pieces = [self._text[token] for token in ids]
-        if self._library.decoder:  # of documents, and of bytes
+        if self._library.decoder:  # vocabularies of documents and of bytes
             return self._library.decoder.decode(pieces)
         return "".join(pieces).replace(MARK, " ")
 
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """The vocabularies of the two languages; one object twice where they share it."""
+    """The vocabularies of both languages; with a shared vocabulary, the same object twice."""
 
     src: Tokenizer
     tgt: Tokenizer
@@ -115,12 +117,12 @@ class Tokenizers:
 
     @classmethod
     def train(cls, scheme: Scheme, pairs: Sides, *, documents: bool = False) -> "Tokenizers":
-        """Return vocabularies learned from the training text, sources and targets.
+        """Train vocabularies on the sources and targets of the training text.
 
-        `documents` says whether the text is that of documents, which may hold line feeds.
+        With `documents`, the text may contain line feeds.
 
         Raises:
-            UserError: the text does not allow a vocabulary of the wanted size.
+            UserError: the text does not support a vocabulary of the requested size.
         """
         src, tgt = pairs
         if scheme.joint:
@@ -148,11 +150,11 @@ class Tokenizers:
 
 
 class Given:
-    """Vocabularies that are there already, where a run in training learns them by a scheme.
+    """Existing vocabularies, used in place of a scheme that learns them.
 
     Args:
         tokenizers: the vocabularies.
-        splits: names of the splits that they are wanted for.
+        splits: names of the splits that must be encoded.
     """
 
     def __init__(self, tokenizers: Tokenizers, splits: tuple[str, ...]) -> None:
@@ -160,6 +162,6 @@ class Given:
         self.splits = splits
 
     def signature(self, *, documents: bool) -> str:
-        """Return the vocabularies and the splits as text, for the key of a cache."""
+        """Return the vocabularies and the split names as text, for the cache key."""
         sides = (self.tokenizers.src, self.tokenizers.tgt)
         return "\n".join([*self.splits, *(side.to_str() for side in sides)])

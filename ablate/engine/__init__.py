@@ -1,1 +1,1 @@
-"""Where the workers of a sweep run: here, under Ray, under Slurm."""
+"""Engines: where the workers of a sweep run (locally, with Ray, with Slurm)."""

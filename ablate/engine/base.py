@@ -1,8 +1,8 @@
-"""An engine starts the workers of a sweep, and starts them again when they die.
+"""The interface of engines, which start the workers of a sweep and restart those that die.
 
-The shared folder deals the cells (`ablate.sweep.deal`), so an engine knows nothing of them:
-placing, queues, retries and autoscaling are those of the system that it hands the workers to.
-`paths.results`, the code and its environment have to be the same on every machine.
+Workers take cells from the shared folder (`ablate.sweep.cell_queue`), so an engine knows nothing
+about cells: placement, queues, retries and autoscaling are left to the system that runs the
+workers. `paths.results`, the code and its environment must be the same on every machine.
 """
 
 import importlib.util
@@ -17,54 +17,54 @@ from pathlib import Path
 from ablate.errors import UserError
 from ablate.process import ending_with
 
-# Exit statuses of a worker that has done what it could: the sweep has ended, a run of it has
-# failed, or its command is wrong, which no other try changes.
+# Exit statuses after which a worker is not restarted: the sweep has ended, a run has failed, or the
+# command is wrong.
 DONE = (0, 1, 2)
-OWN = ("engine", "hydra.sweep.dir=")  # words that a worker has in another form
-LOGS = "workers"  # folder in that of a sweep, with what its workers print
+OWN = ("engine", "hydra.sweep.dir=")  # overrides that are replaced for workers
+LOGS = "workers"  # folder inside the sweep's, with the output of its workers
 
 
 class Engine(ABC):
-    """`workers` processes that run the cells of one sweep."""
+    """Runs the cells of a sweep in `workers` processes."""
 
     workers: int
-    works_here = False  # in this process, which then gets ready for it
-    stay = True  # a worker that finds nothing to do watches over what others hold
+    works_here = False  # whether cells run in this process, which prepares for it
+    stay = True  # whether an idle worker waits for cells that others hold
 
     @abstractmethod
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Have all cells of a sweep done; return when nobody works on them any more.
+        """Run all cells of a sweep; block until no worker is active.
 
         Args:
-            here: does it in this process.
-            elsewhere: the command line that does it in another one.
-            folder: of the sweep, for what the engine itself has to write.
+            here: function that runs the cells in this process.
+            elsewhere: command line that runs them in another process.
+            folder: folder of the sweep, for files of the engine.
 
         Raises:
-            UserError: the system does not take the workers.
+            UserError: the system does not accept the workers.
         """
 
 
 def needs(name: str, extra: str) -> None:
-    """Raise UserError unless an optional package is there."""
+    """Raise UserError unless an optional package is installed."""
     if importlib.util.find_spec(name) is None:
         raise UserError(f"engine={extra} needs {name}: pip install 'ablate[{extra}]'")
 
 
 def elsewhere(words: Sequence[str], folder: Path) -> list[str]:
-    """Return the command line of a worker of the sweep in a folder, from that of this process."""
+    """Return the command line of a worker, derived from that of this process."""
     same = [word for word in words if not word.lstrip("+").startswith(OWN)]
-    own = ["engine=local", f"hydra.sweep.dir={folder.resolve()}"]
-    return [sys.executable, "-m", "ablate", *same, *own]
+    replaced = ["engine=local", f"hydra.sweep.dir={folder.resolve()}"]
+    return [sys.executable, "-m", "ablate", *same, *replaced]
 
 
 class Worker:
-    """A worker in a process of its own, which ends with the process that has started it.
+    """A worker in a separate process, which ends with the process that started it.
 
     Args:
         command: its command line.
-        folder: that it runs in.
-        logs: folder for what it prints.
+        folder: its working folder.
+        logs: folder for its output.
     """
 
     def __init__(self, command: Sequence[str], folder: str, logs: Path) -> None:
@@ -77,7 +77,7 @@ class Worker:
         """Run until the sweep has ended, and return the exit status.
 
         Raises:
-            RuntimeError: the process died; another one goes on with the sweep.
+            RuntimeError: the process died; another one continues the sweep.
         """
         logs = Path(self.folder, self.logs)
         logs.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ class Worker:
         return status
 
     def end(self) -> None:
-        """Have the runs save their state, and wait for it."""
+        """Let the runs save their state, and wait until they have ended."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait()

@@ -1,6 +1,6 @@
-"""This process is the worker: `n_jobs` runs at a time on this machine.
+"""Run cells in this process: `n_jobs` runs at a time on this machine.
 
-Started several times, here or elsewhere, the same command is several workers of one sweep.
+If the same command is started several times, here or elsewhere, the processes share one sweep.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from ablate.engine.base import Engine
 
 
 class Local(Engine):
-    """Without `stay` it leaves once others hold the last cells."""
+    """Runs cells in this process; without `stay`, it exits when others hold the last cells."""
 
     workers = 1
     works_here = True
@@ -19,5 +19,5 @@ class Local(Engine):
         self.stay = stay
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Work in this process."""
+        """Run cells in this process."""
         here()

@@ -1,4 +1,4 @@
-"""Workers as tasks of a Ray cluster, which places them and starts again those that die."""
+"""Run workers as tasks of a Ray cluster, which places and restarts them."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ from ablate.errors import UserError
 
 
 class Ray(Engine):
-    """`cpus` and `gpus` are those of one worker, `restarts` how often one may die."""
+    """`cpus` and `gpus` are per worker; `restarts` is how often each may be restarted."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class Ray(Engine):
         }
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Wait for all workers; one that died too often leaves the rest to the others.
+        """Wait for all workers; cells of a worker that died too often are left to the others.
 
         Raises:
             UserError: there is no cluster at the address.
         """
         os.environ.setdefault(
             "RAY_worker_niceness", "0"
-        )  # Ray's own 15 starves runs on a busy machine
+        )  # Ray's default of 15 would starve runs on a busy machine
         import ray
 
         try:
@@ -48,13 +48,13 @@ class Ray(Engine):
                 address=self.address,
                 ignore_reinit_error=True,
                 logging_level=logging.WARNING,
-                log_to_driver=False,  # the sweep has logs of its workers
+                log_to_driver=False,  # the sweep keeps logs of its workers
                 include_dashboard=False,
             )
         except (ConnectionError, ValueError) as error:
             raise UserError(f"engine.address={self.address}: {error}") from None
         worker = Worker(elsewhere, os.getcwd(), folder / LOGS)
-        remote: Any = ray.remote  # its types know no options that are read from a config
+        remote: Any = ray.remote  # Ray's types do not cover options read from a config
         task = remote(**self.options)(Worker.__call__)
         for started in [task.remote(worker) for _ in range(self.workers)]:
             try:

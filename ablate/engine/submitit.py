@@ -1,6 +1,6 @@
-"""Workers as jobs of a Slurm array, by submitit: queued, preempted and requeued by Slurm.
+"""Run workers as jobs of a Slurm array through submitit; Slurm queues and requeues them.
 
-Before the time limit of a job its runs save their state, and the job is queued again.
+Before the time limit of a job, its runs save their state, and the job is queued again.
 """
 
 import os
@@ -12,7 +12,7 @@ from ablate.engine.base import LOGS, Engine, Worker, needs
 
 
 class Submitit(Engine):
-    """`parameters` are those of submitit's AutoExecutor: timeout_min, cpus_per_task, ..."""
+    """`parameters` are arguments of submitit's AutoExecutor: timeout_min, cpus_per_task, ..."""
 
     def __init__(self, *, workers: int, parameters: dict[str, object], cluster: str | None) -> None:
         needs("submitit", "submitit")
@@ -21,7 +21,7 @@ class Submitit(Engine):
         self.cluster = cluster
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Wait for all jobs; one that died leaves the rest to the others."""
+        """Wait for all jobs; cells of a job that died are left to the others."""
         import submitit
 
         executor = submitit.AutoExecutor(folder=folder / "jobs", cluster=self.cluster)
@@ -34,15 +34,15 @@ class Submitit(Engine):
         for job in jobs:
             try:
                 job.result()
-            except Exception as error:  # of whatever ended it: each job is asked for itself
+            except Exception as error:  # any error that ended it: each job is asked separately
                 print(f"job {job.job_id} is lost: {str(error).splitlines()[-1]}", flush=True)
 
 
 class Job(Worker):
-    """A worker that submitit queues again when Slurm wants its place."""
+    """A worker that submitit queues again when Slurm preempts it."""
 
     def checkpoint(self) -> Any:
-        """End the runs of this job, and say what goes on in its place."""
+        """End the runs of this job, and return the job that continues them."""
         import submitit
 
         self.end()

@@ -1,1 +1,1 @@
-"""Runs as evidence: their form, their seal, the registration of their study, the analysis log."""
+"""Load, seal and check the runs of a study, its registration and its analysis log."""

@@ -1,18 +1,20 @@
-"""The book of what was started and looked at for each question, whatever its study was called.
+"""The analysis log: every sweep that was started and every analysis of it, by question.
 
-results/book.jsonl has a line for every sweep that begins: its question (which arms in which metric,
-`question`), the rule of each claim, the settings that are no factor, the seeds. It
-has another for every look, with the seeds that it saw and those that failed. Lines are only ever
-added, and each is sealed. experiments/NAME/book.jsonl is a copy of the lines about that evidence.
-It documents the committed verdict and is never read for another sweep: what others ran is no part
-of the user's analyses. A question is asked in a regime (data, size, budget, device); what was asked
-in others is counted and stands beside the verdict. Exact claims leave nothing to chance and are not
-booked. The same contrast in another metric, or in a file with more factors, belongs to the same
-family of questions (`family`).
+results/book.jsonl has a line for every sweep that begins: its questions (which arms are compared in
+which metric, see `question`), the rule of each claim, all settings except factors, and the seeds.
+It has another line for every analysis, with the seeds that were analysed and those that failed.
+Lines are only appended, and each is sealed.
 
-Order decides what a verdict is charged for, so a line never has an earlier time than those before
-it, whatever the clock says. Lines that a damaged book has lost are written again from the copies
-that sweeps keep beside their verdicts.
+experiments/NAME/book.jsonl is a copy of the lines about that evidence. It documents the committed
+verdict and does not affect other sweeps: analyses by other people are not analyses of this user. A
+question is asked in one setting (data, size, budget, device); the same question in other settings
+is counted and reported beside the verdict. Exact claims involve no chance and are not logged. The
+same contrast in another metric, or in a file with more factors, belongs to the same family of
+questions (`family`).
+
+The order of lines determines how much alpha a verdict spends, so a new line never gets an earlier
+time than existing lines, whatever the clock shows. Lines that a damaged log has lost are restored
+from the copies that sweeps keep beside their verdicts.
 """
 
 import json
@@ -33,11 +35,11 @@ from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, w
 
 BOOK = "book.jsonl"
 SIDES = ("where", "minus", "over")
-ARMS = ("treatment", "baseline", "where", "minus")  # of a claim, what names the levels compared
+ARMS = ("treatment", "baseline", "where", "minus")  # keys of a claim that name the compared levels
 RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
 OF_STUDY = ("seeds", "tune")
-UNUSUAL = {"cannot": False}  # a part of the rules of few claims, and what the others have
-BESIDE = ("metric", "measure")  # what is measured of the same runs
+UNUSUAL = {"cannot": False}  # a part of the rules of few claims, and its value for all others
+BESIDE = ("metric", "measure")  # settings that say what is measured, not how the runs are made
 NOT_GIVEN = "not given"
 Rule = dict[str, object]
 Seed = tuple[int, int]  # replicate and seed
@@ -45,54 +47,55 @@ Seed = tuple[int, int]  # replicate and seed
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep that was begun; `folder` is relative to that of all results."""
+    """A sweep that was started; `folder` is relative to the folder of all results."""
 
     name: str
     time: float
     folder: str
-    study: str  # its hash
-    regime: dict[str, object]  # without what changes a number by its rounding alone
+    study: str  # hash of the study
+    regime: dict[str, object]  # without keys that change a number only by rounding
     settings: dict[str, object]
     replicate: int
     seeds: list[int]
     questions: dict[str, list[Rule]]
-    contest: bool = False  # fresh seeds for a verdict that is there; judged by themselves
+    contest: bool = False  # a replication: new seeds for an existing verdict, judged separately
     levels: dict[str, dict[str, object]] = field(
         default_factory=dict
-    )  # what each `factor=level` sets
-    free: list[str] = field(default_factory=list)  # keys that settings leave out: factors, tuned
-    code: str = ""  # digest of the package's source; other code may have other keys
-    claims: list[list[str]] = field(default_factory=list)  # id and reading of each
-    components: dict[str, str] = field(default_factory=dict)  # options that all arms have
+    )  # settings of each `factor=level`
+    # keys that are missing in `settings`: factors and tuned parameters
+    free: list[str] = field(default_factory=list)
+    code: str = ""  # digest of the package's source; other versions may have other keys
+    claims: list[list[str]] = field(default_factory=list)  # id and reading of each claim
+    components: dict[str, str] = field(default_factory=dict)  # options that all arms share
 
     def sets(self, where: Mapping[str, object]) -> dict[str, object]:
-        """Return what these levels set, by dotted keys."""
+        """Return the settings of these levels, by dotted keys."""
         parts = [self.levels.get(f"{key}={level}", {key: level}) for key, level in where.items()]
-        return {key: value for one in parts for key, value in one.items()}
+        return {key: value for settings in parts for key, value in settings.items()}
 
     @property
     def planned(self) -> set[Seed]:
-        """The seeds that it was begun with."""
+        """The seeds with which the sweep was started."""
         return {(self.replicate, seed) for seed in self.seeds}
 
     def same(self, other: "Sweep") -> bool:
-        """Whether it makes the same runs."""
+        """Return whether another sweep makes the same runs."""
         return not self.changes(other, self.levels) and self.planned == other.planned
 
     def changes(self, now: "Sweep", levels: Iterable[str]) -> list[str]:
-        """What is not the same in a later sweep: its settings, and what some levels set."""
+        """Describe which settings and which levels differ in a later sweep."""
         apart = (*self.free, *now.free, *BESIDE) if self.code == now.code != "" else None
-        found = differences(self.settings, now.settings, apart)
+        changes = differences(self.settings, now.settings, apart)
         for level in levels:
             if level in self.levels and level in now.levels:
                 changed = differences(self.levels[level], now.levels[level], () if apart else None)
-                found += [f"{said} in {level}" for said in changed]
-        return found
+                changes += [f"{change} in {level}" for change in changed]
+        return changes
 
 
 @dataclass(frozen=True)
-class Look:
-    """A conclusion: the seeds that ended, and those that failed."""
+class Analysis:
+    """An analysis of a sweep: the seeds that finished, and those that failed."""
 
     folder: str
     time: float
@@ -101,30 +104,30 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Book:
-    """All lines of one results folder, in the order of their times."""
+class AnalysisLog:
+    """All lines of one results folder, ordered by time."""
 
     sweeps: list[Sweep]
-    looks: list[Look]
+    looks: list[Analysis]
 
     @classmethod
-    def read(cls, results: Path) -> "Book":
-        """Read the book of a results folder.
+    def read(cls, results: Path) -> "AnalysisLog":
+        """Read the analysis log of a results folder.
 
         Raises:
-            UserError: a line was changed since it was written.
+            UserError: a line was changed after it was written.
         """
         ordered = in_order(read_lines(results / BOOK))
         return cls(
             [line for line in ordered if isinstance(line, Sweep)],
-            [line for line in ordered if isinstance(line, Look)],
+            [line for line in ordered if isinstance(line, Analysis)],
         )
 
     def of(self, folder: str) -> Sweep:
-        """The sweep that was begun in a folder, the last time that it was.
+        """Return the last sweep that was started in a folder.
 
         Raises:
-            UserError: the book has lost it.
+            UserError: the log does not contain it.
         """
         begun = [sweep for sweep in self.sweeps if sweep.folder == folder]
         if not begun:
@@ -134,89 +137,100 @@ class Book:
             )
         return begun[-1]
 
-    def asking(self, question: str, own: Sweep) -> list[Sweep]:
-        """All sweeps for a question in the regime of one; contests know of contests alone."""
-        alike = [s for s in self.sweeps if (s.regime, s.contest) == (own.regime, own.contest)]
+    def asking(self, question: str, current: Sweep) -> list[Sweep]:
+        """Return all sweeps with this question in the same setting as `current`.
+
+        For a replication (`contest`), only other replications are returned.
+        """
+        alike = [
+            s for s in self.sweeps if (s.regime, s.contest) == (current.regime, current.contest)
+        ]
         return [sweep for sweep in alike if question in sweep.questions]
 
-    def before(self, own: Sweep, question: str, rule: Rule) -> list[Sweep]:
-        """Those that were begun before the first one like `own` under this rule."""
-        asked = self.asking(question, own)
-        first = min(s.time for s in asked if s.same(own) and rule in s.questions[question])
+    def before(self, current: Sweep, question: str, rule: Rule) -> list[Sweep]:
+        """Return the sweeps that started before the first sweep like `current` under this rule."""
+        asked = self.asking(question, current)
+        first = min(s.time for s in asked if s.same(current) and rule in s.questions[question])
         return [s for s in asked if s.time < first]
 
     def seen(self, sweeps: Iterable[Sweep]) -> list[set[Seed]]:
-        """The seeds of every look at some sweeps, each once, in the order of the looks."""
+        """Return the distinct sets of seeds that were analysed in some sweeps, in order of time."""
         folders = {sweep.folder for sweep in sweeps}
-        found = [set(look.seeds) for look in self.looks if look.folder in folders]
-        return [seeds for i, seeds in enumerate(found) if seeds not in found[:i]]
+        seed_sets = [set(look.seeds) for look in self.looks if look.folder in folders]
+        return [seeds for i, seeds in enumerate(seed_sets) if seeds not in seed_sets[:i]]
 
-    def registration(self, own: Sweep) -> Registration:
-        """When this form of a study was first begun in this regime, whatever its name.
+    def registration(self, current: Sweep) -> Registration:
+        """Return when this form of a study was first started in this setting, whatever its name.
 
-        `earlier` are the other forms before it, of this name or with one of its questions.
+        `earlier` lists other forms before it that have the same name or share a question.
         """
         forms: dict[str, float] = {}
-        for one in self.sweeps:
-            related = one.name == own.name or one.questions.keys() & own.questions.keys()
-            if one.regime == own.regime and related:
-                forms.setdefault(one.study, one.time)
-        first = forms[own.study]
+        for sweep in self.sweeps:
+            related = (
+                sweep.name == current.name or sweep.questions.keys() & current.questions.keys()
+            )
+            if sweep.regime == current.regime and related:
+                forms.setdefault(sweep.study, sweep.time)
+        first = forms[current.study]
         earlier = [form for form, when in forms.items() if when < first]
         return {
-            "hash": own.study,
+            "hash": current.study,
             "time": first,
             "earlier": earlier,
             "looks": 0,
-            "sweep": own.folder,
-            "components": own.components,
+            "sweep": current.folder,
+            "components": current.components,
         }
 
-    def about(self, own: Sweep) -> list[str]:
-        """All lines about the questions of a sweep, in every regime."""
-        sweeps = [s for s in self.sweeps if s.questions.keys() & own.questions.keys()] or [own]
+    def about(self, current: Sweep) -> list[str]:
+        """Return all lines about the questions of a sweep, in every setting."""
+        sweeps = [s for s in self.sweeps if s.questions.keys() & current.questions.keys()] or [
+            current
+        ]
         folders = {sweep.folder for sweep in sweeps}
         looks = [look for look in self.looks if look.folder in folders]
-        known: list[Sweep | Look] = [*sweeps, *looks]
-        return [_line(one) for one in sorted(known, key=lambda one: one.time)]
+        lines: list[Sweep | Analysis] = [*sweeps, *looks]
+        return [_line(line) for line in sorted(lines, key=lambda line: line.time)]
 
 
 def register(results: Path, sweep: Sweep) -> Registration:
-    """Write a sweep down, and return the registration of its study.
+    """Log the start of a sweep, and return the registration of its study.
 
     Raises:
-        UserError: a line of the book was changed since it was written.
+        UserError: a line of the log was changed after it was written.
     """
-    _restore(results, Book.read(results))
+    _restore(results, AnalysisLog.read(results))
     write(results, sweep)
-    return Book.read(results).registration(sweep)
+    return AnalysisLog.read(results).registration(sweep)
 
 
-def write(results: Path, one: Sweep | Look) -> None:
-    """Add a line to the book."""
+def write(results: Path, line: Sweep | Analysis) -> None:
+    """Append a line to the analysis log."""
     with _alone(results) as path:
         latest = max((other.time for other in read_lines(path)), default=0.0)
-        later = max(one.time, math.nextafter(latest, math.inf))
-        append_line(path, _line(replace(one, time=later)))
+        later = max(line.time, math.nextafter(latest, math.inf))
+        append_line(path, _line(replace(line, time=later)))
 
 
-def _restore(results: Path, book: "Book") -> None:
-    """Write lines again that are not in the book, and are kept beside the verdict of a sweep."""
-    there: list[Sweep | Look] = [*book.sweeps, *book.looks]
-    known = {_line(one) for one in there}
+def _restore(results: Path, log: "AnalysisLog") -> None:
+    """Restore missing lines from the copies that sweeps keep beside their verdicts."""
+    there: list[Sweep | Analysis] = [*log.sweeps, *log.looks]
+    present = {_line(line) for line in there}
     copies = sorted(results.glob(f"sweeps/*/*/{BOOK}"))
-    kept = {_line(one): one.time for copy in copies for one in read_lines(copy)}
-    lost = sorted(kept.keys() - known, key=lambda line: kept[line])
+    kept = {_line(line): line.time for copy in copies for line in read_lines(copy)}
+    lost = sorted(kept.keys() - present, key=lambda line: kept[line])
     if lost:
         with _alone(results) as path:
-            print(f"{path} has lost {len(lost)} lines, which sweeps have kept: they are back")
+            print(
+                f"{path} had lost {len(lost)} lines; they were restored from copies of the sweeps"
+            )
             for line in lost:
                 append_line(path, line)
 
 
 @contextmanager
 def _alone(results: Path) -> Iterator[Path]:
-    """Keep others from writing the book; half a line that a killed process has left goes."""
+    """Lock the log, and drop an incomplete last line that a killed process may have left."""
     path, locks = results / BOOK, results / "locks"
     with writing(path):
         locks.mkdir(parents=True, exist_ok=True)
@@ -227,23 +241,26 @@ def _alone(results: Path) -> Iterator[Path]:
 
 
 def copy_book(sweep: Path, target: Path) -> None:
-    """Put the lines about the questions of a sweep beside evidence that is kept."""
+    """Copy the log lines about the questions of a sweep to a folder of kept evidence."""
     if (sweep / BOOK).exists():
         write_text(target / BOOK, (sweep / BOOK).read_text(encoding="utf-8"))
 
 
 def questions(study: Study) -> dict[str, list[Rule]]:
-    """The rules of a study's claims by their question."""
-    found: dict[str, list[Rule]] = {}
+    """Return the rules of a study's claims, by their question."""
+    rules: dict[str, list[Rule]] = {}
     for claim in study["claims"]:
         if claim["kind"] != "exact":
-            found.setdefault(question(claim), []).append(rule(claim, study))
-            found.setdefault(family(claim), []).append(place(claim))
-    return found
+            rules.setdefault(question(claim), []).append(rule(claim, study))
+            rules.setdefault(family(claim), []).append(place(claim))
+    return rules
 
 
 def question(claim: Claim) -> str:
-    """Which arms a claim compares, whichever it calls the treatment, and in which metric."""
+    """Return the key of a question: which arms are compared in which metric.
+
+    The key does not depend on which arm is the treatment.
+    """
     asked: Mapping[str, object] = claim
     arms = sorted(json.dumps(asked[arm], sort_keys=True) for arm in ("treatment", "baseline"))
     return digest([arms, claim["metric"], *(asked[side] for side in SIDES)])
@@ -252,7 +269,8 @@ def question(claim: Claim) -> str:
 def family(claim: Claim) -> str:
     """Return the key of all questions about one contrast, in any metric and any file.
 
-    Levels that both arms share, and `where`, say under which settings the contrast was measured.
+    Levels that both arms share, and `where`, are the settings of the contrast; they are not part of
+    the key.
     """
     arms = [claim["treatment"], claim["baseline"]]
     shared = {key for key in arms[0].keys() & arms[1].keys() if arms[0][key] == arms[1][key]}
@@ -262,16 +280,16 @@ def family(claim: Claim) -> str:
 
 
 def place(claim: Claim) -> Rule:
-    """Return the metric of a claim, and the levels that both of its arms have."""
+    """Return the metric of a claim, and the levels that both arms share."""
     treatment, baseline = claim["treatment"], claim["baseline"]
     shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
     return {"metric": claim["metric"], "where": claim["where"] | shared}
 
 
 def concerns(claim: Claim, level: str) -> bool:
-    """Whether a claim has an arm or a control with a level, `factor=level`.
+    """Return whether an arm or a control of a claim has a level, given as `factor=level`.
 
-    It has all levels of a factor that none of its arms names.
+    A claim whose arms do not name a factor uses all of its levels.
     """
     asked = cast(Mapping[str, Levels], claim)
     factor, _, name = level.partition("=")
@@ -283,20 +301,21 @@ def concerns(claim: Claim, level: str) -> bool:
 
 
 def rule(claim: Claim, study: Study) -> Rule:
-    """What decides a claim."""
-    own: Mapping[str, object] = claim
+    """Return the rule that decides a claim."""
+    claim_fields: Mapping[str, object] = claim
     common: Mapping[str, object] = study
-    given = {key: own[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
-    return given | {key: True for key in UNUSUAL if own.get(key)}
+    given = {key: claim_fields[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
+    return given | {key: True for key in UNUSUAL if claim_fields.get(key)}
 
 
 def differences(
     before: dict[str, object], now: dict[str, object], apart: Sequence[str] | None = None
 ) -> list[str]:
-    """What is not the same in two.
+    """Describe the differences between two settings.
 
-    Keys that one lacks came with other code where `apart` is None; else they count as well, but for
-    those at or below one of these nodes.
+    If `apart` is None, keys that exist in only one of them are ignored: they come from a different
+    version of the code. Otherwise they count, unless they are at or below one of the nodes in
+    `apart`.
     """
 
     def counts(key: str) -> bool:
@@ -314,34 +333,34 @@ def differences(
     ]
 
 
-Line = Sweep | Look
+Line = Sweep | Analysis
 
 
 def in_order(lines: Iterable[Line]) -> list[Line]:
-    """Return each line once, in the order of their times."""
+    """Return each line once, ordered by time."""
     return sorted({_line(line): line for line in lines}.values(), key=lambda line: line.time)
 
 
 def write_lines(lines: Iterable[Line], path: Path) -> None:
-    """Write a copy of some lines, for evidence that is kept."""
+    """Write some lines to a file beside kept evidence."""
     write_text(path, "".join(f"{_line(line)}\n" for line in lines))
 
 
-def _line(one: Sweep | Look) -> str:
-    said = {"what": type(one).__name__.lower(), **asdict(one)}
-    return json.dumps(seal(said), sort_keys=True)
+def _line(line: Sweep | Analysis) -> str:
+    record = {"what": "sweep" if isinstance(line, Sweep) else "look", **asdict(line)}
+    return json.dumps(seal(record), sort_keys=True)
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield all lines of a file, but for half a line at its end; none where there is no file.
+    """Yield all lines of a file except an incomplete last one; yield nothing without a file.
 
     Raises:
-        UserError: the file cannot be read, or a line was changed since it was written.
+        UserError: the file cannot be read, or a line was changed after it was written.
     """
     for number, line in enumerate(read_log(path).split("\n")[:-1], 1):
         try:
-            found = json.loads(line)
-            damaged = SEAL in found and not check_seal(found)
+            record = json.loads(line)
+            damaged = SEAL in record and not check_seal(record)
         except (ValueError, TypeError, RecursionError):
             damaged = True
         if damaged:
@@ -349,17 +368,17 @@ def read_lines(path: Path) -> Iterator[Line]:
                 f"{path}: line {number} is damaged or was edited: restore it, or remove it and "
                 "what it counted"
             )
-        if one := _parsed(found):
-            yield one
+        if parsed := _parsed(record):
+            yield parsed
 
 
-def _parsed(line: dict[str, Any]) -> Sweep | Look | None:
-    """What a line says; one of another version is passed over."""
+def _parsed(line: dict[str, Any]) -> Sweep | Analysis | None:
+    """Parse a line; return None for a line of another version."""
     line.pop(SEAL, None)
     try:
         if line.pop("what") == "sweep":
             return Sweep(**line)
         line |= {key: [(r, s) for r, s in line[key]] for key in ("seeds", "failed")}
-        return Look(**line)
+        return Analysis(**line)
     except (ValueError, TypeError, KeyError):
         return None

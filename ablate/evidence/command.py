@@ -1,4 +1,4 @@
-"""Command lines as evidence records them: without the paths of one machine."""
+"""Format command lines for evidence, without paths of one machine."""
 
 import re
 import shlex
@@ -11,17 +11,17 @@ ELSEWHERE = "FOLDER"
 
 
 def command(overrides: Iterable[str], *flags: str, config_dirs: Iterable[str] = ()) -> str:
-    """Return the command with these overrides, without where one machine keeps its files.
+    """Return the command with these overrides, without machine-specific paths.
 
-    Folders of the project's own are left out; an absolute path, such as a corpus has, is FOLDER. A
-    folder with config files of the user is named as seen from the current folder.
+    Overrides of the project's folders are left out; an absolute path, such as that of a corpus,
+    becomes FOLDER. A folder with the user's config files is written relative to the current folder.
     """
-    told = (PLACE.sub(ELSEWHERE, word) for word in overrides if not word.startswith("paths."))
+    portable = (PLACE.sub(ELSEWHERE, word) for word in overrides if not word.startswith("paths."))
     folders = [word for path in config_dirs for word in (CONFIG_DIR, _relative(Path(path)))]
-    return shlex.join(["python", "-m", "ablate", *folders, *told, *flags])
+    return shlex.join(["python", "-m", "ablate", *folders, *portable, *flags])
 
 
 def _relative(path: Path) -> str:
-    """Return a path below the current folder as it is seen from there, and FOLDER of another."""
+    """Return a path relative to the current folder, or FOLDER if it is outside."""
     here, path = Path.cwd(), path.absolute()
     return str(path.relative_to(here)) if path.is_relative_to(here) else ELSEWHERE

@@ -1,10 +1,9 @@
-"""What earlier sweeps of the same questions add to the evidence of this one, and to its verdicts.
+"""Combine a sweep with earlier sweeps that asked the same questions.
 
-Seeds of earlier sweeps with the same settings are pooled with those of this one: a seed that is
-left out comes back, and fresh seeds are a further look at all of them, which spends alpha as any
-look does (ablate.stats.spending). A claim is exploratory where its question was asked before with
-other settings or by another rule, where alpha was spent, or where runs are gone that were begun or
-seen.
+Seeds of earlier sweeps with the same settings are pooled with those of this sweep: seeds that were
+left out are included again, and new seeds count as a further interim analysis, which spends alpha
+(ablate.stats.spending). A claim is exploratory if its question was asked before with other settings
+or under another rule, if alpha was spent, or if runs are missing that were started or analysed.
 """
 
 import json
@@ -21,8 +20,8 @@ from ablate.errors import UserError
 from ablate.evidence.analysis_log import (
     BOOK,
     UNUSUAL,
-    Book,
-    Look,
+    Analysis,
+    AnalysisLog,
     Rule,
     Seed,
     Sweep,
@@ -41,107 +40,121 @@ from ablate.phrases import listed, name_of
 from ablate.record.files import write_text
 from ablate.record.label import key
 
-PER_REPLICATE = 1_000_000  # seed 3 of replicate 2 is number 2,000,003 where several are pooled
-Parts = list[tuple[int, Evidence]]  # with the replicate of each
-Reader = Callable[[Sweep], Evidence | None]  # None where nothing can be read any more
+# with several replicates, seed 3 of replicate 2 gets the number 2,000,003
+PER_REPLICATE = 1_000_000
+Parts = list[tuple[int, Evidence]]  # evidence with its replicate number
+Reader = Callable[[Sweep], Evidence | None]  # returns None if the evidence cannot be read
 
 
 def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
-    """The evidence with what earlier sweeps add, this look at it counted and written down."""
-    past = _past(results, sweep, evidence)
-    found = past.joined(evidence)
-    write(results, past.look(found))
-    _keep_lines(results, sweep, past)
-    return found
+    """Pool the evidence with earlier sweeps, and log this analysis."""
+    earlier = _past(results, sweep, evidence)
+    pooled_evidence = earlier.joined(evidence)
+    write(results, earlier.look(pooled_evidence))
+    _keep_lines(results, sweep, earlier)
+    return pooled_evidence
 
 
 def as_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
-    """The evidence of a part of a study, with what earlier sweeps make of its questions.
+    """Add the history of its questions to the evidence of a part of a study.
 
-    Nothing is pooled, and as nobody sees a verdict, this is no look.
+    Runs are not pooled. Nothing is logged, because a part has no verdict.
     """
-    past = _past(results, sweep, evidence)
-    found = past.charged(evidence, whole=False)
-    _keep_lines(results, sweep, past)
-    return replace(found, registration={**found.registration, "part": True})
+    earlier = _past(results, sweep, evidence)
+    annotated = earlier.charged(evidence, whole=False)
+    _keep_lines(results, sweep, earlier)
+    return replace(annotated, registration={**annotated.registration, "part": True})
 
 
-def _past(results: Path, sweep: Path, evidence: Evidence) -> "Past":
-    book = Book.read(results)
-    own = book.of(os.path.relpath(sweep, results))
-    return Past.of(book, own, evidence.study, lambda sweep: _evidence(sweep, results))
+def _past(results: Path, sweep: Path, evidence: Evidence) -> "EarlierSweeps":
+    log = AnalysisLog.read(results)
+    current = log.of(os.path.relpath(sweep, results))
+    return EarlierSweeps.of(log, current, evidence.study, lambda sweep: _evidence(sweep, results))
 
 
-def _keep_lines(results: Path, sweep: Path, past: "Past") -> None:
-    lines = Book.read(results).about(past.own)
+def _keep_lines(results: Path, sweep: Path, earlier: "EarlierSweeps") -> None:
+    lines = AnalysisLog.read(results).about(earlier.current)
     write_text(sweep / BOOK, "".join(f"{line}\n" for line in lines))
 
 
 @dataclass(frozen=True)
-class Past:
-    """What was known of the questions of a sweep before it."""
+class EarlierSweeps:
+    """Everything in the analysis log about the questions of a sweep before it."""
 
-    book: Book
-    own: Sweep
+    log: AnalysisLog
+    current: Sweep
     study: Study
     parts: Parts  # evidence of earlier sweeps with the same settings
-    lost: set[Seed]  # of those whose evidence is gone
+    lost: set[Seed]  # seeds whose evidence no longer exists
 
     @classmethod
-    def of(cls, book: Book, own: Sweep, study: Study, read: Reader) -> "Past":
-        """Read the earlier sweeps that differ from this one in their seeds alone."""
-        past = cls(book, own, study, [], set())
-        for one in {s.folder: s for claim in past.claims for s in past.alike(claim)}.values():
-            found = read(one)
-            if found is None:
-                past.lost.update(one.planned)
+    def of(cls, log: AnalysisLog, current: Sweep, study: Study, read: Reader) -> "EarlierSweeps":
+        """Read the earlier sweeps that differ from this one only in their seeds."""
+        earlier = cls(log, current, study, [], set())
+        for sweep in {
+            s.folder: s for claim in earlier.claims for s in earlier.alike(claim)
+        }.values():
+            evidence = read(sweep)
+            if evidence is None:
+                earlier.lost.update(sweep.planned)
             else:
-                past.parts.append((one.replicate, found))
-        return past
+                earlier.parts.append((sweep.replicate, evidence))
+        return earlier
 
     @property
     def claims(self) -> list[Claim]:
-        """Those that leave something to chance."""
+        """The statistical claims, which exclude exact ones."""
         return [claim for claim in self.study["claims"] if claim["kind"] != "exact"]
 
     def joined(self, evidence: Evidence) -> Evidence:
-        """The evidence with the runs of the earlier sweeps, and what is known of each claim."""
-        return self.charged(pooled(evidence, self.own.replicate, self.parts))
+        """Return the evidence pooled with earlier sweeps, with the history of each claim."""
+        return self.charged(pooled(evidence, self.current.replicate, self.parts))
 
-    def charged(self, found: Evidence, *, whole: bool = True) -> Evidence:
-        """Return evidence with what the log says of its claims; a part may lack other seeds."""
-        several = any("replicate" in run for run in found.runs)
-        seeds = {*self.look(found).seeds}
+    def charged(self, evidence: Evidence, *, whole: bool = True) -> Evidence:
+        """Add the history of each claim from the log; with `whole`, missing seeds are reported
+        too.
+        """
+        several = any("replicate" in run for run in evidence.runs)
+        seeds = {*self.look(evidence).seeds}
         asked = {name_of(claim): self.asked(claim, seeds, several, whole) for claim in self.claims}
-        looks = max((len(one["looks"]) for one in asked.values()), default=0)
-        return replace(found, registration={**found.registration, "looks": looks, "asked": asked})
+        looks = max((len(history["looks"]) for history in asked.values()), default=0)
+        return replace(
+            evidence, registration={**evidence.registration, "looks": looks, "asked": asked}
+        )
 
-    def look(self, evidence: Evidence) -> Look:
-        """The look at evidence that is being taken."""
+    def look(self, evidence: Evidence) -> Analysis:
+        """Return the analysis of this evidence, for the log."""
         seeds: dict[bool, set[Seed]] = {False: set(), True: set()}
         for run in evidence.runs:
-            seeds[run["status"] == "failed"].add(seed_of(run, self.own.replicate))
+            seeds[run["status"] == "failed"].add(seed_of(run, self.current.replicate))
         failed = sorted(seeds[True])
-        return Look(self.own.folder, time.time(), sorted(seeds[False] - seeds[True]), failed)
+        return Analysis(
+            self.current.folder, time.time(), sorted(seeds[False] - seeds[True]), failed
+        )
 
     def alike(self, claim: Claim) -> list[Sweep]:
-        """Earlier sweeps for a claim's question that differ from this one in their seeds alone.
+        """Return earlier sweeps with a claim's question that differ from this one only in their
+        seeds.
 
-        None for a contest, which is judged by its own seeds.
+        A replication (`contest`) has none, because it is judged by its new seeds alone.
         """
-        if self.own.contest:
+        if self.current.contest:
             return []
         return [sweep for sweep in self.before(claim) if not self._changed(sweep, claim)]
 
     def before(self, claim: Claim) -> list[Sweep]:
-        """All earlier sweeps for a claim's question in this regime, but those in this folder."""
-        found = self.book.before(self.own, question(claim), rule(claim, self.study))
-        return [sweep for sweep in found if sweep.folder != self.own.folder]
+        """Return all earlier sweeps with a claim's question in this setting, except in this
+        folder.
+        """
+        sweeps = self.log.before(self.current, question(claim), rule(claim, self.study))
+        return [sweep for sweep in sweeps if sweep.folder != self.current.folder]
 
     def asked(self, claim: Claim, seeds: set[Seed], several: bool, whole: bool) -> Asked:
-        """Of a claim the seeds of every earlier look, why it is exploratory, and other regimes."""
-        again = [s for s in self.book.asking(question(claim), self.own) if s.same(self.own)]
-        looks = [seen for seen in self.book.seen([*self.alike(claim), *again]) if seen != seeds]
+        """Return the history of a claim: seeds of each earlier analysis, why it is exploratory, and
+        the number of other settings.
+        """
+        again = [s for s in self.log.asking(question(claim), self.current) if s.same(self.current)]
+        looks = [seen for seen in self.log.seen([*self.alike(claim), *again]) if seen != seeds]
         otherwise = [*self._otherwise(claim), *self._in_family(claim)]
         tried = [*otherwise, *(self._spent(looks, seeds) if whole else ())]
         return {
@@ -151,98 +164,116 @@ class Past:
         }
 
     def _changed(self, sweep: Sweep, claim: Claim) -> list[str]:
-        """What was not the same in an earlier sweep, of what a claim is about."""
-        return sweep.changes(self.own, [one for one in sweep.levels if concerns(claim, one)])
+        """Return the changes since an earlier sweep that concern a claim."""
+        return sweep.changes(
+            self.current, [level for level in sweep.levels if concerns(claim, level)]
+        )
 
     def _otherwise(self, claim: Claim) -> list[str]:
-        """Earlier sweeps with other settings, or for claims with other rules."""
-        own, asked = rule(claim, self.study), question(claim)
-        if self.own.contest:
-            return [f"{_said(sweep)}, as a contest" for sweep in self.before(claim)]
-        found = []
+        """Describe earlier sweeps with other settings or with other rules for a claim."""
+        current_rule, asked = rule(claim, self.study), question(claim)
+        if self.current.contest:
+            return [f"{_title(sweep)}, as a contest" for sweep in self.before(claim)]
+        descriptions = []
         for sweep in self.before(claim):
             changed = self._changed(sweep, claim)
-            if own not in sweep.questions[asked]:
-                changed += differences(UNUSUAL | sweep.questions[asked][0], UNUSUAL | own)
+            if current_rule not in sweep.questions[asked]:
+                changed += differences(UNUSUAL | sweep.questions[asked][0], UNUSUAL | current_rule)
             if changed:
-                found.append(f"{_said(sweep)}: {listed(changed)}")
-        return found
+                descriptions.append(f"{_title(sweep)}: {listed(changed)}")
+        return descriptions
 
     def _in_family(self, claim: Claim) -> list[str]:
-        """Earlier sweeps that measured the same contrast in another metric, or in another file."""
-        begun = min(sweep.time for sweep in self.book.sweeps if sweep.same(self.own))
+        """Describe earlier sweeps that measured the same contrast in another metric or another
+        file.
+        """
+        begun = min(sweep.time for sweep in self.log.sweeps if sweep.same(self.current))
         earlier = [
             sweep
-            for sweep in self.book.asking(family(claim), self.own)
+            for sweep in self.log.asking(family(claim), self.current)
             if sweep.time < begun and question(claim) not in sweep.questions
         ]
         now = place(claim)
-        said = []
+        descriptions = []
         for sweep in earlier:
-            same = [one for one in sweep.questions[family(claim)] if self._same(sweep, one, now)]
+            same = [
+                place_before
+                for place_before in sweep.questions[family(claim)]
+                if self._same(sweep, place_before, now)
+            ]
             if same:
-                metrics = listed([*dict.fromkeys(one["metric"] for one in same)])
-                said.append(f"{_said(sweep)}: the same contrast in {metrics}")
-        return said
+                metrics = listed([*dict.fromkeys(measured["metric"] for measured in same)])
+                descriptions.append(f"{_title(sweep)}: the same contrast in {metrics}")
+        return descriptions
 
     def _same(self, sweep: Sweep, earlier: Rule, now: Rule) -> bool:
-        """Whether two contrasts were measured under the same settings, defaults filled in."""
+        """Return whether two contrasts were measured under the same settings, including
+        defaults.
+        """
         before = sweep.sets(cast(Levels, earlier["where"]))
-        after = self.own.sets(cast(Levels, now["where"]))
+        after = self.current.sets(cast(Levels, now["where"]))
         return all(
-            {**sweep.settings, **before}.get(key) == {**self.own.settings, **after}.get(key)
+            {**sweep.settings, **before}.get(key) == {**self.current.settings, **after}.get(key)
             for key in before | after
         )
 
     def _spent(self, looks: list[set[Seed]], seeds: set[Seed]) -> list[str]:
-        """A look that spent all of alpha, and seeds that are not in any more."""
+        """Describe an analysis that spent all of alpha, and seeds that are missing now."""
         return spent(self.study["seeds"], looks, seeds, self.lost)
 
     def _regimes(self, asked: str) -> int:
-        """In how many other regimes the question was asked; one at smoke scale asks nothing."""
-        asking = [s.regime for s in self.book.sweeps if asked in s.questions]
-        others = [regime for regime in asking if regime.get("scale") != SMOKE]
-        return len({json.dumps(one, sort_keys=True) for one in others if one != self.own.regime})
+        """Return the number of other settings in which the question was asked, except smoke
+        tests.
+        """
+        asking = [s.regime for s in self.log.sweeps if asked in s.questions]
+        regimes = [regime for regime in asking if regime.get("scale") != SMOKE]
+        return len(
+            {
+                json.dumps(regime, sort_keys=True)
+                for regime in regimes
+                if regime != self.current.regime
+            }
+        )
 
 
 def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[Seed]) -> list[str]:
-    """Return why a question cannot be asked of these seeds any more, in words.
+    """Return why these seeds cannot answer a question any more, in words.
 
     Args:
         planned: number of seeds of the study.
-        looks: the seeds that each earlier look saw.
-        seeds: those that are judged now.
-        begun: further seeds that were begun and have to be in.
+        looks: the seeds of each earlier analysis.
+        seeds: the seeds that are judged now.
+        begun: further seeds that were started and must be included.
     """
-    found = []
+    reasons = []
     if any(len(seen) >= planned and seeds - seen for seen in looks):
-        found.append(f"all of alpha was spent by a look at the {planned} planned seeds")
+        reasons.append(f"all of alpha was spent by a look at the {planned} planned seeds")
     if gone := begun.union(*looks) - seeds:
-        found.append(f"{len(gone)} seed{'s' * (len(gone) > 1)} begun or seen before are not in")
-    return found
+        reasons.append(f"{len(gone)} seed{'s' * (len(gone) > 1)} begun or seen before are not in")
+    return reasons
 
 
 def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
-    """Evidence with the runs that its arms have in other evidence, each arm and seed once.
+    """Add runs of the same arms from other evidence; each arm and seed is used once.
 
-    Runs of several replicates get numbers for their seeds that tell them apart.
+    If there are several replicates, seeds are renumbered so that they stay distinct.
     """
-    others = [(number, run) for number, part in parts for run in part.runs]
-    several = any(seed_of(run, number)[0] != replicate for number, run in others)
+    other_runs = [(number, run) for number, part in parts for run in part.runs]
+    several = any(seed_of(run, number)[0] != replicate for number, run in other_runs)
     labels = {key(run["levels"]): run["arm"] for run in evidence.runs}
-    own = [_numbered(run, replicate, several) for run in evidence.runs]
-    found = {_cell(run): run for run in own}
-    for replicate_of_run, run in others:
-        one = _numbered(run, replicate_of_run, several)
-        free = 1 + max(run["cell"] for run in found.values())
-        known = found.get(_cell(one))
-        arm = labels.get(key(one["levels"]))
-        if arm is not None and (known is None or known["status"] == "failed"):
-            number = known["cell"] if known else free
-            found[_cell(one)] = {**one, "cell": number, "arm": arm, "reused": True}
+    numbered = [_numbered(run, replicate, several) for run in evidence.runs]
+    by_cell = {_cell(run): run for run in numbered}
+    for replicate_of_run, run in other_runs:
+        candidate = _numbered(run, replicate_of_run, several)
+        free = 1 + max(run["cell"] for run in by_cell.values())
+        existing = by_cell.get(_cell(candidate))
+        arm = labels.get(key(candidate["levels"]))
+        if arm is not None and (existing is None or existing["status"] == "failed"):
+            number = existing["cell"] if existing else free
+            by_cell[_cell(candidate)] = {**candidate, "cell": number, "arm": arm, "reused": True}
     every = [*(part.statistics for _, part in parts), evidence.statistics]
-    statistics = {identity: rows for one in every for identity, rows in one.items()}
-    return replace(evidence, runs=[*found.values()], statistics=statistics)
+    statistics = {identity: rows for rows_of in every for identity, rows in rows_of.items()}
+    return replace(evidence, runs=[*by_cell.values()], statistics=statistics)
 
 
 def _cell(run: Run) -> str:
@@ -261,7 +292,7 @@ def _number(seed: Seed, several: bool) -> int:
 
 
 def seed_of(run: Run, replicate: int) -> Seed:
-    """Replicate and seed of a run of a sweep with this replicate, pooled before or not."""
+    """Return the replicate and the original seed of a run, whether it was renumbered or not."""
     if "replicate" not in run:
         return replicate, run["seed"]
     return run["replicate"], run["seed"] - PER_REPLICATE * run["replicate"]
@@ -276,6 +307,6 @@ def _evidence(sweep: Sweep, results: Path) -> Evidence | None:
         return None
 
 
-def _said(sweep: Sweep) -> str:
+def _title(sweep: Sweep) -> str:
     day = f"{datetime.fromtimestamp(sweep.time, UTC):%Y-%m-%d}"
     return f"{sweep.name} of {day}, {len(sweep.seeds)} seeds"

@@ -1,4 +1,4 @@
-"""The evidence of a study: everything that its verdict and its report are made from.
+"""The evidence of a study: everything from which its verdict and its report are computed.
 
 experiments/<name>/, and the folder of every sweep that has a study:
     study.json       the study, the regime, when the study was registered, and a seal
@@ -36,19 +36,19 @@ from ablate.record.files import finite, write_text
 
 Rows = Int[np.ndarray, "sentences 10"]
 Groups = Int[np.ndarray, " sentences"]
-RUNS_OF = " of runs"  # of the arrays that say whose rows they are
-SIZED = " of size "  # of the arrays of arms whose corpus has another size
-GROUPS_OF = " of groups"  # of the arrays that say which sentences belong together
-WIDTH = 10  # statistics of a sentence
+RUNS_OF = " of runs"  # suffix of arrays with the identities of the runs
+SIZED = " of size "  # infix of arrays for arms whose corpus has another size
+GROUPS_OF = " of groups"  # suffix of arrays that assign sentences to groups
+WIDTH = 10  # number of statistics per sentence
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of one sweep over one study.
+    """The evidence of one sweep for one study.
 
-    `statistics` holds sacreBLEU's sufficient statistics, by identity of the run and split.
-    `groups` holds the number of every sentence's group, by split, where a corpus names them.
-    `registered` is the study as it was registered, empty where only its hash is known.
+    `statistics` holds sacreBLEU's sufficient statistics, by run identity and split. `groups` holds
+    the group number of every sentence by split, if the corpus defines groups. `registered` is the
+    study as it was registered, or empty if only its hash is known.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Evidence:
 
     @property
     def short(self) -> "Evidence | None":
-        """The same study at its short budget; None where its runs have one budget."""
+        """The same study at its short budget; None if its runs have only one budget."""
         steps = self.regime.get("short")
         if steps is None:
             return None
@@ -74,11 +74,13 @@ class Evidence:
 
     @classmethod
     def made_up(
-        cls, study: Mapping[str, object], runs: Iterable[Mapping[str, object]], **known: Any
+        cls, study: Mapping[str, object], runs: Iterable[Mapping[str, object]], **parts: Any
     ) -> "Evidence":
-        """Evidence that was planned or simulated: what the rules look at, and no regime."""
-        parts: Any = {"name": "", "regime": {}, "registration": {}, **known}
-        return cls(study=cast(Study, study), runs=cast(list[Run], [*runs]), **parts)
+        """Create evidence for planned or simulated runs, with only the fields that the rules
+        use.
+        """
+        fields: Any = {"name": "", "regime": {}, "registration": {}, **parts}
+        return cls(study=cast(Study, study), runs=cast(list[Run], [*runs]), **fields)
 
     def save(self, folder: Path) -> None:
         """Write all files; study.json with its seal comes last."""
@@ -90,29 +92,29 @@ class Evidence:
         self.seal(folder)
 
     def seal(self, folder: Path) -> None:
-        """Write study.json with a seal of what lies beside it, and the registered study."""
+        """Write the registered study, and study.json with a seal of the other files."""
         about: Any = {part: getattr(self, part) for part in PARTS}
         write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))
 
     @classmethod
     def load(cls, folder: Path, statistics: bool = True) -> "Evidence":
-        """Read what `save` wrote, without the statistics of sentences where these are not wanted.
+        """Read evidence, without the statistics of sentences if they are not needed.
 
         Raises:
-            UserError: a file is missing, damaged, malformed, or not as it was sealed;
-                the sentence names the file and the run.
+            UserError: a file is missing, damaged, malformed, or does not match its seal; the
+                message names the file and the run.
         """
         about = read_about(folder)
-        found = cls.read(folder, statistics)
-        verify(folder, about, found.runs, found.screening)
-        return found
+        evidence = cls.read(folder, statistics)
+        verify(folder, about, evidence.runs, evidence.screening)
+        return evidence
 
     @classmethod
     def read(cls, folder: Path, statistics: bool = True) -> "Evidence":
-        """Read the same without asking for its seal.
+        """Read evidence without checking its seal.
 
         Raises:
-            UserError: as `load`, but for the seal.
+            UserError: see `load`, except for the seal.
         """
         about = read_parts(folder)
         check_about(folder / ABOUT, about)
@@ -139,16 +141,20 @@ def _write_lines(path: Path, runs: list[Run]) -> None:
 def _write_statistics(
     path: Path, statistics: dict[str, dict[str, Rows]], groups: dict[str, Groups]
 ) -> None:
-    """One array per split and its size, sentences x runs x statistics, as narrow as it can be.
+    """Write one array per split and size: sentences x runs x statistics, in the smallest type.
 
-    All runs of a sentence lie together, and LZMA sees that they are alike. Arms of corpora that
-    differ in size have arrays of their own, beside that of the first one.
+    All runs of a sentence are adjacent, which LZMA compresses well. Arms whose corpora have another
+    size get separate arrays.
     """
     arrays = {f"{split}{GROUPS_OF}": groups[split] for split in groups}
     for split in sorted({split for splits in statistics.values() for split in splits}):
-        runs = {one: splits[split] for one, splits in sorted(statistics.items()) if split in splits}
+        runs = {
+            identity: splits[split]
+            for identity, splits in sorted(statistics.items())
+            if split in splits
+        }
         for rank, size in enumerate(dict.fromkeys(map(len, runs.values()))):
-            alike = {one: rows for one, rows in runs.items() if len(rows) == size}
+            alike = {identity: rows for identity, rows in runs.items() if len(rows) == size}
             stacked = np.stack(list(alike.values()), 1)
             narrow = stacked.astype(np.min_scalar_type(stacked.max(initial=0)))
             name = f"{split}{SIZED}{size}" if rank else split
@@ -157,29 +163,29 @@ def _write_statistics(
 
 
 def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
-    found: dict[str, dict[str, Rows]] = {}
+    by_identity: dict[str, dict[str, Rows]] = {}
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             for name in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
                 rows = arrays[name].swapaxes(0, 1).astype(np.int64, casting="safe")
                 if rows.shape[2:] != (WIDTH,):
                     raise ValueError(f"{name} has the shape {arrays[name].shape}")
-                for identity, one in zip(arrays[f"{name}{RUNS_OF}"], rows, strict=True):
-                    found.setdefault(str(identity), {})[name.partition(SIZED)[0]] = one
+                for identity, run_rows in zip(arrays[f"{name}{RUNS_OF}"], rows, strict=True):
+                    by_identity.setdefault(str(identity), {})[name.partition(SIZED)[0]] = run_rows
     except FileNotFoundError:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
-    except Exception as error:  # whatever zipfile, lzma, zlib and numpy raise for damaged bytes
+    except Exception as error:  # zipfile, lzma, zlib and numpy raise many types for damaged bytes
         raise UserError(f"{path} cannot be read: {error}") from None
-    return found
+    return by_identity
 
 
 def _read_groups(path: Path, statistics: dict[str, dict[str, Rows]]) -> dict[str, Groups]:
-    """The groups of a file whose statistics could be read."""
+    """Return the groups in a file whose statistics could be read."""
     with np.load(path, allow_pickle=False) as arrays:
         names = [name for name in arrays if name.endswith(GROUPS_OF)]
-        found = {name.removesuffix(GROUPS_OF): arrays[name] for name in names}
-    for split, groups in found.items():
+        by_split = {name.removesuffix(GROUPS_OF): arrays[name] for name in names}
+    for split, groups in by_split.items():
         sizes = {len(splits[split]) for splits in statistics.values() if split in splits}
         if groups.ndim != 1 or groups.dtype.kind not in "iu" or sizes != {len(groups)}:
             raise UserError(f"{path}: the groups of {split} are not one number per sentence")
-    return found
+    return by_split

@@ -1,4 +1,4 @@
-"""What the parts of evidence must be: what is read from files is not trusted to be well-formed."""
+"""Check the form of evidence that is read from files."""
 
 import json
 import sys
@@ -40,7 +40,7 @@ WORDS = {
 
 
 def check_about(path: Path, about: Mapping[str, Any]) -> None:
-    """Raise UserError unless study.json holds a study with its regime and registration."""
+    """Raise UserError unless study.json contains a valid study, regime and registration."""
     study = about["study"]
     check_form(f"{path}: study", study, Study)
     check_form(f"{path}: regime", about["regime"], Regime)
@@ -48,27 +48,28 @@ def check_about(path: Path, about: Mapping[str, Any]) -> None:
     for part, form in (("claims", Claim), ("published", Published), ("figures", Shown)):
         for number, item in enumerate(study.get(part, []), 1):
             check_form(f"{path}: study.{part}, number {number}", item, form)
-    for part, one in (("tune", Tune), ("match", Match), ("screen", Screen)):
+    for part, form_of_part in (("tune", Tune), ("match", Match), ("screen", Screen)):
         if study.get(part) is not None:
-            check_form(f"{path}: study.{part}", study[part], one)
-    for name, one in about["registration"].get("asked", {}).items():
-        _check_asked(f"{path}: registration.asked, {name}", one)
+            check_form(f"{path}: study.{part}", study[part], form_of_part)
+    for name, history in about["registration"].get("asked", {}).items():
+        _check_asked(f"{path}: registration.asked, {name}", history)
     if not all(isinstance(factor, str) for factor in study["factors"]):
         raise UserError(f"{path}: study.factors must be a list of text")
 
 
-def _check_asked(where: str, one: Any) -> None:
-    """What the book said of a claim."""
-    check_form(where, one, Asked)
-    if not all(isinstance(seeds, list) for seeds in one["looks"]):
+def _check_asked(where: str, history: Any) -> None:
+    """Check the history of a claim from the analysis log."""
+    check_form(where, history, Asked)
+    if not all(isinstance(seeds, list) for seeds in history["looks"]):
         raise UserError(f"{where}: looks must hold lists of seeds")
 
 
 def read_runs(path: Path, factors: list[str]) -> list[Run]:
-    """Return the runs of a file, one per line.
+    """Return the runs in a file, one per line.
 
     Raises:
-        UserError: the file is missing or damaged, a line is no run, or two are of one cell.
+        UserError: the file is missing or damaged, a line is not a run, or two runs have the same
+            cell.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -79,8 +80,8 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
     runs = [_parsed(f"{path}, line {number}", line) for number, line in enumerate(lines, 1)]
     if any(isinstance(run, dict) and "versions" not in run for run in runs[1:]):
         raise UserError(
-            f"{path} leaves out what other lines say, which is a former form: remove the file and "
-            "judge the folder of the sweep again, which gathers its runs anew"
+            f"{path} has a former format: remove the file, and run `ablate judge` on the folder of "
+            "the sweep to write it again"
         )
     check_runs(str(path), runs, factors)
     return runs
@@ -89,7 +90,7 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
 def check_arms(where: str, runs: list[Any]) -> None:
     """Raise UserError unless runs with the same label have the same levels.
 
-    Tables and figures group runs by their label.
+    Tables and figures group runs by label.
     """
     first: dict[str, Any] = {}
     for run in runs:
@@ -103,7 +104,7 @@ def check_arms(where: str, runs: list[Any]) -> None:
 
 
 def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
-    """Raise UserError for what is no run of a study with these factors, or is there twice."""
+    """Raise UserError for an item that is not a run with these factors, or for duplicates."""
     seen: dict[str, int] = {}
     for number, run in enumerate(runs, 1):
         _check_run(f"{where}, run number {number}", run, factors)
@@ -119,23 +120,23 @@ def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
 
 
 def check_form(where: str, value: Any, form: type) -> None:
-    """Raise UserError unless a value is an object with the keys of a TypedDict, each of its type.
+    """Raise UserError unless a value is an object with the keys and types of a TypedDict.
 
-    What lies deeper is not looked at.
+    Nested values are not checked.
     """
     if not isinstance(value, dict):
-        raise UserError(f"{where}: it is no object but {_said(value)}")
+        raise UserError(f"{where} is {_shown(value)}; it must be an object")
     for name, (kind, none) in _kinds(form).items():
         if name not in value:
             if name in form.__required_keys__:  # type: ignore[attr-defined]
                 raise UserError(f"{where}: {name} is missing; it must be {WORDS[kind]}")
         elif not (_is(value[name], kind) or (none and value[name] is None)):
-            raise UserError(f"{where}: {name}={_said(value[name])}; it must be {WORDS[kind]}")
+            raise UserError(f"{where}: {name}={_shown(value[name])}; it must be {WORDS[kind]}")
 
 
 @cache
 def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
-    """The type of every key, and whether null may stand for it."""
+    """Return the type of every key, and whether null is allowed."""
     return {
         name: (_kind(hint), NoneType in get_args(hint))
         for name, hint in get_type_hints(form).items()
@@ -143,7 +144,7 @@ def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
 
 
 def _kind(hint: Any) -> Any:
-    """What a value of this annotation is in a file."""
+    """Return the type that a value with this annotation has in a file."""
     if isinstance(hint, UnionType):
         hint = next(kind for kind in get_args(hint) if kind is not NoneType)
     plain = dict if is_typeddict(hint) else get_origin(hint) or hint
@@ -175,33 +176,35 @@ def _check_run(where: str, run: Any, factors: list[str]) -> None:
 
 
 def _check_end(where: str, end: Any) -> None:
-    """What became of a run at one of its budgets."""
+    """Check the outcome of a run at one of its budgets."""
     if end["status"] not in STATUSES:
-        raise UserError(f"{where}: status={_said(end['status'])}; allowed is {', '.join(STATUSES)}")
+        raise UserError(
+            f"{where}: status={_shown(end['status'])}; allowed is {', '.join(STATUSES)}"
+        )
     for metric, value in end["metrics"].items():
         if value is not None and not _is(value, NUMBER):
             raise UserError(
-                f"{where}: metrics, {metric}={_said(value)}; it must be a finite number or null"
+                f"{where}: metrics, {metric}={_shown(value)}; it must be a finite number or null"
             )
     _check_curve(where, end["curve"])
 
 
 def _check_curve(where: str, curve: Any) -> None:
-    """Lists of numbers, all of one length."""
+    """Check that a curve consists of lists of numbers of equal lengths."""
     lists = all(isinstance(values, list) for values in curve.values())
     if not lists or len({len(values) for values in curve.values()}) > 1:
-        raise UserError(f"{where}: curve does not hold lists of one length")
+        raise UserError(f"{where}: curve must hold lists of equal length")
     if not all(x is None or _is(x, NUMBER) for values in curve.values() for x in values):
-        raise UserError(f"{where}: curve holds what is no number")
+        raise UserError(f"{where}: curve must hold only numbers or null")
 
 
 def _is(value: Any, kind: Any) -> bool:
     if kind in (int, NUMBER):
-        largest = sys.float_info.max  # NaN compares as false
+        largest = sys.float_info.max  # comparisons with NaN are false
         return not isinstance(value, bool) and isinstance(value, kind) and abs(value) <= largest
     return isinstance(value, kind)
 
 
-def _said(value: Any) -> str:
+def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

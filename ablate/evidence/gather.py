@@ -1,4 +1,4 @@
-"""From the records of a sweep's runs to the evidence of its study."""
+"""Collect the evidence of a study from the records of its runs."""
 
 import json
 import statistics
@@ -24,22 +24,23 @@ from ablate.record.types import Environment, Link, Metrics, Outcome
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")
-TRAINING = "train/nll"  # of one batch at a time, with dropout
-POINTS = 24  # of a curve of training that are kept
-DIGITS = 4  # of each
-EXACT = 9  # digits that tell one float32 from the next: of a run that was trained no more are kept
+TRAINING = "train/nll"  # of single batches, with dropout
+POINTS = 24  # number of points that are kept of a training curve
+DIGITS = 4  # significant digits of each point
+EXACT = 9  # digits that distinguish neighbouring float32 values; enough for trained runs
 STATISTICS = ".stats.npz"
-IDENTITY = "identity.json"  # of a record: the parts of its identity
-BESIDE_CODE = ("libraries", "data", "device", "initial", "bleu")  # of these parts
-SCREENING = "screening"  # folder of the runs that tuned a nuisance, inside that of the sweep
+IDENTITY = "identity.json"  # file of a record with everything that its identity depends on
+# keys of that file besides the source code
+BESIDE_CODE = ("libraries", "data", "device", "initial", "bleu")
+SCREENING = "screening"  # folder inside the sweep's, of the runs that tuned a nuisance parameter
 
 
 def gather(sweep: Path) -> Evidence:
-    """Read the cells of a sweep and the records of their runs, whose seals are checked.
+    """Read the runs of a sweep and their records, checking the seals.
 
     Raises:
-        UserError: the folder is not that of a sweep that has begun, a record is damaged, or what
-            the sweep began with was changed.
+        UserError: the folder is not a sweep that has started, a record is damaged, or the sweep's
+            study.json was changed.
     """
     about = read_about(sweep)
     links = read_links(sweep)
@@ -47,10 +48,10 @@ def gather(sweep: Path) -> Evidence:
         raise UserError(f"{sweep} is not the folder of a sweep with runs")
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
     ends = [end for link in links for end in _ends(link)]
-    statistics = {end["identity"]: found for end in ends if (found := _statistics(end))}
+    statistics = {end["identity"]: rows for end in ends if (rows := _statistics(end))}
     sentences: dict[str, int] = {}
     for split, count in sorted(tested for end in ends for tested in _tested(end)):
-        sentences[split] = count  # the largest of a split comes last
+        sentences[split] = count  # sorted, so the largest count of a split remains
     corpora = dict.fromkeys(name for link in links if (name := _corpus(link)))
     regime = about["regime"] | {"test_sentences": sentences}
     if corpora:
@@ -71,7 +72,7 @@ def gather(sweep: Path) -> Evidence:
             _run(link, study["factors"], about["name"]) for link in read_links(sweep / SCREENING)
         ],
         statistics=statistics,
-        groups={split: one for link in links for split, one in _groups(link).items()},
+        groups={split: numbers for link in links for split, numbers in _groups(link).items()},
     )
 
 
@@ -94,7 +95,7 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
     if "folder" in link:
         more |= {**_commit(Path(link["folder"])), "code": _code(link)}
         more |= _draws(Path(link["folder"]))
-        more |= {"training": found} if (found := _training(Path(link["folder"]))) else {}
+        more |= {"training": curve} if (curve := _training(Path(link["folder"]))) else {}
     if "short" in link:
         more |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
     whole: Run = run | more
@@ -102,12 +103,12 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
 
 
 def _ends(link: Link) -> list[Link | Outcome]:
-    """A run at its budget, and at the short one if it has one."""
+    """Return the outcome of a run at its budget, and at the short one if it exists."""
     return [link, link["short"]] if "short" in link else [link]
 
 
 def _end(link: Link | Outcome) -> End:
-    """What became of a run, at one of its budgets."""
+    """Return the outcome of a run at one of its budgets."""
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
         _check(folder, link["training"])
@@ -124,31 +125,30 @@ def _end(link: Link | Outcome) -> End:
 
 
 def _check(folder: Path, identity: str) -> None:
-    """Raise UserError for a result that is gone or was changed."""
+    """Raise UserError for a result that is missing or was changed."""
     try:
-        found = read_result(folder, identity)
+        result = read_result(folder, identity)
     except UserError as error:
-        raise UserError(f"{error}: the command of the sweep makes it again") from None
-    if found is None:
-        raise UserError(f"{folder} has no result.json: the command of the sweep makes it again")
+        raise UserError(f"{error}: start the sweep again to repeat the run") from None
+    if result is None:
+        raise UserError(f"{folder} has no result.json: start the sweep again to repeat the run")
 
 
 def _cost(folder: Path) -> dict[str, float]:
-    """Median seconds per update between two lines with no validation between; empty if unknown."""
+    """Return the median seconds per step, from log lines without validation between; {} if
+    unknown.
+    """
     lines = [
         json.loads(text)
         for text in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     ]
     trained = [(a, b) for a, b in pairwise(lines) if a["step"] < b["step"] and CURVES[0] not in b]
-    found = [(b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in trained]
-    return {"update_seconds": round(statistics.median(found), 6)} if found else {}
+    step_seconds = [(b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in trained]
+    return {"update_seconds": round(statistics.median(step_seconds), 6)} if step_seconds else {}
 
 
 def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
-    """What evidence keeps of a run: of one without a curve, a probe, all digits.
-
-    Some values of probes differ in the last ones.
-    """
+    """Round metrics and curves for evidence; values of a probe (no curve) keep all digits."""
     if not curve:
         return metrics, curve
     points = {name: [_rounded(x, EXACT) for x in values] for name, values in curve.items()}
@@ -156,14 +156,14 @@ def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
 
 
 def _curve(folder: Path) -> Curve:
-    """Values of every validation by its optimiser step, of those metrics that all of them have."""
+    """Return the metrics that every validation has, by optimiser step."""
     points = _logged(folder, CURVES[0])
-    known = [name for name in CURVES if all(name in line for line in points)]
-    return {name: [line[name] for line in points] for name in ("step", *known)} if points else {}
+    common = [name for name in CURVES if all(name in line for line in points)]
+    return {name: [line[name] for line in points] for name in ("step", *common)} if points else {}
 
 
 def _training(folder: Path) -> Curve:
-    """The nll of batches while they are trained on: evenly spaced ones, the last one with them."""
+    """Return the training nll at evenly spaced steps, including the last one."""
     logged = _logged(folder, TRAINING)
     count = min(len(logged), POINTS)
     points = [logged[len(logged) * number // count - 1] for number in range(1, count + 1)]
@@ -172,13 +172,13 @@ def _training(folder: Path) -> Curve:
 
 
 def _rounded(value: Any, digits: int) -> Any:
-    """A float with so many significant digits; a count, or whatever else it is, stays as it is."""
+    """Round a float to significant digits; return a count or any other value unchanged."""
     counts = not isinstance(value, float) or value.is_integer()
     return value if counts else float(f"{value:.{digits}g}")
 
 
 def _logged(folder: Path, name: str) -> list[Metrics]:
-    """The lines of a record that have a metric, by their optimiser step."""
+    """Return the log lines that have a metric, ordered by optimiser step."""
     by_step: dict[int, Metrics] = {}
     path = folder / "metrics.jsonl"
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
@@ -194,21 +194,21 @@ def _versions(folder: Path) -> dict[str, str]:
 
 
 def _commit(folder: Path) -> dict[str, str]:
-    """Return the commit of the source that made a run, below `commit`; {} if it is not recorded."""
+    """Return {"commit": ...} with the commit of the source; {} if it was not recorded."""
     environment = cast(Environment, read_json(folder / "environment.json"))
     return {"commit": commit} if (commit := environment.get("commit")) else {}
 
 
 def _draws(folder: Path) -> dict[str, int]:
-    """Return the random draws of a run's probe, below `draws`; {} where it makes none."""
+    """Return {"draws": ...} with the number of random draws of a probe; {} if it makes none."""
     probe = read_json(folder / IDENTITY).get("config", {}).get("probe") or {}
     return {"draws": probe["draws"]} if probe.get("draws") else {}
 
 
 def _code(link: Link) -> str:
-    """Return a digest of what made the numbers of a run, its config left out.
+    """Return a digest of everything except the config that determines the numbers of a run.
 
-    These are the source of every module that training and testing execute, the libraries, the data
+    It covers the source of every module that training and testing execute, the libraries, the data
     and the kind of device. Runs of one arm share it, unless their code differs.
     """
     trained = read_json(Path(link["folder"]) / IDENTITY)
@@ -223,12 +223,12 @@ def _statistics(link: Link | Outcome) -> dict[str, Rows]:
         return {}
     _check(Path(link["evaluation"]), link["identity"])
     paths = sorted(Path(link["evaluation"]).glob(f"*{STATISTICS}"))
-    found = {path.name.removesuffix(STATISTICS): read_rows(path) for path in paths}
-    return {split: rows for split, rows in found.items() if rows is not None}
+    rows_of = {path.name.removesuffix(STATISTICS): read_rows(path) for path in paths}
+    return {split: rows for split, rows in rows_of.items() if rows is not None}
 
 
 def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
-    """The tested splits of a run with their sentences, whatever their scores are made of."""
+    """Yield the tested splits of a run with their number of sentences, for any kind of score."""
     for path in Path(link["evaluation"]).glob(f"*{STATISTICS}") if "evaluation" in link else ():
         with np.load(path, allow_pickle=False) as arrays:
             for name in [name for name in arrays.files if name != "groups"][:1]:
@@ -236,23 +236,23 @@ def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
 
 
 def _corpus(link: Link) -> str:
-    """What the record of a run says of its corpus; "" in records of before."""
+    """Return the description of the corpus in the record of a run; "" in older records."""
     path = Path(link["folder"], "environment.json") if "folder" in link else None
     return str(read_json(path).get("corpus", "")) if path else ""
 
 
 def _groups(link: Link) -> dict[str, Groups]:
-    """Numbers of the groups of test sentences, by split, where a corpus names them."""
-    found = {}
+    """Return the group number of each test sentence by split, if the corpus defines groups."""
+    by_split = {}
     for path in sorted(Path(link.get("evaluation", "")).glob(f"*{STATISTICS}")):
         with np.load(path, allow_pickle=False) as arrays:
             if "groups" in arrays:
-                found[path.name.removesuffix(STATISTICS)] = arrays["groups"]
-    return found
+                by_split[path.name.removesuffix(STATISTICS)] = arrays["groups"]
+    return by_split
 
 
 def read_rows(path: Path) -> Rows | None:
-    """Return the BLEU statistics of every sentence; None of a task that translates nothing.
+    """Return the BLEU statistics of every sentence; None for a task without translations.
 
     Raises:
         UserError: the file is damaged.
@@ -260,5 +260,5 @@ def read_rows(path: Path) -> Rows | None:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return arrays["bleu"] if "bleu" in arrays.files else None
-    except Exception as error:  # whatever zipfile, lzma, zlib and numpy raise for damaged bytes
+    except Exception as error:  # zipfile, lzma, zlib and numpy raise many types for damaged bytes
         raise UserError(f"{path} is damaged ({type(error).__name__})") from None

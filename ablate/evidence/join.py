@@ -1,14 +1,14 @@
-"""One evidence from pieces of one registered study, made on machines that share no folder.
+"""Join the evidence of pieces of one registered study that ran on separate machines.
 
-A piece is the folder of a sweep that has ended, or evidence. The runs of all pieces must be
-disjoint, and those of one arm must be made by the same code: every run has a digest of the source
-of all modules that it executed, of its data, its libraries and its kind of device (`code`), which
-all seeds of an arm share. Pieces without an arm in common have no such digests to compare, and must
-name the same unchanged commit and the same versions.
+A piece is the folder of a finished sweep, or evidence. The runs of all pieces must be disjoint, and
+the runs of an arm must come from the same code: every run has a digest (`code`) of the source of
+all executed modules, the data, the libraries and the kind of device. All seeds of an arm share this
+digest. Pieces without a common arm cannot be compared this way, and must name the same unchanged
+commit and the same versions.
 
-A part of a study (`part=true`) has no verdict, so nobody has looked at its runs. A piece that had a
-verdict was an interim analysis, which spends alpha. Joined pieces that lack planned seeds are a
-part as well, unless they are what a planned look (`study.looks`) sees.
+A part of a study (`part=true`) has no verdict, so its runs have not been analysed. A piece with a
+verdict was an interim analysis, which spends alpha. Joined pieces without all planned seeds form a
+part again, unless they match a planned interim analysis (`study.looks`).
 """
 
 import itertools
@@ -37,7 +37,7 @@ OF_ONE_PART = (
     "part=",
     "without_runs=",
     "n_jobs=",
-)  # overrides that pieces differ in
+)  # overrides in which pieces differ
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,15 @@ class Piece:
     folder: Path
     evidence: Evidence
     lines: list[Line]
-    sweep: Sweep  # that made its runs, the last of several
+    sweep: Sweep  # the sweep that made its runs; the last one if there are several
 
     @classmethod
     def read(cls, folder: Path) -> "Piece":
-        """Read a piece, whose seal is checked.
+        """Read a piece and check its seal.
 
         Raises:
-            UserError: no sweep has ended there, a file is damaged, or its study is not the one that
-                was registered.
+            UserError: the folder has no finished sweep, a file is damaged, or the study differs
+                from the registered one.
         """
         if not (folder / RUNS).exists():
             raise UserError(f"{folder}: no evidence of a sweep that has ended is in this folder")
@@ -68,26 +68,26 @@ class Piece:
             raise UserError(f"{folder}: {departed[0]}")
         if any("replicate" in run for run in evidence.runs):
             raise UserError(f"{folder} has runs of several replicates; pieces have those of one")
-        known, place = evidence.registration["hash"], evidence.registration.get("sweep", "")
-        sweeps = [one for one in lines if isinstance(one, Sweep) and one.study == known]
-        own = [one for one in sweeps if one.folder == place]
-        if not own:
+        study_hash, place = evidence.registration["hash"], evidence.registration.get("sweep", "")
+        sweeps = [line for line in lines if isinstance(line, Sweep) and line.study == study_hash]
+        own_sweeps = [sweep for sweep in sweeps if sweep.folder == place]
+        if not own_sweeps:
             raise UserError(f"{folder / BOOK} does not have the sweep that made the runs")
-        return cls(folder, evidence, lines, own[-1])
+        return cls(folder, evidence, lines, own_sweeps[-1])
 
     @property
     def hash(self) -> str:
-        """The hash of the registered form of its study."""
+        """The hash of the registered form of the study."""
         return self.evidence.registration["hash"]
 
     @property
     def runs(self) -> dict[str, Run]:
-        """Runs with a result, by arm and seed; a failed one may be in another piece."""
+        """Runs with a result, by arm and seed; a failed run may be repeated in another piece."""
         return {_of(run): run for run in self.evidence.runs if run["status"] != "failed"}
 
 
 def replicate(levels: Levels, seed: int) -> str:
-    """Name an arm and a seed."""
+    """Return a key for an arm and a seed."""
     return json.dumps([levels, seed], sort_keys=True, default=str)
 
 
@@ -96,24 +96,24 @@ def _of(run: Run) -> str:
 
 
 def is_part(evidence: Evidence) -> bool:
-    """Whether evidence is a part of a study, without a verdict of its own."""
+    """Return whether evidence is a part of a study, without a verdict."""
     return bool(evidence.registration.get("part"))
 
 
 def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
-    """Return the evidence of all pieces together, and the lines of its analysis log.
+    """Return the joined evidence of all pieces, and the lines of its analysis log.
 
     Raises:
-        UserError: pieces overlap, are of different studies, settings, code or data, or have more
-            seeds than the study plans.
+        UserError: pieces overlap; differ in study, setting, code or data; or have more seeds than
+            the study plans.
     """
     first = pieces[0]
     for piece in pieces[1:]:
         _check_study(first, piece)
-    for one, other in itertools.combinations(pieces, 2):
-        _check_disjoint(one, other)
-        _check_code(one, other)
-        _check_groups(one, other)
+    for pair in itertools.combinations(pieces, 2):
+        _check_disjoint(*pair)
+        _check_code(*pair)
+        _check_groups(*pair)
     runs = _numbered(_without_repeated_failures(pieces), 0)
     screening = _numbered(_screening(pieces), len(runs))
     planned = first.evidence.study["seeds"]
@@ -124,7 +124,7 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
     registration = _registration(pieces, lines, runs)
     if not at_a_look(runs, first.evidence.study):
         registration["part"] = True
-    found = replace(
+    joined = replace(
         first.evidence,
         regime={**first.evidence.regime, "test_sentences": _sentences(pieces)},
         registration=registration,
@@ -133,13 +133,13 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
         statistics={k: x for piece in pieces for k, x in piece.evidence.statistics.items()},
         groups={k: x for piece in pieces for k, x in piece.evidence.groups.items()},
     )
-    return found, lines
+    return joined, lines
 
 
 def _check_study(first: Piece, other: Piece) -> None:
     if other.hash != first.hash:
         raise UserError(
-            f"{other.folder} is of another study than {first.folder}: its registration is "
+            f"{other.folder} belongs to another study than {first.folder}: its registration is "
             f"{other.hash}, and not {first.hash}"
         )
     regimes = [{**piece.evidence.regime, "test_sentences": {}} for piece in (first, other)]
@@ -147,28 +147,28 @@ def _check_study(first: Piece, other: Piece) -> None:
         values = [regime.get(key) for regime in regimes]
         if values[0] != values[1]:
             raise UserError(
-                f"{other.folder} is of another setting than {first.folder}: {key} is {values[1]}, "
+                f"{other.folder} has another setting than {first.folder}: {key} is {values[1]}, "
                 f"and not {values[0]}"
             )
     if len({(piece.sweep.replicate, piece.sweep.contest) for piece in (first, other)}) > 1:
         raise UserError(f"{other.folder} has other replicates of the seeds than {first.folder}")
 
 
-def _check_disjoint(one: Piece, other: Piece) -> None:
-    shared = [run for key, run in one.runs.items() if key in other.runs]
+def _check_disjoint(first: Piece, other: Piece) -> None:
+    shared = [run for key, run in first.runs.items() if key in other.runs]
     if shared:
         arm, seed, many = shared[0]["arm"], shared[0]["seed"], len(shared)
         raise UserError(
-            f"{one.folder} and {other.folder} overlap in {many} run{'s' * (many > 1)}, such as "
+            f"{first.folder} and {other.folder} overlap in {many} run{'s' * (many > 1)}, such as "
             f"{arm} with seed {seed}; pieces are disjoint"
         )
 
 
-def _check_code(one: Piece, other: Piece) -> None:
+def _check_code(first: Piece, other: Piece) -> None:
     """Raise UserError unless two pieces would give the same numbers for the same run."""
-    codes = [_codes(piece) for piece in (one, other)]
-    for piece, found in zip((one, other), codes, strict=True):
-        if any("" in digests for digests in found.values()):
+    codes = [_codes(piece) for piece in (first, other)]
+    for piece, codes_of_piece in zip((first, other), codes, strict=True):
+        if any("" in digests for digests in codes_of_piece.values()):
             raise UserError(
                 f"{piece.folder} does not say which code made its runs: it is older than that"
             )
@@ -176,37 +176,37 @@ def _check_code(one: Piece, other: Piece) -> None:
     for arm in shared:
         if len(codes[0][arm] | codes[1][arm]) > 1:
             raise UserError(
-                f"{one.folder} and {other.folder} were made by different code, libraries, data or "
-                f"devices: those of the arm {arm} differ ({_origin(one)}; {_origin(other)})"
+                f"{first.folder} and {other.folder} were made by different code, libraries, data "
+                f"or devices: those of the arm {arm} differ ({_origin(first)}; {_origin(other)})"
             )
-    if not shared and not _same_source(one, other):
+    if not shared and not _same_source(first, other):
         raise UserError(
-            f"{one.folder} and {other.folder} share no arm that could show whether their code is "
-            f"the same, and not one unchanged commit ({_origin(one)}; {_origin(other)})"
+            f"{first.folder} and {other.folder} share no arm that could show whether their code is "
+            f"the same, and not one unchanged commit ({_origin(first)}; {_origin(other)})"
         )
 
 
 def _codes(piece: Piece) -> dict[str, set[str]]:
-    """Digests of the code by arm."""
-    found: dict[str, set[str]] = {}
+    """Return the digests of the code, by arm."""
+    by_arm: dict[str, set[str]] = {}
     for run in piece.runs.values():
-        found.setdefault(run["arm"], set()).add(run.get("code", ""))
-    return found
+        by_arm.setdefault(run["arm"], set()).add(run.get("code", ""))
+    return by_arm
 
 
-def _same_source(one: Piece, other: Piece) -> bool:
-    """Return whether two pieces have the versions of one another, and the source of one commit.
+def _same_source(first: Piece, other: Piece) -> bool:
+    """Return whether two pieces have the same versions and the same source.
 
-    The source of a commit that was changed is that of the other piece where its digest is.
+    A changed commit counts as the same source if the digests of the sweeps' source agree.
     """
-    made_by = [_made_by(piece) for piece in (one, other)]
+    made_by = [_made_by(piece) for piece in (first, other)]
     if len(made_by[0] | made_by[1]) != 1:
         return False
-    return not _unclear(made_by[0]) or one.sweep.code == other.sweep.code != ""
+    return not _unclear(made_by[0]) or first.sweep.code == other.sweep.code != ""
 
 
 def _made_by(piece: Piece) -> set[str]:
-    """Commit and versions of the runs."""
+    """Return the commits and versions of the runs."""
     return {
         json.dumps([run.get("commit"), run["versions"]], sort_keys=True)
         for run in piece.runs.values()
@@ -222,17 +222,17 @@ def _origin(piece: Piece) -> str:
     return f"{piece.folder.name}: {listed(commits)}"
 
 
-def _check_groups(one: Piece, other: Piece) -> None:
-    groups = [piece.evidence.groups for piece in (one, other)]
+def _check_groups(first: Piece, other: Piece) -> None:
+    groups = [piece.evidence.groups for piece in (first, other)]
     for split in groups[0].keys() & groups[1].keys():
         if not np.array_equal(groups[0][split], groups[1][split]):
             raise UserError(
-                f"{one.folder} and {other.folder} group the sentences of {split} otherwise"
+                f"{first.folder} and {other.folder} group the sentences of {split} otherwise"
             )
 
 
 def _without_repeated_failures(pieces: Sequence[Piece]) -> Iterator[Run]:
-    """Yield all runs; a failed one only where no other run of its arm and seed is there."""
+    """Yield all runs; a failed run only if no other run of its arm and seed exists."""
     ended = {key for piece in pieces for key in piece.runs}
     seen: set[str] = set()
     for run in (run for piece in pieces for run in piece.evidence.runs):
@@ -242,15 +242,15 @@ def _without_repeated_failures(pieces: Sequence[Piece]) -> Iterator[Run]:
 
 
 def _screening(pieces: Sequence[Piece]) -> Iterator[Run]:
-    """Yield the runs that tuned a nuisance, one that several pieces made once."""
-    found: dict[str, Run] = {}
+    """Yield the runs that tuned a nuisance parameter, without duplicates."""
+    by_cell: dict[str, Run] = {}
     for run in (run for piece in pieces for run in piece.evidence.screening):
-        found.setdefault(json.dumps([_of(run), run.get("tuned", {}).get("value")]), run)
-    return iter(found.values())
+        by_cell.setdefault(json.dumps([_of(run), run.get("tuned", {}).get("value")]), run)
+    return iter(by_cell.values())
 
 
 def _numbered(runs: Iterator[Run], first: int) -> list[Run]:
-    """Runs by arm and seed, with the numbers of cells from `first` on."""
+    """Return runs ordered by arm and seed, with cell numbers from `first` on."""
     every = [*runs]
     arms = {arm: number for number, arm in enumerate(dict.fromkeys(run["arm"] for run in every))}
     ordered = sorted(every, key=lambda run: (arms[run["arm"]], run["seed"]))
@@ -258,7 +258,7 @@ def _numbered(runs: Iterator[Run], first: int) -> list[Run]:
 
 
 def _seeds(runs: Sequence[Run]) -> set[int]:
-    """Seeds that every arm has a run of."""
+    """Return the seeds for which every arm has a run."""
     arms: dict[str, set[int]] = {}
     for run in runs:
         arms.setdefault(run["arm"], set()).add(run["seed"])
@@ -266,74 +266,76 @@ def _seeds(runs: Sequence[Run]) -> set[int]:
 
 
 def _sentences(pieces: Sequence[Piece]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for piece in pieces:
         for split, count in piece.evidence.regime.get("test_sentences", {}).items():
-            found[split] = max(count, found.get(split, 0))
-    return found
+            counts[split] = max(count, counts.get(split, 0))
+    return counts
 
 
 def _registration(
     pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]
 ) -> Registration:
-    """The first registration of the study, with what all pieces know of its questions."""
+    """Return the first registration of the study, with the combined history of its questions."""
     all_of = [piece.evidence.registration for piece in pieces]
     asked = _asked(pieces, lines, runs)
-    earliest = min(all_of, key=lambda one: one["time"])
-    found: Registration = {
+    earliest = min(all_of, key=lambda registration: registration["time"])
+    combined: Registration = {
         "hash": earliest["hash"],
         "time": earliest["time"],
-        "earlier": [*dict.fromkeys(form for one in all_of for form in one["earlier"])],
-        "looks": max((len(one["looks"]) for one in asked.values()), default=0),
+        "earlier": [
+            *dict.fromkeys(form for registration in all_of for form in registration["earlier"])
+        ],
+        "looks": max((len(history["looks"]) for history in asked.values()), default=0),
         "sweep": all_of[0].get("sweep", ""),
         "components": all_of[0].get("components", {}),
         "command": _whole_command(all_of[0].get("command", "")),
         "asked": asked,
     }
-    return found
+    return combined
 
 
 def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) -> dict[str, Asked]:
-    """What is known of every claim that leaves something to chance, by its name."""
+    """Return the history of every statistical claim, by name."""
     study, replicate = pieces[0].evidence.study, pieces[0].sweep.replicate
     claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
-    found = {name_of(claim): Asked(looks=[], tried=[], regimes=0) for claim in claims}
+    histories = {name_of(claim): Asked(looks=[], tried=[], regimes=0) for claim in claims}
     for piece in pieces:
-        known = [*piece.evidence.registration.get("asked", {}).values()]
-        for one, more in zip(found.values(), known, strict=False):
+        of_piece = [*piece.evidence.registration.get("asked", {}).values()]
+        for history, more in zip(histories.values(), of_piece, strict=False):
             looks = [*more["looks"], *([] if is_part(piece.evidence) else [_seen(piece)])]
-            one["looks"] += [seen for seen in looks if seen not in one["looks"]]
-            one["tried"] += [other for other in more["tried"] if other not in one["tried"]]
-            one["regimes"] = max(one["regimes"], more["regimes"])
+            history["looks"] += [seen for seen in looks if seen not in history["looks"]]
+            history["tried"] += [other for other in more["tried"] if other not in history["tried"]]
+            history["regimes"] = max(history["regimes"], more["regimes"])
     seeds = {(replicate, run["seed"]) for run in runs}
-    for one in found.values():
-        seen = [{(replicate, seed) for seed in look} for look in one["looks"]]
-        one["tried"] += spent(study["seeds"], seen, seeds, _begun(pieces[0].sweep, lines))
-    return found
+    for history in histories.values():
+        seen = [{(replicate, seed) for seed in look} for look in history["looks"]]
+        history["tried"] += spent(study["seeds"], seen, seeds, _begun(pieces[0].sweep, lines))
+    return histories
 
 
 def _seen(piece: Piece) -> list[int]:
-    """The seeds of a piece that has had a verdict."""
+    """Return the seeds of a piece that has had a verdict."""
     return sorted({run["seed"] for run in piece.runs.values()})
 
 
-def _begun(own: Sweep, lines: Sequence[Line]) -> set[Seed]:
-    """Seeds that sweeps which the pieces know have begun for this study."""
-    sweeps = (line for line in lines if isinstance(line, Sweep) and line.study == own.study)
+def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
+    """Return the seeds that any sweep in the logs has started for this study."""
+    sweeps = (line for line in lines if isinstance(line, Sweep) and line.study == current.study)
     return {
         seed
-        for one in sweeps
-        if (one.replicate, one.contest) == (own.replicate, own.contest)
-        for seed in one.planned
+        for sweep in sweeps
+        if (sweep.replicate, sweep.contest) == (current.replicate, current.contest)
+        for seed in sweep.planned
     }
 
 
 def _whole_command(command: str) -> str:
-    """The command of a piece without what makes it a piece."""
+    """Return the command of a piece without the overrides that select the piece."""
     words = [word for word in shlex.split(command) if not word.startswith(OF_ONE_PART)]
     return shlex.join(words)
 
 
 def seeds_told(evidence: Evidence) -> str:
-    """Return how many of the planned seeds every arm has, in words."""
+    """Describe how many of the planned seeds every arm has."""
     return f"{len(_seeds(evidence.runs))} of {evidence.study['seeds']} planned seeds"

@@ -1,9 +1,9 @@
-"""Whether evidence has every run that the manifest and the analysis log beside it have seen."""
+"""Check evidence against its manifest and analysis log, to find runs that were removed."""
 
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, Book, Seed
+from ablate.evidence.analysis_log import BOOK, AnalysisLog, Seed
 from ablate.evidence.earlier_sweeps import seed_of
 from ablate.evidence.folder import Evidence
 from ablate.evidence.manifest import MANIFEST, digest_of_runs, read_manifest
@@ -12,10 +12,10 @@ from ablate.phrases import listed
 
 
 def check_log(folder: Path, evidence: Evidence) -> None:
-    """Compare the seeds of the runs with those that the analysis log has.
+    """Raise UserError if the analysis log has seeds that are missing among the runs.
 
-    The log lies beside kept evidence, and in the folder of results of a sweep. Older evidence, and
-    evidence from W&B, has none.
+    The log is beside kept evidence, or in the results folder of a sweep. Older evidence, and
+    evidence from W&B, has no log.
 
     Raises:
         UserError: the log is damaged, or has seeds that are not among the runs.
@@ -24,9 +24,11 @@ def check_log(folder: Path, evidence: Evidence) -> None:
     place = _place_of_log(folder.resolve(), sweep) if sweep else None
     if place is None:
         return
-    book = Book.read(place)
-    looks = [look for look in book.looks if look.folder == sweep]
-    replicate = next((one.replicate for one in book.sweeps if one.folder == sweep), 0)
+    log = AnalysisLog.read(place)
+    looks = [look for look in log.looks if look.folder == sweep]
+    replicate = next(
+        (sweep_line.replicate for sweep_line in log.sweeps if sweep_line.folder == sweep), 0
+    )
     runs: set[Seed] = {seed_of(run, replicate) for run in evidence.runs}
     gone = {seed for look in looks for seed in (*look.seeds, *look.failed)} - runs
     if gone:
@@ -38,7 +40,7 @@ def check_log(folder: Path, evidence: Evidence) -> None:
 
 
 def _place_of_log(folder: Path, sweep: str) -> Path | None:
-    """Return the folder of the analysis log: that of the evidence, else that of all results."""
+    """Return the folder of the analysis log: that of the evidence, or else that of all results."""
     if (folder / BOOK).exists():
         return folder
     results = Path(str(folder).removesuffix(sweep))
@@ -46,10 +48,10 @@ def _place_of_log(folder: Path, sweep: str) -> Path | None:
 
 
 def check_manifest(folder: Path, evidence: Evidence) -> None:
-    """Compare kept evidence with the line that the manifest has of it.
+    """Raise UserError if kept evidence differs from its line in the manifest.
 
     Raises:
-        UserError: the manifest is damaged, or evidence that it names is gone.
+        UserError: the manifest is damaged, or evidence that it names is missing.
     """
     folder = folder.resolve()
     study = read_manifest(folder.parent).get(folder.name)
@@ -61,4 +63,4 @@ def check_manifest(folder: Path, evidence: Evidence) -> None:
             f"{len(evidence.runs)} in runs.jsonl: restore them, or keep a new sweep with to="
         )
     if study.logged and not (folder / BOOK).exists():
-        raise UserError(f"{folder}: {BOOK} is gone, which {MANIFEST} names: restore it")
+        raise UserError(f"{folder}: {BOOK} is missing, but {MANIFEST} names it: restore it")

@@ -1,16 +1,18 @@
-"""The looks that a study plans: at how many seeds, and whether runs have come to one of them."""
+"""The interim analyses that a study plans, and whether its runs match one of them."""
 
 import math
 from collections.abc import Iterable, Sequence
 
 from ablate.evidence.types import Run, Study
 
-ENOUGH = 10  # seeds for planned looks
-USUAL = 3  # looks of a study that has enough seeds and does not say
+ENOUGH = 10  # minimum number of seeds for interim analyses
+USUAL = 3  # number of analyses of a study with enough seeds that sets none
 
 
 def planned_looks(study: Study) -> list[int]:
-    """Return the numbers of seeds at which a study is looked at; the last is the whole plan."""
+    """Return the number of seeds of each planned analysis; the last is the total number of
+    seeds.
+    """
     seeds = study["seeds"]
     chance = any(claim["kind"] != "exact" for claim in study["claims"])
     looks = study.get("looks") or (USUAL if seeds >= ENOUGH and chance else 1)
@@ -18,10 +20,10 @@ def planned_looks(study: Study) -> list[int]:
 
 
 def at_a_look(runs: Sequence[Run], study: Study) -> bool:
-    """Return whether every claim has its arms, and every arm the seeds of a planned look.
+    """Return whether all arms of all claims exist with the seeds of a planned analysis.
 
-    Seeds that lack a run in one arm only are there where the arm was over at an earlier look. Of a
-    study that does not say its looks, only the last one counts.
+    An arm may have fewer seeds than the others if it ended at an earlier analysis. If a study does
+    not set its analyses, only the last one counts.
     """
     if not all(_has(runs, levels) for levels in _arms(study)):
         return False
@@ -30,11 +32,14 @@ def at_a_look(runs: Sequence[Run], study: Study) -> bool:
     by_arm: dict[str, set[int]] = {}
     for run in runs:
         by_arm.setdefault(run["arm"], set()).add(run["seed"])
-    return all(own == {*seeds[: len(own)]} and len(own) in ends for own in by_arm.values())
+    return all(
+        seeds_of_arm == {*seeds[: len(seeds_of_arm)]} and len(seeds_of_arm) in ends
+        for seeds_of_arm in by_arm.values()
+    )
 
 
 def _arms(study: Study) -> Iterable[dict[str, object]]:
-    """Yield the levels of both sides of every claim that compares arms."""
+    """Yield the levels of both arms of every claim that compares arms."""
     for claim in study["claims"]:
         if claim["treatment"]:
             yield claim["where"] | claim["treatment"]

@@ -1,9 +1,9 @@
-"""The manifest of kept evidence: every study that was ever kept in a folder of experiments.
+"""The manifest: a list of all studies whose evidence was ever kept in a folder.
 
-experiments/manifest.jsonl has a sealed line for every time that `ablate judge SWEEP
-to=experiments/NAME` keeps evidence: the claims that the study asks, and a digest of its runs.
-Lines are only ever added. So a folder that is deleted, and a folder that was sealed again without
-some of its runs, differ from the manifest, and the ledger, the site and `judge` say so.
+experiments/manifest.jsonl gets a sealed line whenever `ablate judge SWEEP to=experiments/NAME`
+keeps evidence: the claims of the study, and a digest of its runs. Lines are only appended. A
+deleted folder, or one that was sealed again without some of its runs, differs from the manifest;
+the ledger, the site and `judge` then report it.
 """
 
 import json
@@ -18,10 +18,10 @@ from ablate.evidence.seal import RUNS, seal_of
 from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, writing
 
 if TYPE_CHECKING:
-    from ablate.evidence.folder import Evidence  # numpy
+    from ablate.evidence.folder import Evidence  # imports numpy
 
 MANIFEST = "manifest.jsonl"
-FOLDER = "experiments"  # the name of a folder in which evidence is kept
+FOLDER = "experiments"  # name of folders in which evidence is kept
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class KeptStudy:
     """A line of the manifest.
 
     Args:
-        name: of the folder.
-        claims: id and reading ("" where a claim has one) of every claim of the study.
+        name: name of the folder.
+        claims: id and reading ("" if there is only one) of every claim.
         runs: number of runs.
-        digest: of all runs, as study.json seals them.
-        logged: whether a copy of the analysis log lay beside them.
+        digest: digest of all runs, as in the seal of study.json.
+        logged: whether a copy of the analysis log was kept, too.
     """
 
     name: str
@@ -44,10 +44,10 @@ class KeptStudy:
 
 
 def read_manifest(folder: Path) -> dict[str, KeptStudy]:
-    """Return the last line of every study that was kept in a folder of experiments, by its name.
+    """Return the last manifest line of every study, by name.
 
     Raises:
-        UserError: the file cannot be read, or a line was changed since it was written.
+        UserError: the file cannot be read, or a line was changed after it was written.
     """
     return {line.name: line for line in _lines(folder / MANIFEST)}
 
@@ -68,7 +68,7 @@ def _lines(path: Path) -> Iterator[KeptStudy]:
 
 
 def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
-    """Add the line of evidence that was just saved in a folder, where it is one of experiments.
+    """Append a line for evidence that was saved in a folder of experiments.
 
     Raises:
         UserError: the manifest is damaged or cannot be written.
@@ -89,5 +89,5 @@ def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
 
 
 def digest_of_runs(sealed: Mapping[str, object]) -> str:
-    """Return the digest of all runs of the seal of a study.json."""
+    """Return the digest of all runs in the seal of a study.json."""
     return digest(sealed.get(RUNS))

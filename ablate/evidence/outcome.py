@@ -1,4 +1,4 @@
-"""The number that a run contributes to a test, also when the run went wrong."""
+"""Return the value that a run contributes to a test, even if the run diverged."""
 
 from ablate.evidence.threshold import steps_to, threshold
 from ablate.evidence.types import Run
@@ -8,16 +8,16 @@ STATUSES = ("finished", "diverged", "collapsed", "failed")
 WENT_WRONG = ("diverged", "collapsed")
 # Metrics of a stability claim, and the statuses that they count.
 UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": WENT_WRONG}
-UNTRAINED_BLEU = 0.5  # untrained models have 0.00, after a few steps up to 0.04
+UNTRAINED_BLEU = 0.5  # untrained models have 0.00; after a few steps up to 0.04
 BLEU, NLL = "test/bleu", "test/nll"
-HARDLY = 0.05  # of the unigram's nll: a run that gained less has learned hardly anything
+HARDLY = 0.05  # fraction of the unigram nll: a run with a smaller gain has learned almost nothing
 
 
 def is_unstable(run: Run, metric: str) -> bool:
-    """Return whether a stability claim counts a run.
+    """Return whether a stability claim counts a run as unstable.
 
-    A run has collapsed, too, that translates no better than an untrained model and whose loss is
-    hardly below the unigram's.
+    A run also counts as collapsed if it translates no better than an untrained model and its loss
+    is barely below the unigram loss.
     """
     if run["status"] in UNSTABLE[metric]:
         return True
@@ -30,24 +30,24 @@ def is_unstable(run: Run, metric: str) -> bool:
 
 
 def value(run: Run, metric: str) -> float:
-    """Return a run's metric; a diverged or collapsed run scores 0, and the unigram nll.
+    """Return the metric of a run; a diverged or collapsed run gets BLEU 0 or the unigram nll.
 
-    Leaving such runs out would flatter the arm that has them. `diverged`, `collapsed` and
+    Excluding such runs would favour the arm that has them. The metrics `diverged`, `collapsed` and
     `unstable` are 1 or 0.
 
     Raises:
-        KeyError: the run has no such metric, and there is no worst value to stand for it.
+        KeyError: the run does not have the metric, and no worst value is defined for it.
     """
     if metric in UNSTABLE:
         return float(is_unstable(run, metric))
     if nll := threshold(metric):
         return steps_to(run, nll)
-    known = METRICS.get(metric.rpartition("/")[2])
-    if run["status"] in WENT_WRONG and known and known.wrong is not None:
-        wrong = known.wrong
-        found = run["metrics"][wrong] if isinstance(wrong, str) else wrong
+    definition = METRICS.get(metric.rpartition("/")[2])
+    if run["status"] in WENT_WRONG and definition and definition.wrong is not None:
+        wrong = definition.wrong
+        number = run["metrics"][wrong] if isinstance(wrong, str) else wrong
     else:
-        found = run["metrics"][metric]
-    if found is None:  # what a file holds in place of a number that is not finite
+        number = run["metrics"][metric]
+    if number is None:  # files store null for a number that is not finite
         raise KeyError(metric)
-    return float(found)
+    return float(number)

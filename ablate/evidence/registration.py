@@ -1,13 +1,14 @@
-"""Whether a study is still the one that was registered before its runs.
+"""Check whether a study is still the one that was registered before its runs.
 
-A registration covers what decides a verdict: the arms by what they set, the metrics, kinds,
-margins and alpha of the claims, and the planned seeds. It leaves out wording (statements, sources,
-reasons), names of claims and levels, and the modules of classes, so that a better sentence or
-another folder makes no verdict exploratory. A study that decides otherwise than the registered one
-does, and so do runs that were there before it. When each form was first begun is in the book
-(ablate.evidence.analysis_log).
+A registration covers everything that decides a verdict: the settings of the arms, the metrics,
+kinds, margins and alpha of the claims, and the planned seeds. It does not cover wording
+(statements, sources, reasons), names of claims and levels, and the modules of classes: a better
+sentence or another folder does not make a verdict exploratory. A study with another decision rule
+than the registered one is exploratory, and so is a study with earlier runs. The analysis log
+records when each form was first started (ablate.evidence.analysis_log).
 
-`registered.json` keeps the form. Evidence of before has the whole study there, under another hash.
+`registered.json` holds the registered form. Older evidence stores the whole study there, under
+another hash.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from ablate.config.study import USUAL, Claim, Match, Tune
 from ablate.evidence.types import Registration, Study
 from ablate.phrases import listed, name_of
 
-# Of a claim, of what is tuned and of what is matched: what decides, and what it is by default.
+# Keys of a claim, of tuning and of matching that affect the decision, with their defaults.
 DECIDES = (
     *("kind", "metric", "better", "margin", "alpha", "treatment", "baseline", "where", "minus"),
     *("loses", "over", "scale", "tolerance", "control"),
@@ -29,15 +30,16 @@ OF_CLAIM = {key: USUAL[Claim].get(key, "") for key in DECIDES}
 OF_TUNE = {"key": "", "values": [], "seeds": [], **USUAL[Tune]}
 OF_MATCH = {"by": "", "to": {}, **USUAL[Match]}
 ARMS = {"treatment", "baseline", "where", "minus", "loses", "to"}
-WITHHOLDS = "cannot"  # of a claim: it can come after the runs, as it only takes a verdict away
+# key of a claim; it may be added after the runs, because it can only withhold a verdict
+WITHHOLDS = "cannot"
 TARGET = "_target_"
 OURS = "ablate."
-Sets = Mapping[str, object]  # what a level sets, by dotted key
+Sets = Mapping[str, object]  # settings of a level, by dotted key
 NO_LEVELS: Mapping[str, str] = {}
 
 
 class Deciding(TypedDict):
-    """What decides the verdicts of a study."""
+    """The parts of a study that decide its verdicts."""
 
     factors: list[str]
     seeds: int | None
@@ -47,10 +49,10 @@ class Deciding(TypedDict):
 
 
 class Form(TypedDict):
-    """What is registered of a study before its runs.
+    """The form of a study that is registered before its runs.
 
-    `levels` has a digest of what each `factor=level` sets, and `arms` one of each arm with all of
-    its settings.
+    `levels` has a digest of the settings of each `factor=level`; `arms` has a digest of all
+    settings of each arm.
     """
 
     study: Deciding
@@ -59,9 +61,9 @@ class Form(TypedDict):
 
 
 def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) -> Deciding:
-    """Return what decides the verdicts of a study, with all defaults.
+    """Return the parts of a study that decide its verdicts, including all defaults.
 
-    A level that `levels` has (by `factor=level`) is replaced by the digest of what it sets.
+    A level in `levels` (by `factor=level`) is replaced by the digest of its settings.
     """
 
     tune, match = study.get("tune"), study.get("match")
@@ -75,12 +77,12 @@ def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) ->
 
 
 def study_hash(study: Mapping[str, object]) -> str:
-    """Return 16 hexadecimal digits over what decides a study, its levels by their names."""
+    """Return a hash of 16 hexadecimal digits of the deciding parts, with levels by name."""
     return digest(deciding(study))
 
 
 def form(study: Study, levels: Mapping[str, Sets], arms: Iterable[Sets]) -> Form:
-    """Return what is to be registered; `levels` and `arms` are what these set."""
+    """Return the form to register; `levels` and `arms` are their settings."""
     strict = [bool(claim.get(WITHHOLDS)) for claim in study["claims"]]
     decides = deciding(study)
     for claim, withholds in zip(decides["claims"], strict, strict=True):
@@ -93,28 +95,30 @@ def form(study: Study, levels: Mapping[str, Sets], arms: Iterable[Sets]) -> Form
 
 
 def registration_hash(registered: Mapping[str, Any]) -> str:
-    """Return 16 hexadecimal digits over a registered form, whatever its levels are called."""
+    """Return a hash of 16 hexadecimal digits of a registered form, independent of level names."""
     if "arms" not in registered:
         return _former_hash(registered)
     return digest([deciding(registered["study"], registered["levels"]), registered["arms"]])
 
 
 def _former_hash(study: Mapping[str, Any]) -> str:
-    """Return the hash of a form that was registered as the whole study, wording and all.
+    """Return the hash of an older registration, which contains the whole study with its wording.
 
-    Committed evidence names it. It says that registered.json is as it was before the runs.
+    Committed evidence contains this hash. It proves that registered.json has not changed since.
     """
     claims = [{k: v for k, v in claim.items() if k != WITHHOLDS} for claim in study["claims"]]
     return digest({**study, "claims": claims})
 
 
 def portable(sets: Sets) -> dict[str, object]:
-    """Return what a level sets, with classes of this package by their name alone."""
+    """Return the settings of a level, with classes of this package by name, without their
+    module.
+    """
     return {key: class_name(key, value) for key, value in sets.items()}
 
 
 def class_name(key: str, value: Any) -> Any:
-    """Return the value of a key; of a class of this package its name without its module."""
+    """Return the value of a key; for a class of this package, its name without the module."""
     ours = key.rpartition(".")[2] == TARGET and str(value).startswith(OURS)
     return value.rpartition(".")[2] if ours else value
 
@@ -122,60 +126,65 @@ def class_name(key: str, value: Any) -> Any:
 def departures(
     study: Study, registration: Registration, registered: Mapping[str, object], runs: list[Any]
 ) -> list[str]:
-    """Sentences on how a study is not the registered one; each makes its verdicts exploratory.
+    """Describe how a study differs from the registered one; each difference makes it exploratory.
 
-    `registered` is the registered form, empty where it is not kept: then nothing says whether the
-    study is still that one. A run says below `study` the hash of the form that it was started
-    under, unless it is older than that.
+    `registered` is the registered form; if it is empty, the study cannot be compared. Each run
+    stores the hash of the form under which it was started (key `study`), except older runs.
     """
-    known = registration.get("hash")
-    before = _checked(registered, known)
-    if not known:
-        found = ["The study was not registered before its runs"]
+    registered_hash = registration.get("hash")
+    before = _checked(registered, registered_hash)
+    if not registered_hash:
+        sentences = ["The study was not registered before its runs"]
     elif not before:
         what = "is not the one that was registered" if registered else "is not kept"
-        found = [f"The form in registered.json {what} (hash {known})"]
+        sentences = [f"The form in registered.json {what} (hash {registered_hash})"]
     else:
-        found = [f"{WITHHOLDS} was taken from {name}" for name in _taken(before, study)]
+        sentences = [f"{WITHHOLDS} was taken from {name}" for name in _taken(before, study)]
         if changed := _differences(before, study):
-            said = f"The study is not the one that was registered (hash {known})"
-            found.append(f"{said}: {listed(changed)}")
-    begun = {known, study_hash(before)}
-    others = [run["cell"] for run in runs if known and run.get("study", known) not in begun]
-    if others:
-        many = "s" * (len(others) > 1)
-        found.append(
-            f"Another form of the study was in force when {len(others)} run{many} began "
-            f"(cell{many} {listed(others)})"
+            difference = f"The study is not the one that was registered (hash {registered_hash})"
+            sentences.append(f"{difference}: {listed(changed)}")
+    begun = {registered_hash, study_hash(before)}
+    other_cells = [
+        run["cell"]
+        for run in runs
+        if registered_hash and run.get("study", registered_hash) not in begun
+    ]
+    if other_cells:
+        many = "s" * (len(other_cells) > 1)
+        sentences.append(
+            f"Another form of the study was in force when {len(other_cells)} run{many} began "
+            f"(cell{many} {listed(other_cells)})"
         )
-    return [f"{sentence}; that makes its verdicts exploratory." for sentence in found]
+    return [f"{sentence}; that makes its verdicts exploratory." for sentence in sentences]
 
 
-def _checked(registered: Mapping[str, object], known: str | None) -> Mapping[str, Any]:
-    """Return the study of a registered form; {} where that is not the one with this hash."""
+def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Mapping[str, Any]:
+    """Return the study of a registered form; {} if it does not match this hash."""
     study: Any = registered.get("study", registered)
     try:
-        same = registration_hash(registered) == known and bool(deciding(study))
-    except (KeyError, TypeError, AttributeError):  # a form of another shape
+        same = registration_hash(registered) == expected_hash and bool(deciding(study))
+    except (KeyError, TypeError, AttributeError):  # the form has an older structure
         return {}
     return study if same else {}
 
 
 def _taken(before: Mapping[str, Any], study: Study) -> list[str]:
-    """Claims that were registered with what withholds their verdict, and have it no more."""
+    """Return the claims that were registered with a condition that withholds them but have lost
+    it.
+    """
     pairs = zip(before.get("claims", []), study["claims"], strict=False)
     return [name_of(now) for then, now in pairs if then.get(WITHHOLDS) and not now.get(WITHHOLDS)]
 
 
 def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
-    """What decides now and did not before, or otherwise; claims have their names of now."""
+    """Describe the deciding keys that differ, using the present names of claims."""
     names = [name_of(claim) for claim in study["claims"]]
-    forms = [deciding(one) for one in (before, study)]
+    forms = [deciding(part) for part in (before, study)]
     if len(forms[0]["claims"]) != len(names):
         return [f"it had {len(forms[0]['claims'])} claims and has {len(names)}"]
     old, new = (
-        leaves({"study": {**one, "claims": dict(zip(names, one["claims"], strict=True))}})
-        for one in forms
+        leaves({"study": {**decides, "claims": dict(zip(names, decides["claims"], strict=True))}})
+        for decides in forms
     )
     return [
         f"{key} was {old.get(key, 'not there')} and is {new.get(key, 'not there')}"
@@ -187,9 +196,9 @@ def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
 def _given(
     node: Mapping[str, object], defaults: Mapping[str, object], levels: Mapping[str, str]
 ) -> dict[str, object]:
-    """The values of some keys, numbers as floats, for 2 and 2.0 are one margin.
+    """Return the values of some keys, with numbers as floats, so that 2 and 2.0 are equal.
 
-    An arm is given by what its levels set; a level that sets nothing stands for itself.
+    Levels of an arm are replaced by their settings, if they have any.
     """
     values = {key: _number(node.get(key, usual)) for key, usual in defaults.items()}
     for name in values.keys() & ARMS:
@@ -207,5 +216,5 @@ def _number(value: Any) -> Any:
 
 
 def digest(value: Any) -> str:
-    """16 hexadecimal digits over plain data, whatever the order of its keys."""
+    """Return a hash of 16 hexadecimal digits of plain data, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,12 +1,12 @@
-"""study.json, and the seal in it by which edited evidence is noticed.
+"""Read and write study.json, and its seal, which detects edited evidence.
 
-A seal holds a digest of every run of runs.jsonl and screening.jsonl, of statistics.npz, and of
-what study.json itself says beside the study (which its registration has the hash of). The code
-that writes evidence writes it, and whoever reads evidence verifies it: a value or a status that
-was changed, a run that was dropped, a file that was damaged is refused.
+A seal contains a digest of every run in runs.jsonl and screening.jsonl, of statistics.npz, and of
+study.json except the study (which is covered by the hash of its registration). The code that writes
+evidence writes the seal; every reader verifies it. Changed values or statuses, removed runs and
+damaged files are rejected.
 
-It is no signature. It finds damage and careless edits; who changes evidence and computes the seal
-anew is found by running the study again: `python -m ablate +experiment=NAME -m`.
+It is not a signature. It detects damage and careless edits; deliberate forgery is found by running
+the study again: `python -m ablate +experiment=NAME -m`.
 """
 
 import hashlib
@@ -24,16 +24,16 @@ ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz
 RUNS, SCREENING = "runs.jsonl", "screening.jsonl"
 FILES = (ABOUT, REGISTERED, RUNS, SCREENING, STATISTICS)
 PARTS = ("name", "study", "regime", "registration")
-# a sweep without a study has none
+# `study` is null for a sweep without a study
 KINDS = {"name": str, "study": dict | None, "regime": dict, "registration": dict, "seal": dict}
 Runs = list[Run]
 
 
 def write_about(folder: Path, about: About, registered: Mapping[str, object], seal: Seal) -> None:
-    """Write study.json with its seal, and the form of the study that was registered.
+    """Write study.json with its seal, and the registered form of the study.
 
-    `about` has the `PARTS`, `registered` is empty where no form is kept, and `seal` holds the
-    digests of the other files.
+    `about` has the keys `PARTS`; `registered` is empty if no form is kept; `seal` holds the digests
+    of the other files.
     """
     if registered:
         text = json.dumps(finite(dict(registered)), allow_nan=False)
@@ -43,7 +43,7 @@ def write_about(folder: Path, about: About, registered: Mapping[str, object], se
 
 
 def read_about(folder: Path) -> About:
-    """Return what study.json says, and below `registered` the registered form, where it is kept.
+    """Return the content of study.json, with the registered form under `registered` if it exists.
 
     Raises:
         UserError: a file is missing, damaged, or was changed after it was sealed.
@@ -60,7 +60,7 @@ def read_about(folder: Path) -> About:
 
 
 def read_parts(folder: Path) -> About:
-    """Return the same whatever its seal says.
+    """Return the content of study.json without checking its seal.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -70,37 +70,37 @@ def read_parts(folder: Path) -> About:
         if part not in about and part in PARTS:
             raise UserError(f"{folder / ABOUT} has no {part}")
         if not isinstance(about.get(part, {}), kind):
-            raise UserError(f"{folder / ABOUT}: {part} does not hold what it must")
+            raise UserError(f"{folder / ABOUT}: {part} has the wrong type")
     kept = folder / REGISTERED
     return cast(About, {**about, "registered": read_json(kept) if kept.exists() else {}})
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return what a file of a study's folder says.
+    """Return the object in a JSON file of a study's folder.
 
     Raises:
-        UserError: it is missing or damaged.
+        UserError: the file is missing or damaged.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        known = "this is not the folder of a study, as experiments/NAME is"
-        raise UserError(f"{path} is missing: {known}") from None
+        explanation = "this is not the folder of a study, as experiments/NAME is"
+        raise UserError(f"{path} is missing: {explanation}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise UserError(f"{path} does not hold a study")
-    return found
+    return content
 
 
 def seal_of(folder: Path, runs: Runs, screening: Runs) -> Seal:
-    """Digests of the runs, and of the statistics as they lie in the folder."""
+    """Return the digests of the runs, and of the statistics in the folder."""
     seal = {RUNS: _of_runs(runs), SCREENING: _of_runs(screening)}
     return {**seal, STATISTICS: _of_file(folder / STATISTICS)}
 
 
 def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
-    """Raise UserError for the first run or file that is not as it was sealed, naming it."""
+    """Raise UserError for the first run or file that does not match its seal."""
     sealed = about["seal"]
     for name, lines in ((RUNS, runs), (SCREENING, screening)):
         _verify_runs(folder / name, sealed.get(name), lines, about)
@@ -111,10 +111,10 @@ def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
 def _verify_runs(path: Path, sealed: Any, runs: Runs, about: About) -> None:
     if not isinstance(sealed, dict):
         raise UserError(f"{path} has no seal in {ABOUT}: the sweep was ended before it was written")
-    found = _of_runs(runs)
+    digests = _of_runs(runs)
     arms = {str(run["cell"]): f" ({run['arm']}, seed {run['seed']})" for run in runs}
-    for cell in dict.fromkeys([*found, *sealed]):
-        if found.get(cell) != sealed.get(cell):
+    for cell in dict.fromkeys([*digests, *sealed]):
+        if digests.get(cell) != sealed.get(cell):
             raise _changed(f"{path}: the run of cell {cell}{arms.get(cell, '')}", about)
 
 
@@ -126,8 +126,8 @@ def _changed(what: str, about: About) -> UserError:
 
 
 def _of_about(about: About) -> str:
-    said: Mapping[str, object] = about
-    return digest(finite({part: said[part] for part in PARTS if part != "study"}))
+    fields: Mapping[str, object] = about
+    return digest(finite({part: fields[part] for part in PARTS if part != "study"}))
 
 
 def _of_runs(runs: Runs) -> dict[str, str]:

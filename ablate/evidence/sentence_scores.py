@@ -1,4 +1,4 @@
-"""Corpus BLEU as a mean over sentences, so that test sentences can be sampled like seeds.
+"""Write corpus BLEU as a mean over sentences, so that sentences can be resampled like seeds.
 
 Equation: for the sums S of the sufficient statistics x_1 .. x_m, BLEU(S) is homogeneous of degree
 0, so that grad BLEU(S) . S = 0 and the contributions c_i = BLEU(S) + m grad BLEU(S) . x_i have the
@@ -14,39 +14,40 @@ BLEU = "bleu"
 
 
 def bleu(rows: Int[np.ndarray, "sentences 10"]) -> float:
-    """Corpus BLEU of statistics per sentence."""
-    from ablate.metric.bleu import bleu_of_resamples  # torch: a study is checked without it
+    """Return corpus BLEU from statistics per sentence."""
+    # imports torch, which checking a study does not need
+    from ablate.metric.bleu import bleu_of_resamples
 
     return float(bleu_of_resamples(rows.sum(0, dtype=np.int64)[None])[0])
 
 
 def contributions(rows: Int[np.ndarray, "sentences 10"]) -> Float[np.ndarray, " sentences"]:
-    """Return what each sentence contributes to corpus BLEU; the mean is BLEU, 0 to 100."""
+    """Return the contribution of each sentence to corpus BLEU; their mean is BLEU (0 to 100)."""
     score = bleu(rows)
     if score == 0:
         return np.zeros(len(rows))
     influence = len(rows) * (rows @ _gradient(rows.sum(0, dtype=np.float64)))
-    return score * (1 + influence - influence.mean())  # the mean is 0 but for smoothed orders
+    return score * (1 + influence - influence.mean())  # the mean is 0 except for smoothed orders
 
 
 def by_group(
     parts: Float[np.ndarray, "seeds sentences"], groups: Int[np.ndarray, " sentences"]
 ) -> Float[np.ndarray, "seeds groups"]:
-    """Contributions of groups of sentences, in the same units: their mean is what it was."""
+    """Return contributions of groups of sentences in the same units, with the same mean."""
     _, number = np.unique(groups, return_inverse=True)
     sums = np.stack([np.bincount(number, weights=row) for row in parts])
     return sums * sums.shape[1] / parts.shape[1]
 
 
 def _gradient(sums: Float[np.ndarray, " 10"]) -> Float[np.ndarray, " 10"]:
-    """Gradient of log BLEU; an order without a match is smoothed and does not move."""
+    """Return the gradient of log BLEU; n-gram orders without a match contribute nothing."""
     sys_len, ref_len = sums[:2]
     counts, totals = sums[2:6], sums[6:]
-    found = counts > 0
+    matched = counts > 0
     gradient = np.zeros(10)
-    gradient[2:6][found] = 0.25 / counts[found]
+    gradient[2:6][matched] = 0.25 / counts[matched]
     gradient[6:] = -0.25 / totals
-    if sys_len < ref_len:  # the brevity penalty counts
+    if sys_len < ref_len:  # the brevity penalty applies
         gradient[0] = ref_len / sys_len**2
         gradient[1] = -1 / sys_len
     return gradient

@@ -1,4 +1,4 @@
-"""Runs -> one row per arm: the table that every sweep ends with."""
+"""Summarise runs in one row per arm, for the table at the end of a sweep."""
 
 import statistics
 from collections import Counter
@@ -12,7 +12,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.outcome import STATUSES, value
 from ablate.evidence.types import Run
 
-# Shown where the runs have them, in this order.
+# shown in this order, if the runs have them
 COLUMNS = (
     "test/bleu",
     "test/bleu_tokenised",
@@ -25,14 +25,14 @@ COLUMNS = (
 IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
 DIGITS = {"test/nll": 3, "test/length_ratio": 3, "test/calibration_error": 3}
 PROBE = "probe/"
-COUNTS = (*STATUSES[1:], "reused")  # worth a column of the terminal where one is not 0
+COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
 Row = dict[str, str]
 
 
 def by_arm(runs: list[Run]) -> dict[str, list[Run]]:
-    """Return the runs of every arm by its label, in the order of the sweep.
+    """Return the runs of every arm by label, in the order of the sweep.
 
-    Arms with other levels have other labels (ablate.evidence.form.check_arms).
+    Arms with different levels have different labels (ablate.evidence.form.check_arms).
     """
     grouped: dict[str, list[Run]] = {}
     for run in runs:
@@ -55,7 +55,9 @@ def by_label(runs: list[Run]) -> dict[str, list[Run]]:
 
 
 def rows(runs: list[Run]) -> list[Row]:
-    """Mean and standard deviation over seeds of every metric, counts of every status, and time."""
+    """Return for each arm the mean and standard deviation of every metric, status counts, and
+    time.
+    """
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = [c for c in COLUMNS if any(c in run["metrics"] for run in ended)]
     metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith(PROBE)})
@@ -72,21 +74,21 @@ def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -
     row |= {status: str(sum(run["status"] == status for run in members)) for status in counted}
     row["reused"] = str(sum(run["reused"] for run in ended))
     row["parameters"] = f"{max((r['metrics'].get('parameters') or 0 for r in ended), default=0):,}"
-    # one run that was stopped for an hour says nothing about the others
+    # the median is robust against a run that was interrupted for an hour
     seconds = [run["seconds"] for run in ended]
     row["median seconds"] = f"{statistics.median(seconds):,.1f}" if seconds else "-"
     return row
 
 
 def values(runs: list[Run], metric: str) -> list[float]:
-    """What the runs score, without those that have no such metric."""
-    found = []
+    """Return the scores of the runs, without runs that lack the metric."""
+    scores = []
     for run in runs:
         try:
-            found.append(value(run, metric))
-        except KeyError:  # it went wrong before it could be measured
+            scores.append(value(run, metric))
+        except KeyError:  # the run failed before it could be measured
             continue
-    return found
+    return scores
 
 
 def _spread(scores: list[float], digits: int) -> str:
@@ -99,10 +101,10 @@ def _spread(scores: list[float], digits: int) -> str:
 
 
 def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> Table:
-    """The table for a terminal; the file has more columns.
+    """Return the table for a terminal; the file has more columns.
 
-    `asked` are the metrics of the claims: of a probe's many numbers only these are shown, where
-    there are any.
+    `asked` are the metrics of the claims: if there are any, only these metrics of a probe are
+    shown.
     """
     table = Table(
         title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0)
@@ -117,10 +119,10 @@ def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> T
             name,
             justify="left" if name == "arm" else "right",
             overflow="fold",
-            min_width=max(map(len, words)),  # a narrow terminal breaks lines between words
+            min_width=max(map(len, words)),  # narrow terminals break lines between words
         )
     for row in table_rows:
-        # a label such as callbacks=[early_stopping] is no markup
+        # Text, because a label such as callbacks=[early_stopping] would be read as markup
         table.add_row(*(Text(row[name]) for name in names))
     return table
 
@@ -131,7 +133,7 @@ def _shown(name: str, asked: Collection[str]) -> bool:
 
 
 def as_markdown(table_rows: list[Row]) -> str:
-    """The same table for a file."""
+    """Return the table as Markdown."""
     if not table_rows:
         return ""
     head = list(table_rows[0])

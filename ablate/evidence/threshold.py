@@ -1,7 +1,7 @@
 """When a validation curve first reaches a value, by linear interpolation.
 
-What differs: nothing; a run that never gets there takes its whole budget, so that a mean over runs
-    is at most what it would be if they went on.
+What differs: nothing; a run that never reaches the value counts with its whole budget, so that a
+mean over runs is a lower bound.
 """
 
 import math
@@ -28,22 +28,24 @@ def threshold(metric: str) -> float | None:
 
 
 def steps_to(run: Run, nll: float) -> float:
-    """Return the updates after which a run's validation nll is at `nll`, at most all it made.
+    """Return the number of steps until a run's validation nll reaches `nll`, at most all steps.
 
     Raises:
-        KeyError: it has no validation, or diverged, so that nobody knows.
+        KeyError: the run has no validation, or diverged before.
     """
     curve = run["curve"]
-    found = first_at(curve["step"], curve[NLL], nll)
-    if math.isinf(found) and run["status"] == "diverged":
+    steps = first_at(curve["step"], curve[NLL], nll)
+    if math.isinf(steps) and run["status"] == "diverged":
         raise KeyError(NLL)
-    return min(found, float(curve["step"][-1] or 0))
+    return min(steps, float(curve["step"][-1] or 0))
 
 
 def first_at(
     steps: Sequence[Number | None], values: Sequence[Number | None], target: Number
 ) -> float:
-    """The step at which a falling curve first is at a target, infinite where it never is."""
+    """Return the step at which a falling curve first reaches a target; infinity if it never
+    does.
+    """
     before: Point | None = None
     for step, now in zip(steps, values, strict=True):
         if step is None or now is None:

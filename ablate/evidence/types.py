@@ -1,7 +1,6 @@
-"""What a study, its runs and its verdicts hold: study.json, runs.jsonl, verdict.json.
+"""The contents of study.json, runs.jsonl and verdict.json, as typed dictionaries.
 
-They are plain dictionaries with a declared form, as they lie in files. What is read from a file is
-checked against the same declarations (ablate.evidence.form).
+Files are checked against the same declarations (ablate.evidence.form).
 """
 
 from collections.abc import Mapping
@@ -19,15 +18,16 @@ from ablate.config.study import Tune as Tune
 from ablate.record.types import Metrics
 from ablate.record.types import Tuned as Tuned
 
-Curve = dict[str, list[int | float | None]]  # by metric; updates below `step`; null: not finite
+# by metric; optimiser steps under `step`; null means not finite
+Curve = dict[str, list[int | float | None]]
 
 
 class Regime(TypedDict):
-    """Where a study was run: what its effects hold for."""
+    """The setting in which a study was run, to which its effects apply."""
 
     scale: str
     data: str
-    corpus: NotRequired[str]  # files and size, as records name them; not in older evidence
+    corpus: NotRequired[str]  # files and size; missing in older evidence
     model: str
     device: str
     precision: str
@@ -41,7 +41,7 @@ class Regime(TypedDict):
 
 
 class Asked(TypedDict):
-    """What the book says of a claim (ablate.evidence.earlier_sweeps)."""
+    """The history of a claim in the analysis log (ablate.evidence.earlier_sweeps)."""
 
     looks: list[list[int]]
     tried: list[str]
@@ -49,7 +49,7 @@ class Asked(TypedDict):
 
 
 class Registration(TypedDict):
-    """When a study was first written down, and what was seen of it before."""
+    """When a study was first registered, and what was analysed before."""
 
     hash: str
     time: float
@@ -57,16 +57,16 @@ class Registration(TypedDict):
     looks: int
     asked: NotRequired[dict[str, Asked]]
     sweep: NotRequired[str]
-    components: NotRequired[dict[str, str]]  # options of config groups that all arms have
+    components: NotRequired[dict[str, str]]  # options of config groups that all arms share
     command: NotRequired[str]
-    part: NotRequired[bool]  # of a study that is made in parts: there is no verdict yet
+    part: NotRequired[bool]  # whether this is only a part of a study, without a verdict
 
 
-Seal = dict[str, str | dict[str, str]]  # digests by file; of runs, by cell
+Seal = dict[str, str | dict[str, str]]  # digests by file; for runs, by cell
 
 
 class About(TypedDict):
-    """What study.json says; `registered` is read from beside it, empty where it is not kept."""
+    """The content of study.json; `registered` comes from another file and may be empty."""
 
     name: str
     study: Study
@@ -77,7 +77,7 @@ class About(TypedDict):
 
 
 class End(TypedDict):
-    """What became of a run at one of its budgets."""
+    """The outcome of a run at one of its budgets."""
 
     identity: str
     status: str
@@ -89,7 +89,7 @@ class End(TypedDict):
 
 
 class Run(End):
-    """A cell of a sweep, with its run."""
+    """One run of a sweep."""
 
     cell: int
     seed: int
@@ -97,21 +97,21 @@ class Run(End):
     command: str
     levels: Levels
     versions: dict[str, str]
-    commit: NotRequired[str]  # of ablate's source; older evidence lacks it
-    code: NotRequired[str]  # digest of all that made the numbers, but for the config
+    commit: NotRequired[str]  # commit of ablate's source; missing in older evidence
+    code: NotRequired[str]  # digest of everything except the config that determines the numbers
     tuned: NotRequired[Tuned]
     matched: NotRequired[Levels]
     error: NotRequired[str]
     study: NotRequired[str]
     short: NotRequired[End]
-    training: NotRequired[Curve]  # batches while they are trained on; none in evidence of before
+    training: NotRequired[Curve]  # curve of the training nll; missing in older evidence
     update_seconds: NotRequired[float]
     replicate: NotRequired[int]
-    draws: NotRequired[int]  # random draws behind each value of a probe
+    draws: NotRequired[int]  # number of random draws behind each value of a probe
 
 
 class Failures(TypedDict):
-    """Runs of an arm that failed to learn, and the exact interval of their rate."""
+    """How many runs of an arm failed to learn, and the exact interval of the rate."""
 
     runs: int
     of: int
@@ -119,7 +119,7 @@ class Failures(TypedDict):
 
 
 class Held(TypedDict):
-    """What the control of a claim that nothing is lost came to."""
+    """The outcome of the positive control of a claim that something is not lost."""
 
     arm: str
     effect: float
@@ -128,17 +128,18 @@ class Held(TypedDict):
 
 
 class Planned(TypedDict):
-    """Seeds that decide with power .8 if this is the true effect; null: no number does."""
+    """Number of seeds needed for power 0.8 if the effect is true; null if no number suffices."""
 
     effect: float
     seeds: int | None
 
 
-Band = TypedDict("Band", {"from": float, "verdict": str, "grade": str})  # until the next begins
+# valid until the next band begins
+Band = TypedDict("Band", {"from": float, "verdict": str, "grade": str})
 
 
 class Learning(TypedDict):
-    """What the last quarter of the updates gained every arm, and which still learn."""
+    """The gain of every arm in the last quarter of training, and the arms that still improve."""
 
     metric: str
     gains: dict[str, float]
@@ -146,7 +147,7 @@ class Learning(TypedDict):
 
 
 class Target(TypedDict):
-    """Updates that a baseline needs; null: more than the long budget has."""
+    """Steps that a baseline needs to reach a value; null if more than the long budget."""
 
     metric: str
     updates: float | None
@@ -156,19 +157,19 @@ class Target(TypedDict):
 
 
 class Cases(TypedDict):
-    """The cases of an exact claim. One counts where its control responded."""
+    """The cases of an exact claim. A case counts if its check detected a deliberate fault."""
 
     of: int
     counted: int
-    broken: int  # of those that count
-    draws: int | None  # random draws behind each value
-    control: float | None  # how far the control moved at least
-    elsewhere: NotRequired[tuple[str, float]]  # an arm that breaks the rule, and its deviation
-    holding: NotRequired[int]  # of a claim about trained models: seeds that satisfy it
+    broken: int  # violations among the cases that count
+    draws: int | None  # number of random draws behind each value
+    control: float | None  # smallest deviation that the deliberate fault caused
+    elsewhere: NotRequired[tuple[str, float]]  # an arm that violates the rule, and its deviation
+    holding: NotRequired[int]  # for a claim about trained models: number of seeds that satisfy it
 
 
 class Found(TypedDict):
-    """What the runs that count say of a question."""
+    """The result of a claim, computed from the runs that count."""
 
     verdict: str
     grade: str
@@ -179,10 +180,10 @@ class Found(TypedDict):
     p_look: dict[str, float]
     seeds: list[int]
     pairs: int
-    differences: list[float | None]  # null: not finite
+    differences: list[float | None]  # null means not finite
     failed_to_learn: NotRequired[dict[str, Failures]]  # by arm
     decided_by_failures: NotRequired[bool]
-    false_rate: NotRequired[float]  # measured share of such verdicts that are false
+    false_rate: NotRequired[float]  # measured rate of false verdicts of this kind
     method: str
     levels_of_noise: str
     sign_flip: NotRequired[float | None]
@@ -193,20 +194,18 @@ class Found(TypedDict):
     headline: NotRequired[str]  # the layers of the answer (ablate.verdict.wording)
     evidence: NotRequired[str]
     details: NotRequired[dict[str, str]]
-    problem: NotRequired[str]  # why there is nothing to judge
-    withheld: NotRequired[str]  # why it stays open what an arm cannot do
-    sentences: NotRequired[int]  # of the tests, where they are part of the error
+    problem: NotRequired[str]  # why the claim cannot be judged
+    withheld: NotRequired[str]  # why a claim about the limits of an arm cannot be judged yet
+    sentences: NotRequired[int]  # number of test sentences, if they contribute to the error
     cases: NotRequired[Cases]
-    rates: NotRequired[
-        list[tuple[int, int]]
-    ]  # failed runs of runs, the arm that counts as plus first
-    information: NotRequired[list[float]]  # of several looks: the share of the seeds at each
+    rates: NotRequired[list[tuple[int, int]]]  # unstable runs and all runs, first for the treatment
+    information: NotRequired[list[float]]  # with interim analyses: the fraction of seeds at each
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[Held | None]
 
 
 class Answer(Found):
-    """What the runs say of a question at one budget."""
+    """The result of a claim at one budget."""
 
     failed_runs: int
     exploratory: bool
@@ -215,13 +214,13 @@ class Answer(Found):
 
 
 class Short(Answer):
-    """The answer at the short budget, and how long the baseline takes to get there."""
+    """The result at the short budget, and how long the baseline takes to reach it."""
 
     time_to_target: Target | None
 
 
 class Entry(Question, Answer):
-    """A claim of verdict.json."""
+    """A claim in verdict.json."""
 
     primary: bool
     arms: list[str]
@@ -230,7 +229,7 @@ class Entry(Question, Answer):
 
 
 class Told(Entry):
-    """An entry with what the study says of its claim besides, as a report has it."""
+    """A claim in verdict.json with further fields of the study, for a report."""
 
     tolerance: float
     measures: NotRequired[str]
@@ -238,14 +237,14 @@ class Told(Entry):
 
 
 class Spread(TypedDict):
-    """A metric over the seeds of an arm; a single one has no standard deviation."""
+    """Mean and standard deviation of a metric over seeds; no deviation for a single seed."""
 
     mean: float
     sd: float | None
 
 
 class Arm(TypedDict):
-    """An arm of verdict.json."""
+    """An arm in verdict.json."""
 
     arm: str
     label: str  # what a person calls it
@@ -259,11 +258,11 @@ class Arm(TypedDict):
 
 
 class Verdict(TypedDict):
-    """What verdict.json holds."""
+    """The content of verdict.json."""
 
     experiment: str
     regime: Regime
-    components: dict[str, str]  # options of config groups that all arms have
+    components: dict[str, str]  # options of config groups that all arms share
     study_hash: str
     registered: float
     looks: int

@@ -1,4 +1,4 @@
-"""The seam of initial weights."""
+"""The interface of initial weights."""
 
 from abc import ABC, abstractmethod
 
@@ -10,22 +10,24 @@ from ablate.model.base import Model
 
 
 class Initial(ABC):
-    """Gives a model the weights that its training starts from; a level of `initial`."""
+    """Sets the weights from which training starts; an option of `initial`."""
 
     @abstractmethod
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place.
+        """Initialise every parameter in place.
 
         Raises:
-            UserError: what it reads is missing or does not fit the model.
+            UserError: a file that it reads is missing or does not fit the model.
         """
 
     def fingerprint(self) -> str:
-        """Return a hash of the files that it reads, which is part of a run's identity; "": none."""
+        """Return a hash of the files that it reads, which is part of a run's identity; "" if there
+        are none.
+        """
         return ""
 
 
 def weights_fingerprint(config: DictConfig) -> str:
-    """Return the fingerprint of the initial weights of a run that is not started here."""
+    """Return the fingerprint of the initial weights of a run, from its config."""
     initial: Initial = construct(config.initial)
     return initial.fingerprint()

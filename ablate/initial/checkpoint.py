@@ -2,9 +2,9 @@
 
 Equation: w_0 = the tested weights of a run that has finished.
 Source: arXiv:1801.06146, section 3 (fine-tuning of a whole pretrained model).
-What differs: nothing is drawn anew: the model and the vocabulary are those of the run.
-What to expect: a nll at the first step as that run has it on this text; with `adapt`, the
-    starting point of LoRA, adapters and frozen parts.
+What differs: nothing is random: model and vocabulary are those of the run.
+What to expect: the first nll is that of the run on this text; with `adapt`, the starting point of
+    LoRA, adapters and frozen parts.
 """
 
 from pathlib import Path
@@ -19,10 +19,10 @@ from ablate.record.weights import load_weights
 
 
 class Checkpoint(Initial):
-    """Reads the weights from the folder of a run.
+    """Read the weights from the folder of a run.
 
     Args:
-        folder: of the run, which holds its result.json, weights.pt and tokenizer.
+        folder: folder of the run, with result.json, weights.pt and tokenizer.
 
     Raises:
         UserError: there is no such run, or its files were changed; when called, the weights do not
@@ -41,7 +41,7 @@ class Checkpoint(Initial):
         self.digest = weights
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place."""
+        """Initialise every parameter in place."""
         theirs = Tokenizers.load(self.folder / "tokenizer")
         for side in ("src", "tgt"):
             self._compare(side, getattr(theirs, side), getattr(tokenizers, side))
@@ -52,7 +52,9 @@ class Checkpoint(Initial):
         return self.digest
 
     def _compare(self, side: str, theirs: Tokenizer, ours: Tokenizer) -> None:
-        given, wanted = (one.pieces(list(range(one.size))) for one in (theirs, ours))
+        given, wanted = (
+            tokenizer.pieces(list(range(tokenizer.size))) for tokenizer in (theirs, ours)
+        )
         if given != wanted:
             raise UserError(
                 f"initial.folder={self.folder} has another {side} vocabulary ({len(given)} pieces) "

@@ -1,7 +1,7 @@
 """Output projections that start smaller the deeper the stack.
 
-Equation: of the initial values that `of` draws, the output projections of attention and of
-    feed-forward sub-layers are divided by sqrt(n), n the number of sub-layers of their stack.
+Equation: `of` draws the initial values; then the output projections of attention and feed-forward
+    sub-layers are divided by sqrt(n), n the number of sub-layers of their stack.
 Source: Radford et al. 2019 (GPT-2), section 2.3, and arXiv:2005.14165, section 2.1.
 What differs: `of` may be any rule; GPT-2's is one standard deviation (`initial=gpt2` is both).
 What to expect: the residual stream of n sub-layers starts about as large as that of one, so that
@@ -21,14 +21,14 @@ from ablate.model.base import Model
 
 
 class DepthScaled(Initial):
-    """Divides the output projections of another rule.
+    """Scale down the output projections after another rule.
 
     Args:
-        of: draws all initial values.
+        of: the rule that draws all initial values.
 
     Raises:
         UserError: when called, the model has no output projections, or its residual connections
-            scale them by the depth as well.
+            already scale with depth.
     """
 
     def __init__(self, *, of: Initial) -> None:
@@ -36,7 +36,7 @@ class DepthScaled(Initial):
 
     @torch.no_grad()
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place."""
+        """Initialise every parameter in place."""
         check_output_projections(model, "depth_scaled")
         check_depth_rule(model, "depth_scaled")
         self.of(model, tokenizers, seed)
@@ -44,5 +44,5 @@ class DepthScaled(Initial):
             matrix.div_(sublayers**0.5)
 
     def fingerprint(self) -> str:
-        """Return that of the other rule."""
+        """Return the fingerprint of the other rule."""
         return self.of.fingerprint()

@@ -1,18 +1,15 @@
-"""Other initial values of the embeddings, all else as `seeded` draws it.
+"""Initialise embeddings by another rule, and all other parameters as `seeded` does.
 
-Equation: the matrix E, V rows of width d, is drawn as
-    `normal`: normal with standard deviation 1;
-    `normal_scaled`: normal with standard deviation d^-0.5, the rule of `seeded`;
-    `uniform`: uniform in +-0.08;
-    `xavier`: uniform in +-sqrt(6 / (V + d));
-    `orthogonal`: E^T E = max(1, V / d) I, so that rows have norm 1 on average where V >= d.
+Equation: the matrix E, V rows of width d, is drawn as `normal`: normal with standard deviation 1;
+    `normal_scaled`: normal with standard deviation d^-0.5, the rule of `seeded`; `uniform`: uniform
+    in +-0.08; `xavier`: uniform in +-sqrt(6 / (V + d)); `orthogonal`: E^T E = max(1, V / d) I, so
+    that rows have norm 1 on average where V >= d.
 Source: normal: torch.nn.Embedding; uniform: arXiv:1409.3215, section 3.4; orthogonal:
     arXiv:1312.6120, section 3.
-What differs: what is looked up is multiplied by sqrt(d) where model.embedding.scaled is true, as
-    ever; a tied matrix is the output projection as well. For random embeddings that stay:
-    adapt=freeze.
-What to expect: with Adam little in the end; with tied matrices normal begins at a nll far above
-    ln V, and learns late.
+What differs: embeddings are multiplied by sqrt(d) if model.embedding.scaled is true, as usual; a
+    tied matrix is also the output projection. To keep random embeddings fixed, use adapt=freeze.
+What to expect: with Adam, little difference at the end of training; with tied matrices, `normal`
+    starts at an nll far above ln V and learns late.
 """
 
 from typing import Annotated
@@ -32,7 +29,7 @@ VALUES = ("normal", "normal_scaled", "uniform", "xavier", "orthogonal")
 
 
 class Embeddings(Initial):
-    """Draws the embeddings by another rule.
+    """Draw the embeddings by a given rule.
 
     Args:
         values: normal | normal_scaled | uniform | xavier | orthogonal.
@@ -42,7 +39,7 @@ class Embeddings(Initial):
         self.values = values
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place."""
+        """Initialise every parameter in place."""
         initialise(model, seed)
         for name, table in model.named_modules():
             if isinstance(table, Table):
@@ -53,7 +50,7 @@ class Embeddings(Initial):
 
 @torch.no_grad()
 def draw(values: str, weight: Tensor, generator: torch.Generator) -> None:
-    """Fill a matrix in place."""
+    """Initialise a matrix in place."""
     vocab, width = weight.shape
     if values == "normal":
         nn.init.normal_(weight, generator=generator)

@@ -5,10 +5,10 @@ Equation: every matrix is normal with standard deviation `std`; those that write
     sqrt(n), n the number of sub-layers; biases 0, gains 1.
 Source: Radford et al. 2019 (GPT-2), section 2.3, and arXiv:2005.14165, section 2.1; 0.02 is the
     standard deviation of the authors' code.
-What differs: every parameter draws from a generator of its own. N counts the sub-layers of the
-    parameter's own stack, those that share weights each time they act.
-What to expect: an nll of ln V at the start, since the states, and with a tied matrix the logits,
-    are small; choose model.embedding.scaled=false with it, as in GPT-2.
+What differs: every parameter has a separate random generator. n counts the sub-layers of the
+    parameter's stack; sub-layers that share weights count each time they are used.
+What to expect: an initial nll of ln V, because states (and with a tied matrix, logits) are small;
+    combine it with model.embedding.scaled=false, as in GPT-2.
 """
 
 from typing import Annotated
@@ -24,13 +24,13 @@ from ablate.model.base import Model
 
 
 class Gpt2(Initial):
-    """Draws every matrix alike.
+    """Draw every matrix from the same normal distribution, and scale output projections.
 
     Args:
-        std: standard deviation, of what does not write into the residual stream.
+        std: standard deviation of matrices that do not write into the residual stream.
 
     Raises:
-        UserError: when called, the residual connections scale by the depth as well.
+        UserError: when called, the residual connections already scale with depth.
     """
 
     def __init__(self, *, std: Annotated[float, Range(0)]) -> None:
@@ -38,7 +38,7 @@ class Gpt2(Initial):
 
     @torch.no_grad()
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place."""
+        """Initialise every parameter in place."""
         check_depth_rule(model, "gpt2")
         draw_normal(model, self.std, seed)
         for matrix, sublayers in output_projections(model):

@@ -2,12 +2,12 @@
 
 Equation: every matrix, embeddings and tables of positions among them, is normal with mean 0 and
     standard deviation `std`; biases 0, gains 1.
-Source: arXiv:1810.04805 (BERT), whose code draws all matrices with 0.02, cut at two standard
+Source: arXiv:1810.04805 (BERT), whose code uses 0.02 for all matrices, truncated at two standard
     deviations.
-What differs: nothing is cut; every parameter draws from a generator of its own. A component that
+What differs: no truncation; every parameter has a separate random generator. A component that
     scales initial values, such as model/residual=deep_norm, scales these.
 What to expect: trains well at few layers. The residual stream grows with the depth, which
-    `initial=gpt2` counteracts; a width far from 600 wants another `std`.
+    `initial=gpt2` counteracts; a width far from 600 requires another `std`.
 """
 
 from typing import Annotated
@@ -26,7 +26,7 @@ from ablate.seeding import stream
 
 
 class Normal(Initial):
-    """Draws every matrix alike.
+    """Draw every matrix from the same normal distribution.
 
     Args:
         std: standard deviation of every matrix.
@@ -36,17 +36,17 @@ class Normal(Initial):
         self.std = std
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place."""
+        """Initialise every parameter in place."""
         draw_normal(model, self.std, seed)
         adjust(model)
 
 
 @torch.no_grad()
 def draw_normal(model: Model, std: float, seed: int) -> None:
-    """Fill matrices with normal numbers of one standard deviation, and vectors as ever.
+    """Draw matrices from a normal distribution; set biases to 0 and gains to 1.
 
     Raises:
-        UserError: the parametrisation wants deviations that fall with the width.
+        UserError: the parametrisation requires a standard deviation that depends on the width.
     """
     if parametrisation_of(model).rates_by_role:
         raise UserError(

@@ -9,14 +9,14 @@ from ablate.model.base import Model
 from ablate.model.residual.base import Residual
 from ablate.model.stack import Stack
 
-ENDS = ("output.weight", "outer.weight")  # of the names of output projections
+ENDS = ("output.weight", "outer.weight")  # suffixes of the names of output projections
 
 
 def output_projections(model: Model) -> Iterator[tuple[Tensor, int]]:
-    """Yield each output projection of attention and feed-forward sub-layers, shared ones once.
+    """Yield each output projection of attention and feed-forward sub-layers, with its depth.
 
-    Beside it stands the number of sub-layers of its stack. Those that share weights count each
-    time they act.
+    Shared projections are yielded once. The depth is the number of sub-layers of the stack; those
+    that share weights count each time they are used.
     """
     for stack in model.modules():
         if isinstance(stack, Stack):
@@ -26,7 +26,7 @@ def output_projections(model: Model) -> Iterator[tuple[Tensor, int]]:
 
 
 def check_output_projections(model: Model, level: str) -> None:
-    """Raise UserError where a model has no output projection that initial values could act on."""
+    """Raise UserError if a model has no output projections."""
     if not any(True for _ in output_projections(model)):
         raise UserError(
             f"initial={level} changes the output projections of sub-layers, and model "
@@ -36,7 +36,7 @@ def check_output_projections(model: Model, level: str) -> None:
 
 
 def check_depth_rule(model: Model, level: str) -> None:
-    """Raise UserError where the residual connections have a rule of their own for the depth."""
+    """Raise UserError if the residual connections already scale initial values with depth."""
     for residual in model.modules():
         if isinstance(residual, Residual) and type(residual).gain is not Residual.gain:
             raise UserError(

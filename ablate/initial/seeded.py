@@ -1,9 +1,9 @@
 """Initial values that depend on the seed and on the name of a parameter, and on nothing else.
 
-Equation: matrices uniform in +-sqrt(6 / (rows + columns)), biases 0, gains 1; embeddings and
-    tables of positions normal with standard deviation d_model^-0.5.
+Equation: matrices uniform in +-sqrt(6 / (rows + columns)), biases 0, gains 1; embeddings and tables
+    of positions normal with standard deviation d_model^-0.5.
 Source: Glorot and Bengio 2010 (Xavier uniform), as in tensor2tensor (arXiv:1803.07416).
-What differs: every parameter draws from a generator of its own.
+What differs: every parameter has a separate random generator.
 What to expect: arms of a study share the initial values of every parameter that they share.
 """
 
@@ -19,36 +19,35 @@ from ablate.seeding import stream
 
 
 class Seeded(Initial):
-    """Draws everything anew."""
+    """Draws all parameters from the seed."""
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place."""
+        """Initialise every parameter in place."""
         initialise(model, seed)
 
 
 @runtime_checkable
 class DrawsItsOwn(Protocol):
-    """A module whose own parameters want other initial values than the rule gives."""
+    """A module that defines other initial values for its parameters."""
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill one of the module's own parameters in place, drawing from `generator` only."""
+        """Initialise one of the module's parameters in place, using only `generator`."""
 
 
 @runtime_checkable
 class AdjustsInitialValues(Protocol):
-    """A module that changes the initial values of what it holds, after they are drawn."""
+    """A module that changes initial values of its parameters after they are drawn."""
 
     def adjust_initial_values(self) -> None:
         """Change parameters in place."""
 
 
 def initialise(model: nn.Module, seed: int) -> None:
-    """Fill every parameter in place: matrices Xavier uniform, biases 0, gains 1.
+    """Initialise every parameter in place: matrices Xavier uniform, biases 0, gains 1.
 
-    Each draws from a generator of its own, keyed by seed and name, so that arms of a study
-    share the initial values of every parameter that they share (name and shape). A module that
-    wants others has a method `draw_initial_values`. A parameter with several names has the
-    values of the first.
+    Each parameter has a separate generator, seeded by seed and name, so arms of a study share the
+    initial values of every parameter with the same name and shape. A module can override them with
+    a method `draw_initial_values`. A parameter with several names uses the first.
     """
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(prefix=path, recurse=False):
@@ -60,14 +59,14 @@ def initialise(model: nn.Module, seed: int) -> None:
 
 @torch.no_grad()
 def adjust(model: nn.Module) -> None:
-    """Let modules change the initial values of what they hold, once these are drawn."""
+    """Let modules change initial values after all parameters are drawn."""
     for module in model.modules():
         if isinstance(module, AdjustsInitialValues):
             module.adjust_initial_values()
 
 
 def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Generator) -> None:
-    """Fill one parameter of a module."""
+    """Initialise one parameter of a module."""
     if isinstance(module, DrawsItsOwn):
         module.draw_initial_values(parameter, generator)
     elif parameter.dim() > 1:

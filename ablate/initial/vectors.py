@@ -1,9 +1,9 @@
-"""Given word vectors in the embeddings, all else drawn anew.
+"""Initialise embeddings with given word vectors; other parameters are random.
 
-Equation: E[piece] = vector(word) / scale for every piece that is a word of the file, so that
-    looking it up gives the vector.
+Equation: E[piece] = vector(word) / scale for every subword that is a word in the file, so that its
+    scaled embedding is the vector.
 Source: arXiv:1301.3781 (word2vec) and doi:10.3115/v1/D14-1162 (GloVe), whose text formats are read.
-What differs: a piece inside a word has none; words are matched as they are written.
+What differs: subwords inside a word get no vector; words are matched with letter case.
 What to expect: a faster start with little text; hardly a difference with much.
 """
 
@@ -25,16 +25,16 @@ from ablate.model.base import Model
 from ablate.model.embedding.table import Table
 from ablate.record.files import digest_of
 
-SPACE = "\u2581"  # how labels of pieces show the space before a word
+SPACE = "\u2581"  # how labels of subwords show the space before a word
 
 
 class Vectors(Initial):
-    """Reads vectors in the text format of word2vec or GloVe.
+    """Read vectors in the text format of word2vec or GloVe.
 
     Args:
         file: a word and its numbers on every line; a first line of two numbers, as word2vec writes
             it, is skipped. Also .gz.
-        side: src | tgt | both, the embeddings that get them.
+        side: src | tgt | both, the embeddings that are initialised.
 
     Raises:
         UserError: the file is missing; when called, it is malformed, has another width than the
@@ -47,13 +47,13 @@ class Vectors(Initial):
             raise UserError(f"initial.file={file} is not a file")
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place."""
+        """Initialise every parameter in place."""
         initialise(model, seed)
-        found = [
+        counts = [
             self._fill(table, tokenizers.src if side == "src" else tokenizers.tgt)
             for side, table in self._tables(model)
         ]
-        if not any(found):
+        if not any(counts):
             raise UserError(
                 f"initial.file={self.file} has no word of the vocabulary of an embedding that "
                 f"initial.side={self.side} names"
@@ -64,7 +64,7 @@ class Vectors(Initial):
         return digest_of(self.file)
 
     def _tables(self, model: Model) -> Iterator[tuple[str, Table]]:
-        """Yield the embeddings that get vectors; one that both sides share is named tgt."""
+        """Yield the embeddings to initialise; an embedding that both sides share is named tgt."""
         for name, part in model.named_modules():
             side = name.rpartition(".")[2]
             if isinstance(part, Table) and self.side in ("both", side):
@@ -73,13 +73,13 @@ class Vectors(Initial):
     @torch.no_grad()
     def _fill(self, table: Table, tokenizer: Tokenizer) -> int:
         rows = {_word(p): i for i, p in enumerate(tokenizer.pieces(list(range(tokenizer.size))))}
-        found = 0
+        count = 0
         for number, (word, numbers) in enumerate(self._lines(), start=1):
             if word in rows:
                 vector = self._vector(number, numbers, table.weight.size(1))
                 table.weight[rows[word]] = vector / table.scale
-                found += 1
-        return found
+                count += 1
+        return count
 
     def _lines(self) -> Iterator[tuple[str, list[str]]]:
         for number, line in enumerate(read_lines(self.file)):
@@ -94,7 +94,7 @@ class Vectors(Initial):
                 f"model.d_model is {width}"
             )
         try:
-            vector = [float(one) for one in numbers]
+            vector = [float(number_text) for number_text in numbers]
         except ValueError as error:
             raise UserError(f"initial.file={self.file}: vector {number}: {error}") from None
         if not all(map(math.isfinite, vector)):
@@ -103,7 +103,7 @@ class Vectors(Initial):
 
 
 def _word(piece: str) -> str | None:
-    """Return the word that a piece is; None for one inside a word."""
+    """Return the word of a subword; None if the subword is inside a word."""
     if piece.startswith(SPACE):
         return piece.removeprefix(SPACE)
     return None if piece[:1].isalnum() else piece

@@ -1,12 +1,12 @@
 """Output projections that start at zero, so that every sub-layer adds nothing at first.
 
-Equation: of the initial values that `of` draws, the output projections of attention and of
-    feed-forward sub-layers are set to 0; with Pre-LN a stack starts as the identity.
+Equation: `of` draws the initial values; then the output projections of attention and feed-forward
+    sub-layers are set to 0. With Pre-LN, a stack starts as the identity.
 Source: arXiv:1901.09321, section 3.1 (Fixup: the last layer of each residual branch starts at 0).
-    arXiv:2003.04887 (ReZero) has a factor of 0 in front of every branch, to the same end.
+    arXiv:2003.04887 (ReZero) multiplies every branch by 0 for the same purpose.
 What differs: Fixup has no norms and scales the other layers as well; ReZero learns the factor.
 What to expect: signals and gradients pass the stack undiminished at any depth. In the first step
-    only the output projections and what is outside the stack have a gradient other than 0.
+    only the output projections and parameters outside the stack have non-zero gradients.
 """
 
 import torch
@@ -18,7 +18,7 @@ from ablate.model.base import Model
 
 
 class ZeroOutput(Initial):
-    """Sets the output projections of another rule to 0.
+    """Set output projections to 0 after another rule.
 
     Args:
         of: draws all other initial values.
@@ -32,12 +32,12 @@ class ZeroOutput(Initial):
 
     @torch.no_grad()
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place."""
+        """Initialise every parameter in place."""
         check_output_projections(model, "zero_output")
         self.of(model, tokenizers, seed)
         for matrix, _ in output_projections(model):
             matrix.zero_()
 
     def fingerprint(self) -> str:
-        """Return that of the other rule."""
+        """Return the fingerprint of the other rule."""
         return self.of.fingerprint()

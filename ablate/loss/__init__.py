@@ -1,1 +1,1 @@
-"""What training minimises."""
+"""The losses that training minimises."""

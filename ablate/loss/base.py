@@ -1,4 +1,4 @@
-"""The seam of losses."""
+"""The interface of losses."""
 
 from abc import ABC, abstractmethod
 from enum import Enum
@@ -12,7 +12,7 @@ from ablate.data.vocabulary import PAD
 
 
 class Law(Enum):
-    """Properties that tests/laws checks for every loss that does not declare otherwise."""
+    """Properties that tests check for every loss, unless its class declares an exception."""
 
     NLL_WITHOUT_SMOOTHING = "a loss whose epsilon is 0 equals the negative log-likelihood"
 
@@ -20,9 +20,10 @@ class Law(Enum):
 class Scored(NamedTuple):
     """Sums over rows of logits: the objective and the nll.
 
-    The uniform part of the target is left to the caller: `uniform` times the sum of all logits is
-    missing in the objective, and `uniform` in each entry of its gradient. Where the logits come
-    from a linear map this needs no pass over them. It is a constant of the loss.
+    The contribution of the uniform part of the target is left to the caller: the objective lacks
+    `uniform` times the sum of all logits, and each entry of the gradient lacks `uniform`. If a
+    linear layer computes the logits, this needs no pass over them. `uniform` is a constant of the
+    loss.
     """
 
     objective: Float[Tensor, ""]
@@ -31,32 +32,32 @@ class Scored(NamedTuple):
 
 
 class Loss(nn.Module, ABC):
-    """What training minimises, and the unsmoothed measure that arms are compared by."""
+    """The objective of training, with the unsmoothed nll by which arms are compared."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
-    # whether the objective is a mean over rows, so that it may be taken a chunk of rows at a time
+    # whether the objective is a mean over rows, so that it can be computed in chunks of rows
     mean_over_rows: ClassVar[bool] = False
-    counts_padding: ClassVar[bool] = False  # whether rows of padding, whose target is PAD, count
+    counts_padding: ClassVar[bool] = False  # whether rows whose target is PAD are included
 
     def counted(self, targets: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
-        """Return the positions whose rows it is given."""
+        """Return a mask of the positions that the loss uses."""
         return torch.ones_like(targets).bool() if self.counts_padding else targets != PAD
 
     @abstractmethod
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return means over the N rows: the objective, and the nll, in nats, without gradient.
+        """Return means over the N rows: the objective, and the nll in nats without gradient.
 
-        Rows are what `counted` says: real tokens, and padding where that counts.
+        The rows are those that `counted` selects: real tokens, and padding if the loss includes it.
         """
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Return the sums over N rows, and write the objective's gradient by the logits to `out`.
+        """Write the objective's gradient by the logits to `out`; return the sums over N rows.
 
-        A loss that knows its gradient in closed form says so here, and needs no graph.
+        A loss with a gradient in closed form overrides this, and needs no autograd graph.
         """
         with torch.enable_grad():
             logits = logits.detach().requires_grad_()

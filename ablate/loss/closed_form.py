@@ -1,10 +1,11 @@
-"""Cross-entropy with a target that is uniform but for two tokens, and its gradient.
+"""Cross-entropy for a target that is uniform except for two tokens, with its gradient.
 
-Equation: log Z - sum_v q_v x_v with Z = sum_v exp x_v; by the logits: softmax(x) - q.
+Equation: log Z - sum_v q_v x_v with Z = sum_v exp x_v; its gradient by the logits is softmax(x) -
+    q.
 Source: arXiv:1512.00567, section 7 (the gradient of the cross-entropy is p - q).
 What differs: the softmax is the only pass over all logits; the uniform part of q is returned as
-    `uniform`, and the caller applies it. Probabilities have the type of the logits: those of
-    bfloat16 are rounded once more, by 1/512 of themselves at most, less than the logits were.
+    `uniform` for the caller to apply. Probabilities have the type of the logits; in bfloat16 they
+    are rounded once more, by a relative error of at most 1/512.
 """
 
 from typing import NamedTuple
@@ -34,7 +35,7 @@ def cross_entropy(
     p = torch.softmax(logits, 1, out=out)
     p_true = p[at_true].float()
     log_p = p_true.log()
-    # a probability that all but underflows has lost its digits; its row is taken anew
+    # a probability near underflow has lost precision, so its row is computed again
     (lost,) = (p_true < torch.finfo(p.dtype).tiny).nonzero(as_tuple=True)
     log_p[lost] = -F.cross_entropy(logits[lost].float(), targets[lost], reduction="none")
     nll = -log_p.sum()
@@ -43,5 +44,5 @@ def cross_entropy(
     pad = q.pad - q.other
     objective = nll + x_true * (1 - q.true + q.other) - pad * x_pad
     p[:, PAD] -= pad
-    p[at_true] = (p_true - (q.true - q.other)).to(p.dtype)  # scatter_ copies bfloat16
+    p[at_true] = (p_true - (q.true - q.other)).to(p.dtype)  # scatter_ would copy bfloat16
     return Scored(objective, nll, uniform=-q.other)

@@ -1,10 +1,10 @@
 """Kullback-Leibler divergence from a smoothed target.
 
 Equation: sum_v q_v (log q_v - log p_v), q the target of `label_smoothing`, 0 log 0 = 0.
-Source: doi:10.18653/v1/W18-2509 (the Annotated Transformer takes it), arXiv:1512.00567, section 7.
-What differs: a mean over tokens, where the source divides a sum.
-What to expect: the gradient of the smoothed cross-entropy, and so the same training; the objective
-    is smaller by the entropy of q, and can reach 0.
+Source: doi:10.18653/v1/W18-2509 (used by the Annotated Transformer), arXiv:1512.00567, section 7.
+What differs: a mean over tokens; the source divides a sum.
+What to expect: the gradient of the smoothed cross-entropy, and therefore the same training; the
+    objective is smaller by the entropy of q, and can reach 0.
 """
 
 from math import log
@@ -17,13 +17,13 @@ from ablate.loss.label_smoothing import LabelSmoothing
 
 
 class KullbackLeibler(Loss):
-    """The smoothed cross-entropy above what no prediction can go below.
+    """The smoothed cross-entropy minus its minimum.
 
     Args:
-        epsilon, target: as of `LabelSmoothing`.
+        epsilon, target: see `LabelSmoothing`.
 
     Raises:
-        UserError: another value.
+        UserError: a value is invalid.
     """
 
     mean_over_rows = True
@@ -48,7 +48,7 @@ class KullbackLeibler(Loss):
         return scored._replace(objective=scored.objective - least)
 
     def entropy(self, vocab: int) -> float:
-        """Return the entropy of a target over so many tokens, in nats."""
+        """Return the entropy of the smoothed target for this vocabulary size, in nats."""
         q = self.cross_entropy.distribution(vocab)
         masses = ((1, q.true), (1, q.pad), (vocab - 2, q.other))
         return -sum(n * p * log(p) for n, p in masses if p > 0)

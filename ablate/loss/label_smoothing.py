@@ -1,16 +1,15 @@
 """Label smoothing.
 
-Equation: cross-entropy with (1 - epsilon) on the true token plus epsilon spread evenly:
-    `vocab`: epsilon / V over all tokens, the true one and PAD included;
-    `not_true`: epsilon / (V - 1) over all tokens but the true one;
-    `not_true_nor_pad`: epsilon / (V - 2), PAD left out as well.
-Source: arXiv:1512.00567, section 7 (vocab); arXiv:1706.03762, section 5.4 (epsilon 0.1).
-    torch computes vocab, fairseq (arXiv:1904.01038) not_true, and the Annotated Transformer
+Equation: cross-entropy with (1 - epsilon) on the true token plus epsilon spread evenly: `vocab`:
+    epsilon / V over all tokens, the true one and PAD included; `not_true`: epsilon / (V - 1) over
+    all tokens except the true one; `not_true_nor_pad`: epsilon / (V - 2), also without PAD.
+Source: arXiv:1512.00567, section 7 (vocab); arXiv:1706.03762, section 5.4 (epsilon 0.1). torch
+    computes vocab, fairseq (arXiv:1904.01038) not_true, and the Annotated Transformer
     (doi:10.18653/v1/W18-2509) not_true_nor_pad.
-What differs: the last takes a Kullback-Leibler divergence; ours is the cross-entropy, larger by
-    a constant, the entropy of the target, with the same gradient.
-What to expect: a higher nll and a higher BLEU; objectives of different targets or epsilons are
-    not on one scale.
+What differs: the last source uses a Kullback-Leibler divergence; this is the cross-entropy, which
+    is larger by a constant (the entropy of the target) and has the same gradient.
+What to expect: a higher nll and a higher BLEU; objectives of different targets or epsilons are not
+    comparable.
 """
 
 from jaxtyping import Float, Int
@@ -30,10 +29,10 @@ class LabelSmoothing(Loss):
 
     Args:
         epsilon: probability taken from the true token, at least 0 and below 1.
-        target: vocab | not_true | not_true_nor_pad, who shares it.
+        target: vocab | not_true | not_true_nor_pad: the tokens that share it.
 
     Raises:
-        UserError: another value.
+        UserError: a value is invalid.
     """
 
     mean_over_rows = True
@@ -53,13 +52,13 @@ class LabelSmoothing(Loss):
         """Return the smoothed cross-entropy and the nll."""
         log_p = logits.log_softmax(-1)
         nll = F.nll_loss(log_p, targets)
-        others = -log_p.sum(1).mean()  # cross-entropies summed over all who share epsilon
+        smoothed = -log_p.sum(1).mean()  # summed over all tokens that share epsilon
         sharing = logits.size(1)
         if self.target != "vocab":
-            others, sharing = others - nll, sharing - 1
+            smoothed, sharing = smoothed - nll, sharing - 1
         if self.target == "not_true_nor_pad":
-            others, sharing = others + log_p[:, PAD].mean(), sharing - 1
-        return (1 - self.epsilon) * nll + self.epsilon / sharing * others, nll.detach()
+            smoothed, sharing = smoothed + log_p[:, PAD].mean(), sharing - 1
+        return (1 - self.epsilon) * nll + self.epsilon / sharing * smoothed, nll.detach()
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
@@ -68,7 +67,7 @@ class LabelSmoothing(Loss):
         return cross_entropy(logits, targets, self.distribution(logits.size(1)), out)
 
     def distribution(self, vocab: int) -> Target:
-        """Return the smoothed target over so many tokens."""
+        """Return the smoothed target for this vocabulary size."""
         share = self.epsilon / (vocab - TARGETS.index(self.target))
         q = {
             "vocab": Target(1 - self.epsilon + share, share, share),

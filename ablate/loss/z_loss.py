@@ -3,7 +3,7 @@
 Equation: -log p(true) + coefficient * log(Z)^2, Z = sum_v exp x_v.
 Source: arXiv:2204.02311, section 5 (10^-4); arXiv:2309.14322, section 3.1.2, on why logits drift.
 What differs: nothing.
-What to expect: log Z stays near 0. The nll hardly changes where training is stable without it.
+What to expect: log Z stays near 0. The nll hardly changes if training is stable without it.
 """
 
 from typing import Annotated
@@ -17,7 +17,7 @@ from ablate.loss.base import Law, Loss
 
 
 class ZLoss(Loss):
-    """The negative log-likelihood and the squared logarithm of the softmax's denominator.
+    """The negative log-likelihood plus the squared logarithm of the softmax's denominator.
 
     Args:
         coefficient: weight of the squared logarithm.

@@ -1,1 +1,1 @@
-"""What a run measures of the model that it tests, beside its scores."""
+"""Measures of the tested model, in addition to its scores."""

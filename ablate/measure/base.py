@@ -1,4 +1,4 @@
-"""The seam of measures: looks into the model that a run tests."""
+"""The interface of measures, which analyse the model that a run tests."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -11,12 +11,11 @@ from ablate.model.transformer import Transformer
 
 
 class Measure(ABC):
-    """Looks into a trained model, or with `weights=initial` into the same one untrained.
+    """Analyse a trained model, or the untrained one with `weights=initial`.
 
-    A level of `measure`. It acts in testing alone, so weights that are there are not trained again.
-    `needs` is the type of the model and `knows` that of the corpus that it can work with;
-    `measures` names all that it gives, so that a claim about anything else is refused before a
-    sweep begins.
+    An option of `measure`. It is used only in testing, so existing weights need not be trained
+    again. `needs` is the required type of the model, `knows` that of the corpus; `measures` lists
+    all results, so that a claim about any other metric is rejected before a sweep starts.
     """
 
     needs: ClassVar[type[Model]] = Transformer
@@ -25,7 +24,8 @@ class Measure(ABC):
 
     @abstractmethod
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
-        """Return the measurements by name; the run's metrics show them below `measure/`.
+        """Return the measurements by name; they appear in the run's metrics with the prefix
+        `measure/`.
 
         `model` is a copy that this call may change: in float64 on the CPU, without dropout.
         """

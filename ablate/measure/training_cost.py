@@ -1,13 +1,13 @@
-"""What a step of training costs for each token: processor time, operations, and memory.
+"""The cost of a training step per token: processor time, operations, and memory.
 
 Equation: for the first `sentences` rows of the training split, forward, loss and backward, without
     the optimiser: microseconds, the median processor time of `repeats` steps over the tokens;
     operations, the floating-point operations of all matrix products over the tokens; bytes, the
     tensors that autograd keeps for the backward pass over the tokens, parameters left out.
 Source: torch.autograd.graph.saved_tensors_hooks, torch.utils.flop_counter.FlopCounterMode.
-What differs: processor time, not wall time, so that other processes of the machine matter less;
-    operations that are no matrix product, such as norms and activations, are not counted.
-What to expect: operations and bytes are the same on every machine. Microseconds are of this
+What differs: processor time rather than wall time, so that other processes matter less; operations
+    other than matrix products, such as norms and activations, are not counted.
+What to expect: operations and bytes are the same on every machine. Microseconds depend on the
     machine and its number of threads, and vary by some per cent between runs.
 """
 
@@ -27,15 +27,15 @@ from ablate.loss.cross_entropy import CrossEntropy
 from ablate.measure.base import Measure
 from ablate.model.base import Model
 
-WARM_UP = 2  # steps before those that are timed
+WARM_UP = 2  # steps before the timed ones
 
 
 class TrainingCost(Measure):
-    """Times and counts steps on real text, in float32.
+    """Time and count training steps on real text, in float32.
 
     Args:
-        sentences: rows of a batch; of a language model on contexts, contexts.
-        repeats: timed steps.
+        sentences: rows of a batch; for a language model on contexts, contexts.
+        repeats: number of timed steps.
     """
 
     needs = Model
@@ -69,10 +69,10 @@ class TrainingCost(Measure):
 
 
 def _kept_bytes(step: Any, model: Model) -> int:
-    """Return the bytes of all tensors that a step keeps for its backward pass, each once."""
+    """Return the total size of the tensors that a step keeps for its backward pass, in bytes."""
     parameters = {p.untyped_storage().data_ptr() for p in model.parameters()}
     sizes: dict[int, int] = {}
-    alive: list[Tensor] = []  # so that no address is used twice
+    alive: list[Tensor] = []  # keeps tensors alive, so that no address is reused
 
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()

@@ -1,1 +1,1 @@
-"""What is measured on a split, and the one table of all metrics."""
+"""Metrics of a split, and the table of all metrics."""

@@ -1,19 +1,21 @@
-"""The seam of metrics of one's own: a number for the translations of a split."""
+"""The interface of the user's metrics: a number for the translations of a split."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 
 class SplitMetric(ABC):
-    """Scores what was translated, once per tested split; a level of `metric`.
+    """Score the translations of a tested split; an option of `metric`.
 
-    The name of its node below `metric` is that of the metric: test/NAME of the split test. Claims
-    judge it as any other, with intervals over seeds. A metric is called once before training as
-    well, with the references as hypotheses, and must keep nothing from one call to the next.
+    The name of its node below `metric` is the name of the metric: test/NAME for the split test.
+    Claims can use it like any other metric, with intervals over seeds. A metric is also called once
+    before training, with the references as hypotheses, and must keep no state between calls.
     """
 
     @abstractmethod
     def __call__(
         self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
     ) -> float:
-        """Return the score of a whole split; line i of all three belongs together."""
+        """Return the score of a whole split; line i of all three arguments belongs to the same
+        sentence.
+        """

@@ -1,10 +1,11 @@
 """Corpus BLEU, counted by sacreBLEU and summed over batches and processes.
 
-Equation: BLEU = 100 exp(min(0, 1 - r/c)) (p_1 p_2 p_3 p_4)^(1/4), p_n the share of the n-grams of
-the hypotheses that are found in their references, r and c the lengths of both sides. The k-th
-order without any match counts as p_n = 1 / (2^k total_n) (sacreBLEU's smoothing `exp`).
-Source: Papineni et al. 2002, ACL P02-1040; sacreBLEU, arXiv:1804.08771.
-Ten integers per sentence are all that the score needs; they are added up exactly, in any order.
+Equation: BLEU = 100 exp(min(0, 1 - r/c)) (p_1 p_2 p_3 p_4)^(1/4), p_n the fraction of the
+    hypotheses' n-grams that occur in their references, r and c the lengths of references and
+    hypotheses. The k-th order without any match counts as p_n = 1 / (2^k total_n) (sacreBLEU's
+    smoothing `exp`).
+Source: Papineni et al. 2002, ACL P02-1040; sacreBLEU, arXiv:1804.08771. The score needs only ten
+    integers per sentence, which can be summed exactly in any order.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ from ablate.metric.scoring import Scoring
 # Columns of a row of statistics: sys_len, ref_len, 4 counts of matches, 4 totals.
 WIDTH = 10
 SMOOTHING = "exp"
-NEEDS = {  # of tokenisers that sacreBLEU has no rules for itself
+NEEDS = {  # installation of tokenisers that sacreBLEU does not include
     "ja-mecab": "pip install 'sacrebleu[ja]'",
     "ko-mecab": "pip install 'sacrebleu[ko]'",
     "flores200": "pip install sentencepiece (its model is downloaded once)",
@@ -35,9 +36,9 @@ def bleu_from_statistics(sums: Int[np.ndarray, "10"]) -> float:
 
 
 def bleu_of_resamples(sums: Int[np.ndarray, "R 10"]) -> Float[np.ndarray, " R"]:
-    """Return `bleu_from_statistics` of every row at once, equal to rounding (1e-9).
+    """Compute `bleu_from_statistics` for all rows at once, equal up to rounding (1e-9).
 
-    For bootstrap intervals, where a loop over thousands of rows would take most of the time.
+    For bootstrap intervals, a loop over thousands of rows would be too slow.
     """
     sys_len, ref_len = sums[:, 0], sums[:, 1]
     counts, totals = sums[:, 2:6], sums[:, 6:]
@@ -50,27 +51,28 @@ def bleu_of_resamples(sums: Int[np.ndarray, "R 10"]) -> Float[np.ndarray, " R"]:
 
 
 def _counter(tokenize: str) -> BLEU:
-    """Return sacreBLEU's counter; it gives its signature only after it has scored something."""
+    """Return sacreBLEU's scorer; it knows its signature only after scoring a sentence."""
     try:
-        # force: no warning about text that is tokenised already
+        # force: suppresses the warning about tokenised text
         bleu = BLEU(tokenize=tokenize, force=True, smooth_method=SMOOTHING)
         bleu.corpus_score(["a"], [["a"]])
-    except Exception as error:  # a package, a dictionary or a model that is not there
+    except Exception as error:  # a missing package, dictionary or model
         cure = NEEDS.get(tokenize, "")
-        said = cure or next(filter(None, str(error).splitlines()), type(error).__name__)
+        remedy = cure or next(filter(None, str(error).splitlines()), type(error).__name__)
         raise UserError(
-            f"BLEU by {tokenize} cannot be counted: {said}; or say task.tokenize=char"
+            f"BLEU by {tokenize} cannot be computed: {remedy}; or set task.tokenize=char"
         ) from None
     return bleu
 
 
 class CorpusBleu(Metric):
-    """BLEU of all sentences seen so far, equal to sacreBLEU's to the last bit on any device count.
+    """BLEU of all sentences so far, identical to sacreBLEU's for any number of devices.
 
-    `signature` is sacreBLEU's own string, with what the scoring did; quote it with every score.
+    `signature` is sacreBLEU's signature, including the preparation of the text; report it with
+    every score.
 
     Raises:
-        UserError: the tokeniser of the scoring is not installed.
+        UserError: the required tokeniser is not installed.
     """
 
     full_state_update = False
@@ -88,7 +90,7 @@ class CorpusBleu(Metric):
         """Return one row of sufficient statistics per sentence.
 
         Raises:
-            ValueError: there are not as many references as hypotheses.
+            ValueError: the numbers of references and hypotheses differ.
         """
         pairs = zip(hypotheses, references, strict=True)
         rows = [self._row(hypothesis, reference) for hypothesis, reference in pairs]
@@ -96,8 +98,13 @@ class CorpusBleu(Metric):
 
     def _row(self, hypothesis: str, reference: str) -> list[int]:
         prepare = self.scoring.prepare
-        one = self.bleu.corpus_score([prepare(hypothesis)], [[prepare(reference)]])
-        return [one.sys_len, one.ref_len, *one.counts, *one.totals]
+        sentence_score = self.bleu.corpus_score([prepare(hypothesis)], [[prepare(reference)]])
+        return [
+            sentence_score.sys_len,
+            sentence_score.ref_len,
+            *sentence_score.counts,
+            *sentence_score.totals,
+        ]
 
     def update(self, rows: Int[np.ndarray, "n 10"]) -> None:
         """Add the `statistics` of sentences."""

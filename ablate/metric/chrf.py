@@ -14,13 +14,14 @@ from torch import Tensor
 from torchmetrics import Metric
 
 ORDERS = CHRF.CHAR_ORDER
-WIDTH = 3 * ORDERS  # for each order: n-grams of the hypothesis, of the reference, of both
+WIDTH = 3 * ORDERS  # for each order: n-grams of the hypothesis, of the reference, and in common
 
 
 def counts(hypothesis: str, reference: str) -> list[int]:
-    """Return the n-grams of the hypothesis, of the reference and of both, for each order.
+    """Return for each order the number of n-grams of hypothesis, of reference, and in common.
 
-    As in sacreBLEU, those of the hypothesis count only where the reference has n-grams.
+    As in sacreBLEU, n-grams of the hypothesis count only if the reference has n-grams of that
+    order.
     """
     pairs = (extract_all_char_ngrams(line, ORDERS) for line in (hypothesis, reference))
     return [
@@ -31,13 +32,15 @@ def counts(hypothesis: str, reference: str) -> list[int]:
 
 
 def score(sums: list[int]) -> float:
-    """Return chrF of summed counts; orders that a side does not have are left out of the means."""
+    """Return chrF from summed counts; orders without n-grams on a side are left out of the
+    means.
+    """
     orders = [sums[i : i + 3] for i in range(0, WIDTH, 3)]
     used = [(hyp, ref, both) for hyp, ref, both in orders if hyp > 0 and ref > 0]
     if not any(both for _, _, both in used):
         return 0.0
     precision = recall = 0.0
-    for hyp, ref, both in used:  # as sacreBLEU adds; `sum` of Python 3.12 rounds otherwise
+    for hyp, ref, both in used:  # a loop, as in sacreBLEU; `sum` of Python 3.12 rounds differently
         precision += both / hyp
         recall += both / ref
     precision /= len(used)
@@ -47,9 +50,8 @@ def score(sums: list[int]) -> float:
 
 
 class CorpusChrf(Metric):
-    """chrF of all sentences seen so far, equal to sacreBLEU's on any number of devices.
-
-    `signature` is sacreBLEU's own string; quote it with every score.
+    """chrF of all sentences so far, identical to sacreBLEU's for any number of devices. `signature`
+    is sacreBLEU's signature; report it with every score.
     """
 
     full_state_update = False
@@ -59,7 +61,7 @@ class CorpusChrf(Metric):
     def __init__(self) -> None:
         super().__init__()
         chrf = CHRF()
-        chrf.corpus_score(["a"], [["a"]])  # the signature exists only after this
+        chrf.corpus_score(["a"], [["a"]])  # the signature is available only after scoring
         self.signature = str(chrf.get_signature())
         self.add_state("sums", torch.zeros(WIDTH, dtype=torch.int64), dist_reduce_fx="sum")
 
@@ -67,7 +69,7 @@ class CorpusChrf(Metric):
         """Return one row of sufficient statistics per sentence.
 
         Raises:
-            ValueError: there are not as many references as hypotheses.
+            ValueError: the numbers of references and hypotheses differ.
         """
         pairs = zip(hypotheses, references, strict=True)
         rows = [counts(hyp, ref) for hyp, ref in pairs]

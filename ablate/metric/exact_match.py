@@ -1,9 +1,9 @@
-"""The share of translations that are their reference, word for word.
+"""The fraction of translations that equal their reference.
 
-Equation: (1 / n) sum_i [hypothesis_i = reference_i], spaces at both ends aside.
+Equation: (1 / n) sum_i [hypothesis_i = reference_i], ignoring surrounding spaces.
 Source: arXiv:1606.05250, section 6 (exact match of answers).
 What differs: letter case and punctuation count.
-What to expect: near 0 on free text; on corpora made by a rule the share of sentences solved.
+What to expect: near 0 on free text; on synthetic corpora, the fraction of solved sentences.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,13 @@ from ablate.metric.base import SplitMetric
 
 
 class ExactMatch(SplitMetric):
-    """0 to 1."""
+    """The fraction of exact matches, 0 to 1."""
 
     def __call__(
         self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
     ) -> float:
-        """Return the share of lines that are alike; 0 without any."""
+        """Return the fraction of equal lines; 0 without lines."""
         pairs = zip(hypotheses, references, strict=True)
-        return sum(one.strip() == other.strip() for one, other in pairs) / max(1, len(references))
+        return sum(hypothesis.strip() == other.strip() for hypothesis, other in pairs) / max(
+            1, len(references)
+        )

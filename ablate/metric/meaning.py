@@ -1,7 +1,7 @@
-"""Whether BLEU can mean anything on some references.
+"""Check whether BLEU is meaningful for some references.
 
-BLEU counts runs of four tokens. A tokeniser that takes a whole clause for one token, as 13a does in
-Chinese, leaves none of them, and the score is near 0 whatever the translation.
+BLEU counts n-grams of up to four tokens. A tokeniser that treats a whole clause as one token, as
+13a does for Chinese, finds none, and the score is near 0 for any translation.
 """
 
 import unicodedata
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ablate.metric.bleu import CorpusBleu
 
 ORDER = 4
-# scripts that put no spaces between words, by the first word of Unicode's names; who splits them
+# scripts without spaces between words (first word of Unicode's names), with a suitable tokeniser
 UNSPACED = {
     **{"CJK": "zh", "HIRAGANA": "ja-mecab", "KATAKANA": "ja-mecab"},
     **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
@@ -19,7 +19,7 @@ UNSPACED = {
 
 
 def doubt(bleu: CorpusBleu, references: Sequence[str]) -> str:
-    """Say why a score on these references would mean nothing; "" where it may mean something."""
+    """Return why BLEU would be meaningless for these references; "" if it may be meaningful."""
     if not references:
         return ""
     lengths = bleu.statistics(list(references), list(references))[:, 0]
@@ -27,7 +27,7 @@ def doubt(bleu: CorpusBleu, references: Sequence[str]) -> str:
     if short <= 0.5:
         return ""
     by, better = bleu.scoring.tokenize, _splits(references)
-    cure = f"; say task.tokenize={better}" if better and better != by else ""
+    cure = f"; set task.tokenize={better}" if better and better != by else ""
     return (
         f"BLEU by {by} cannot mean much here: {short:.0%} of the references have fewer than "
         f"{ORDER} of its tokens{cure}, and read chrF beside it"
@@ -35,11 +35,13 @@ def doubt(bleu: CorpusBleu, references: Sequence[str]) -> str:
 
 
 def _splits(lines: Sequence[str]) -> str:
-    """The tokeniser for the script without spaces that most letters are of; "" for other text."""
+    """Return the tokeniser for a script without spaces, if most letters belong to one; otherwise
+    "".
+    """
     letters = [letter for line in lines for letter in line if letter.isalpha()]
     scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in letters)
-    found = {name: count for name, count in scripts.items() if name in UNSPACED}
-    if 2 * sum(found.values()) <= len(letters):
+    counts = {name: count for name, count in scripts.items() if name in UNSPACED}
+    if 2 * sum(counts.values()) <= len(letters):
         return ""
-    kana = {name for name in found if name.endswith("KANA")}
-    return "ja-mecab" if kana else UNSPACED[max(found, key=lambda name: found[name])]
+    kana = {name for name in counts if name.endswith("KANA")}
+    return "ja-mecab" if kana else UNSPACED[max(counts, key=lambda name: counts[name])]

@@ -1,7 +1,8 @@
-"""What is done to a sentence before its n-grams are counted.
+"""Prepare sentences for BLEU.
 
-The same words score several BLEU apart under another tokeniser or letter case (arXiv:1804.08771),
-so a score without its scoring says little. Two are used here, and both are always reported.
+The same words can differ by several BLEU with another tokeniser or letter case (arXiv:1804.08771),
+so a score needs a description of its preparation. Two preparations are used, and both are always
+reported.
 """
 
 import importlib.metadata
@@ -13,7 +14,7 @@ from ablate.config.bleu import USUAL
 
 
 class Scoring(ABC):
-    """A way to prepare hypotheses and references alike.
+    """A preparation of hypotheses and references.
 
     `tokenize` is the name of the sacreBLEU tokeniser that runs after `prepare`.
     """
@@ -22,30 +23,30 @@ class Scoring(ABC):
 
     @abstractmethod
     def prepare(self, sentence: str) -> str:
-        """Return the sentence as sacreBLEU shall see it."""
+        """Return the sentence to pass to sacreBLEU."""
 
     def sign(self, signature: str) -> str:
-        """Return sacreBLEU's signature with what `prepare` did in its place."""
+        """Return sacreBLEU's signature with the changes made by `prepare`."""
         return signature
 
 
 class Cased(Scoring):
-    """Raw text, letter case kept, tokenised by sacreBLEU: the one to compare by."""
+    """Raw text with letter case, tokenised by sacreBLEU: the score for comparisons."""
 
     def __init__(self, tokenize: str = USUAL):
         self.tokenize = tokenize
 
     def prepare(self, sentence: str) -> str:
-        """Return the sentence as it is."""
+        """Return the sentence unchanged."""
         return sentence
 
 
 class Tokenised(Scoring):
-    """Normalised and tokenised by Moses' rules, then lower-cased, as in papers on Multi30k.
+    """Text normalised and tokenised by Moses' rules, then lower-cased, as in papers on Multi30k.
 
-    `language` is the code of the target language. A code that sacremoses does not know, such as
-    those of the invented languages of `data=toy`, gets the English list of abbreviations and
-    apostrophes that stand alone.
+    `language` is the code of the target language. A language that sacremoses does not support, such
+    as the invented languages of `data=toy`, uses the English list of abbreviations, and apostrophes
+    become separate tokens.
     """
 
     tokenize = "none"
@@ -56,20 +57,20 @@ class Tokenised(Scoring):
         self.tokenizer = MosesTokenizer(lang=language)
 
     def prepare(self, sentence: str) -> str:
-        """Return lower-case tokens with single spaces between them."""
+        """Return lower-case tokens separated by single spaces."""
         normal = self.normalizer.normalize(sentence)
-        # Escapes such as &apos; would rename tokens on both sides and change no count.
+        # Escapes such as &apos; would rename tokens on both sides without changing counts.
         tokens: str = self.tokenizer.tokenize(normal, return_str=True, escape=False)
         return tokens.lower()
 
     def sign(self, signature: str) -> str:
-        """Return the signature with the language, and the version of the rules."""
+        """Return the signature with the language and the version of the rules."""
         rules = f"tok:moses-{self.language}-normalised-{importlib.metadata.version('sacremoses')}"
         return signature.replace("case:mixed", "case:lc").replace("tok:none", rules)
 
 
 class Lowered(Cased):
-    """Lower-cased, and tokenised by sacreBLEU: of languages whose words Moses does not find."""
+    """Lower-cased text, tokenised by sacreBLEU, for languages that Moses cannot tokenise."""
 
     def prepare(self, sentence: str) -> str:
         """Return the sentence in lower case."""
@@ -81,5 +82,7 @@ class Lowered(Cased):
 
 
 def as_in_papers(language: str, tokenize: str) -> Scoring:
-    """Return the lower-cased scoring of a language; Moses' where BLEU by 13a or intl is usual."""
+    """Return the lower-cased scoring of a language: by Moses if 13a or intl is its usual
+    tokeniser.
+    """
     return Tokenised(language) if tokenize in (USUAL, "intl") else Lowered(tokenize)

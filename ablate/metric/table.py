@@ -1,27 +1,27 @@
-"""The one table of metrics: what they are called, where they are measured, what is good and bad."""
+"""The table of all metrics: name, unit, direction, and the value of diverged runs."""
 
 from dataclasses import dataclass, replace
 
 NOTHING = "-"
-STEPS_TO = "steps_to"  # the place of what is read off the curve of validation: steps_to/nll_1.0
+STEPS_TO = "steps_to"  # prefix of metrics of the validation curve: steps_to/nll_1.0
 UNIGRAM_BPB = "unigram_bpb"
-UNIGRAM = "unigram_nll"  # the metric of a run that says what a model without context would have
+UNIGRAM = "unigram_nll"  # metric with the nll of a model without context
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric by the last part of its key; the part before it says on which sentences, or when.
+    """A metric, identified by the last part of its key; the part before it names the split or time.
 
     Args:
-        name: what it is called.
-        unit: of its values.
-        digits: decimals that are worth printing.
-        better: higher | lower, where one of them is.
-        split: "val" if validation and tests measure it, "test" if tests alone do.
-        wrong: what counts for a run that diverged or collapsed: a value, or the key of the metric
-            of the same run that stands for it; None: such a run has no value.
-        told_by: the metric on the same sentences that tells whether anything was learned.
-        best: the value that no model exceeds, where the metric has one.
+        name: readable name.
+        unit: unit of its values.
+        digits: number of decimals to print.
+        better: higher | lower, or "" if neither is better.
+        split: "val" if validation and tests measure it, "test" if only tests do.
+        wrong: value for a run that diverged or collapsed, or the key of another metric of the same
+            run to use in its place; None if such a run has no value.
+        told_by: metric of the same sentences that shows whether anything was learned.
+        best: the best possible value, if the metric has one.
     """
 
     name: str
@@ -35,12 +35,12 @@ class Metric:
 
     @property
     def axis(self) -> str:
-        """Label of an axis of values."""
+        """Label of an axis for this metric."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     @property
     def named(self) -> str:
-        """The name at the beginning of a sentence."""
+        """The name with a capital letter, for the start of a sentence."""
         return self.name[:1].upper() + self.name[1:]
 
     @property
@@ -49,7 +49,7 @@ class Metric:
         return self.axis[:1].upper() + self.axis[1:]
 
     def say(self, value: float | None, *, sign: bool = False) -> str:
-        """A value with as many decimals as are worth printing."""
+        """Format a value with a sensible number of decimals."""
         if value is None:
             return NOTHING
         plus = "+" if sign else ""
@@ -58,7 +58,7 @@ class Metric:
         return format(value, f"{plus},.{self.digits}f")
 
     def spread(self, mean: float | None, sd: float | None) -> str:
-        """Mean and standard deviation; the mean alone where there is no spread to show."""
+        """Format mean and standard deviation; only the mean if there is no deviation."""
         return self.say(mean) if sd is None else f"{self.say(mean)} ± {self.say(sd)}"
 
 
@@ -86,7 +86,7 @@ METRICS = {
         "accuracy of the likeliest token", "share", 3, "higher", "test", told_by="nll", best=1.0
     ),
     "skill": Metric("skill", "0 at chance, 1 at the bound", 3, "higher", "test", 0.0, "nll", 1.0),
-    # of a pair of runs, of their sentences in this split
+    # of a pair of runs, measured on their sentences in this split
     "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
     "decoder_passes": Metric(
         "decoder passes that wait for each other",
@@ -137,19 +137,19 @@ PLACES = {
 
 
 def metric_of(key: str) -> Metric:
-    """The metric of a key; one that is not known has its key for a name."""
+    """Return the metric of a key; an unknown metric has its key as name."""
     place, _, last = key.rpartition("/")
     if place == STEPS_TO:
         nll = last.removeprefix("nll_")
         return Metric(f"updates to a validation nll of {nll}", "updates", 0, "lower")
-    known = METRICS.get(last)
-    if known is None:
+    definition = METRICS.get(last)
+    if definition is None:
         return Metric(key.replace("_", " "), "", 3)
-    name = f"{PLACES.get(place, place)} {known.name}".strip()
-    return Metric(name, known.unit, known.digits, known.better)
+    name = f"{PLACES.get(place, place)} {definition.name}".strip()
+    return Metric(name, definition.unit, definition.digits, definition.better)
 
 
 def metric_in_words(key: str, words: str | None = "") -> Metric:
-    """Return a metric, by the name that a claim gives it where it gives one."""
-    known = metric_of(key)
-    return replace(known, name=words) if words else known
+    """Return a metric with the name that a claim gives it, if any."""
+    metric = metric_of(key)
+    return replace(metric, name=words) if words else metric

@@ -9,10 +9,10 @@ from torchmetrics import Metric
 class TokenMean(Metric):
     """Mean over tokens, from the mean and the number of tokens of each batch.
 
-    A float32 mean times a count is exact in float64, and so are sums of such products while the
-    total stays below 2^30 times the smallest mean's power of two (means from 1/32 on: a total up
-    to 33 million nats). The order of the batches, hence the number of devices, then changes no
-    bit. A NaN or an infinity stays and shows in the result.
+    The sums are exact in float64 as long as the total stays below 2^30 times the power of two of
+    the smallest mean (for means above 1/32, up to a total of 33 million nats). Therefore the result
+    does not depend on the order of batches or the number of devices. NaN and infinity propagate to
+    the result.
     """
 
     full_state_update = False
@@ -25,11 +25,11 @@ class TokenMean(Metric):
         self.add_state("count", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
 
     def update(self, mean: Float[Tensor, ""], count: int) -> None:
-        """Add a batch of `count` tokens; one without tokens, whose mean is 0/0, adds nothing."""
+        """Add a batch of `count` tokens; an empty batch, whose mean is 0/0, is ignored."""
         if count:
             self.total += mean.detach().double() * count
             self.count += count
 
     def compute(self) -> Float[Tensor, ""]:
-        """Return the mean as float64; NaN when there were no tokens at all."""
+        """Return the mean as float64; NaN if there were no tokens."""
         return self.total / self.count

@@ -1,1 +1,1 @@
-"""Looking into a model: gradients by layer, attention by head, pictures."""
+"""Observe a model: gradients by layer, attention by head, pictures."""

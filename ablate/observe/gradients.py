@@ -1,10 +1,11 @@
 """The norm of the gradient in every layer, at the first and at the last optimiser step.
 
 Equation: |g_l| = sqrt(sum over the parameters w of layer l of |dL/dw|^2), before clipping; the
-ratio of a stack is the largest norm over the smallest of its layers.
+    ratio of a stack is the largest norm over the smallest of its layers.
 Source: arXiv:2002.04745, section 3 and figure 3: at initialisation the gradients of Post-LN grow
     towards the last layer, those of Pre-LN do not.
-What differs: there the expectation over many batches; here the first batch of the run.
+What differs: the source takes the expectation over many batches; this uses the first batch of the
+    run.
 What to expect: at the first step a ratio above 1 for deep Post-LN, about 1 for Pre-LN.
 """
 
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 
 
 class LayerGradients(Callback):
-    """Measures at every optimiser step, and keeps the first and the latest."""
+    """Measure gradient norms at every optimiser step; keep the first and the latest."""
 
     def __init__(self) -> None:
         self.layers: dict[str, list[nn.Parameter]] = {}
@@ -28,37 +29,38 @@ class LayerGradients(Callback):
         self.last: dict[str, Tensor] = {}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Find the parameters once: to go through all names takes longer than the norms."""
+        """Collect the parameters once: looking them up takes longer than computing the norms."""
         self.layers = dict(pl_module.model.layers())  # type: ignore[operator, union-attr]
         self.parameters = list(pl_module.parameters())
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Take the norms; they stay on the device, so that nothing waits for them."""
+        """Compute the norms on the device, without synchronisation."""
         norms = parameter_norms(self.parameters)
         self.total = total_norm(norms.values())
         self.last = layer_norms(self.layers, norms)
         self.first = self.first or self.last
 
     def metrics(self) -> dict[str, float]:
-        """Return the norms by name, "gradient/first/encoder.0", and the ratio of each stack.
+        """Return the norms by name, such as "gradient/first/encoder.0", and the ratio of each
+        stack.
 
         Values that are not finite, at the last step of a diverged run, are left out.
         """
-        found: dict[str, float] = {}
+        metrics: dict[str, float] = {}
         for when, norms in (("first", self.first), ("last", self.last)):
             values = {layer: float(norm) for layer, norm in norms.items()}
             every = {**values, **ratios(values)}
-            found |= {f"gradient/{when}/{name}": value for name, value in every.items()}
-        return {name: value for name, value in found.items() if math.isfinite(value)}
+            metrics |= {f"gradient/{when}/{name}": value for name, value in every.items()}
+        return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """Return the norms, so that a run that goes on later has those of its first step."""
+        """Return the norms, so that a resumed run keeps those of its first step."""
         return {"first": self.first, "last": self.last}
 
     def load_state_dict(self, state_dict: dict[str, dict[str, Tensor]]) -> None:
-        """Take up the norms of an earlier process."""
+        """Restore the norms of an earlier process."""
         self.first, self.last = state_dict["first"], state_dict["last"]
 
 
@@ -80,14 +82,14 @@ def layer_norms(
 ) -> dict[str, Tensor]:
     """Return the L2 norm of the gradient of each layer that has one."""
     parts = {layer: [norms[p] for p in ps if p in norms] for layer, ps in layers.items()}
-    return {layer: total_norm(own) for layer, own in parts.items() if own}
+    return {layer: total_norm(parameters) for layer, parameters in parts.items() if parameters}
 
 
 def ratios(norms: dict[str, float]) -> dict[str, float]:
-    """Return the largest norm over the smallest of each stack, "encoder_ratio"."""
-    found: dict[str, float] = {}
+    """Return the largest norm divided by the smallest for each stack, as "encoder_ratio"."""
+    by_stack: dict[str, float] = {}
     for stack in dict.fromkeys(layer.partition(".")[0] for layer in norms):
-        own = [norm for layer, norm in norms.items() if layer.startswith(f"{stack}.")]
-        if min(own) > 0:
-            found[f"{stack}_ratio"] = max(own) / min(own)
-    return found
+        of_stack = [norm for layer, norm in norms.items() if layer.startswith(f"{stack}.")]
+        if min(of_stack) > 0:
+            by_stack[f"{stack}_ratio"] = max(of_stack) / min(of_stack)
+    return by_stack

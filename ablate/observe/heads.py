@@ -1,13 +1,12 @@
-"""How different the heads of an attention are.
+"""Measure how different the heads of an attention are.
 
-Equation: mean over pairs of heads of the Jensen-Shannon divergence of their weights,
-    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 in bits: 0 for equal heads, 1 for heads that
-    share no key.
+Equation: mean over pairs of heads of the Jensen-Shannon divergence of their weights, JS(p, q) =
+    H((p + q) / 2) - (H(p) + H(q)) / 2 in bits: 0 for equal heads, 1 for heads that share no key.
 Source: arXiv:1906.04341, section 6, which compares heads by this divergence.
-What differs: there summed over words to place single heads; here one mean over layers, real
+What differs: the source sums over words to embed single heads; this is one mean over layers, real
     queries and pairs.
-What to expect: more than 0 from the first step on, since heads start from unlike weights; compare
-    arms and seeds, and not with 0.
+What to expect: above 0 from the first step on, because heads have different initial weights;
+    compare it between arms and seeds rather than with 0.
 """
 
 import math
@@ -24,27 +23,27 @@ from ablate.data.vocabulary import PAD
 from ablate.model.base import Model, texts
 from ablate.model.inspect import attention_weights
 
-SENTENCES = 64  # of validation, the first ones, whatever the batches are
+SENTENCES = 64  # the first sentences of validation, independent of batches
 
 
 def head_distances(model: Model, batch: Batch, device: torch.device) -> dict[str, float]:
-    """Return heads/encoder_self, heads/decoder_self and heads/decoder_cross, each 0 to 1 bit.
+    """Return heads/encoder_self, heads/decoder_self and heads/decoder_cross, each from 0 to 1 bit.
 
     Each is a mean over the layers; with one head it is 0. A model without attention has none.
     """
     if not any(True for _ in model.attentions()):
         return {}
     inputs = move_data_to_device(batch.inputs, device)
-    found: dict[str, list[float]] = {}
+    by_kind: dict[str, list[float]] = {}
     for name, weights in attention_weights(model, inputs).items():
         stack, _, kind = name.split(".")
         queries = torch.cat(texts(inputs)[model.reads[stack]], 1) != PAD
-        found.setdefault(f"heads/{stack}_{kind}", []).append(distance(weights, queries))
-    return {name: sum(layers) / len(layers) for name, layers in found.items()}
+        by_kind.setdefault(f"heads/{stack}_{kind}", []).append(distance(weights, queries))
+    return {name: sum(layers) / len(layers) for name, layers in by_kind.items()}
 
 
 def distance(weights: Float[Tensor, "B H Q K"], real: Bool[Tensor, "B Q"]) -> float:
-    """Return the mean divergence between two heads at real queries."""
+    """Return the mean divergence between pairs of heads at real queries."""
     heads: Any = weights.double().transpose(0, 1)[:, real]  # H N K
     entropies = [entropy(head) for head in heads]
     pairs = [

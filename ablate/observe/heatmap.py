@@ -1,7 +1,7 @@
-"""Heat maps with named axes and a colour bar, drawn in milliseconds.
+"""Draw heat maps with named axes and a colour bar in milliseconds.
 
-matplotlib gives the colours and the font. Its own axes would take a second per run for the few
-hundred token labels of our pictures: more than all else that a run does beside training.
+matplotlib provides the colours and the font. Its axes would take a second per run for several
+hundred token labels: more than everything else that a run does besides training.
 """
 
 from collections.abc import Mapping
@@ -14,19 +14,19 @@ from jaxtyping import Float
 from matplotlib.font_manager import findfont
 from PIL import Image, ImageDraw, ImageFont
 
-LETTERS = 17  # their size in pixels
+LETTERS = 17  # font size in pixels
 LINE = 24
 GAP = 8
 BAR = 20  # width of the colour bar
 
 Values = Float[np.ndarray, "rows columns"]
-# By which point text is placed: left, middle, right; and top, middle.
+# Anchors of text: left, middle, right; and top, middle.
 SHIFT = {"l": 0.0, "t": 0.0, "m": 0.5, "r": 1.0}
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Name of an axis, with its unit, the labels of some of its cells, and pixels per cell."""
+    """An axis: its name with unit, the labels of some cells, and the pixels per cell."""
 
     name: str
     labels: Mapping[int, str]
@@ -34,12 +34,12 @@ class Axis:
 
     @property
     def longest(self) -> int:
-        """Pixels of the longest label."""
+        """Width of the longest label in pixels."""
         return max(map(_length, self.labels.values()), default=0)
 
     @property
     def crowded(self) -> bool:
-        """Whether the labels need more room than there is between them."""
+        """Whether neighbouring labels would overlap."""
         places = sorted(self.labels)
         steps = [after - before for before, after in zip(places, places[1:], strict=False)]
         return self.longest > min(steps, default=1) * self.cell
@@ -47,7 +47,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scale:
-    """What colours mean: a name, with its unit, both ends, and a colour map of matplotlib."""
+    """A colour scale: its name with unit, both ends, and a colour map of matplotlib."""
 
     name: str
     low: float
@@ -55,7 +55,7 @@ class Scale:
     colours: str
 
     def paint(self, values: Values, width: int, height: int) -> Image.Image:
-        """The values as rectangles of so many pixels."""
+        """Return an image of the values, as rectangles of the given size in pixels."""
         share = (values - self.low) / max(self.high - self.low, 1e-12)
         colours = matplotlib.colormaps[self.colours](share, bytes=True)[..., :3]
         return Image.fromarray(colours.repeat(height, axis=0).repeat(width, axis=1))
@@ -67,11 +67,12 @@ def heatmaps(
     """Draw panels side by side, with one y axis and one colour bar.
 
     Args:
-        title: above everything.
-        panels: title and values of each, all of one shape: rows along y, columns along x.
+        title: title above all panels.
+        panels: title and values of each panel; all have the same shape, rows along y, columns along
+            x.
         x: the axis below each panel.
         y: the axis left of the first panel; row 0 is at the top.
-        scale: what the colours mean.
+        scale: colour scale.
     """
     rows, columns = next(iter(panels.values())).shape
     width, height = columns * x.cell, rows * y.cell

@@ -1,7 +1,7 @@
-"""Pictures of a trained model: the attention of one sentence, and the positions.
+"""Draw pictures of a trained model: the attention of one sentence, and the positions.
 
-The colour maps are ordered by lightness (viridis, cividis), so that they survive a grey print and
-every kind of colour vision.
+The colour maps (viridis, cividis) increase in lightness, so they work in greyscale and for
+colour-blind readers.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ from ablate.model.inspect import attention_weights
 from ablate.model.stack import Stack
 from ablate.observe.heatmap import Axis, Scale, heatmaps
 
-HEADS = 4  # shown of each attention
-TOKENS = 12  # the sentence that is shown is about so long ...
-LINES = 100  # ... and the nearest to it among so many lines of validation
+HEADS = 4  # number of heads shown for each attention
+TOKENS = 12  # the sentence with about this number of tokens is shown ...
+LINES = 100  # ... among this number of validation lines
 LONGEST_LABEL = 10
-SHOWN = 32  # positions
+SHOWN = 32  # number of positions shown
 TOKEN_CELL = 24  # pixels
-PANEL = 480  # pixels of a side of the positions, about
+PANEL = 480  # approximate side length of the picture of positions in pixels
 
 
 def pictures(
@@ -42,7 +42,7 @@ def pictures(
 
 
 def shown_line(lines: Batch) -> Batch:
-    """The example whose target is nearest to TOKENS tokens, without padding."""
+    """Return the example whose target length is closest to TOKENS, without padding."""
     line = int(((lines.targets != PAD).sum(1) - TOKENS).abs().argmin())
     inputs = type(lines.inputs)(*(ids[line][ids[line] != PAD][None] for ids in lines.inputs))
     targets = lines.targets[line]
@@ -50,17 +50,17 @@ def shown_line(lines: Batch) -> Batch:
 
 
 def draw_attention(
-    model: Model, tokenizers: Tokenizers, one: Batch, device: torch.device
+    model: Model, tokenizers: Tokenizers, example: Batch, device: torch.device
 ) -> Iterator[tuple[str, Image.Image]]:
-    """Yield the attentions of the last layers; a decoder reads the reference."""
+    """Yield the attentions of the last layers; the decoder reads the reference."""
     if not any(True for _ in model.attentions()):
         return
-    inputs = move_data_to_device(one.inputs, device)
-    last = {}  # of each kind of attention, the last layer
+    inputs = move_data_to_device(example.inputs, device)
+    last = {}  # last layer of each kind of attention
     for name, weights in attention_weights(model, inputs).items():
         side, number, kind = name.split(".")
         last[side, kind] = int(number) + 1, weights
-    axes = {stack: _axis(tokenizers, one, read) for stack, read in model.reads.items()}
+    axes = {stack: _axis(tokenizers, example, read) for stack, read in model.reads.items()}
     for (side, kind), (layer, weights) in last.items():
         heads = weights[0, :HEADS].float().cpu().numpy()
         yield (
@@ -77,19 +77,19 @@ def draw_attention(
 
 @torch.no_grad()
 def position_tables(model: Model, device: torch.device) -> dict[str, Float[Tensor, "L D"]]:
-    """What each stack adds to the embeddings of its first positions."""
-    found = {}
+    """Return what each stack adds to the embeddings of its first positions."""
+    tables = {}
     for name, stack in model.named_modules():
         if isinstance(stack, Stack):
             length = min(SHOWN, stack.position.longest or SHOWN)
             nothing = torch.zeros(1, length, stack.d_model, device=device)
             positions = torch.arange(length, device=device)[None]
-            found[name] = stack.position.embed(nothing, positions)[0].float().cpu()
-    return found
+            tables[name] = stack.position.embed(nothing, positions)[0].float().cpu()
+    return tables
 
 
 def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
-    """Draw what is added to the embeddings, one panel per stack."""
+    """Draw the vectors added to the embeddings, with one panel per stack."""
     length, d_model = next(iter(tables.values())).shape
     top = max(float(table.abs().max()) for table in tables.values())
     return heatmaps(
@@ -101,9 +101,9 @@ def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
     )
 
 
-def _axis(tokenizers: Tokenizers, one: Batch, read: slice) -> Axis:
-    """The tokens that a stack reads of one example."""
-    ids_of = texts(one.inputs)
+def _axis(tokenizers: Tokenizers, example: Batch, read: slice) -> Axis:
+    """Return an axis with the tokens that a stack reads."""
+    ids_of = texts(example.inputs)
     sides = [*[("source", tokenizers.src)] * (len(ids_of) - 1), ("reference", tokenizers.tgt)]
     fields = list(zip(ids_of, sides, strict=True))[read]
     pieces = [p for ids, (_, side) in fields for p in side.pieces(ids[0].tolist())]

@@ -1,1 +1,1 @@
-"""What a sweep will cost and what it can show, said before it starts."""
+"""Estimate the cost and the power of a sweep before it starts."""

@@ -1,4 +1,4 @@
-"""Claims that a sweep cannot decide by what earlier runs have shown, said before it starts."""
+"""Warn before a sweep starts about claims that, judging by earlier runs, it cannot decide."""
 
 import sys
 from pathlib import Path
@@ -12,10 +12,10 @@ from ablate.sweep.launch import Planned
 
 
 def say_doubts(config: DictConfig, planned: Planned) -> None:
-    """Print each claim that can come out in one way only, and why; nothing where there is none.
+    """Print each claim that can have only one outcome, with the reason; print nothing otherwise.
 
-    Both arms may be at an end of the scale, an arm may never have learned, or the margin may be
-    larger than what the baseline has to lose. The sweep runs nevertheless.
+    Possible reasons: both arms are at an end of the scale, an arm has never learned, or the margin
+    is larger than the baseline's distance from the end. The sweep runs anyway.
     """
     if planned.study is None:
         return

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from ablate.plan.plan import Arm, Plan
-from ablate.plan.power import Sight
+from ablate.plan.power import Sensitivity
 
 
 class PlannedArm(TypedDict):
@@ -43,7 +43,7 @@ class PlanData(TypedDict):
     claims: list[PlannedClaim]
 
 
-def as_data(planned: Plan, seen: Sequence[Sight]) -> PlanData:
+def as_data(planned: Plan, seen: Sequence[Sensitivity]) -> PlanData:
     """Return a plan and what its claims can show as plain data."""
     return {
         "name": planned.config.name,
@@ -68,7 +68,7 @@ def _arm(arm: Arm) -> PlannedArm:
     }
 
 
-def _claim(sight: Sight) -> PlannedClaim:
+def _claim(sight: Sensitivity) -> PlannedClaim:
     return {
         "id": sight.claim["id"],
         "kind": sight.claim["kind"],

@@ -1,7 +1,7 @@
-"""The noise that earlier runs of a regime have shown: between seeds, and over test sentences.
+"""Estimate the run-to-run and sentence variation of a setting from earlier runs.
 
-Of every two neighbouring arms that share seeds, the paired differences: pooled over the arms, what
-a new contrast of two arms in this regime will scatter by.
+Paired differences between neighbouring arms with common seeds are pooled over the arms. They
+predict the variation of a new contrast of two arms in this setting.
 """
 
 import itertools
@@ -30,8 +30,9 @@ METRICS = ("val/nll", "test/nll", "test/bleu")
 class Noise:
     """Standard deviations, in units of a metric.
 
-    `seed` is that of one run, `difference` that of the paired difference of two arms, both between
-    seeds; `sentence` is that of the mean difference over this many `sentences`, 0 without any.
+    `seed` is the standard deviation of one run between seeds, `difference` that of the paired
+    difference of two arms. `sentence` is that of the mean difference over this number of
+    `sentences`; it is 0 without sentences.
     """
 
     seed: float
@@ -41,7 +42,7 @@ class Noise:
     runs: int
 
     def entry(self) -> dict[str, int | float]:
-        """As the registry has it."""
+        """Return the values as the registry stores them."""
         return {
             "between_seeds": round(self.seed, 5),
             "difference_between_seeds": round(self.difference, 5),
@@ -51,8 +52,8 @@ class Noise:
         }
 
 
-class Known(TypedDict):
-    """What the registry says of a regime."""
+class RegistryEntry(TypedDict):
+    """The entry of the registry for a setting."""
 
     about: dict[str, object]
     runs: int
@@ -60,23 +61,25 @@ class Known(TypedDict):
     noise: dict[str, dict[str, int | float]]  # by metric
 
 
-def noise(known: Sequence[Row], metric: str) -> Noise | None:
-    """Return the noise of a metric over the runs of one regime; None where no arm has two seeds."""
+def noise(earlier: Sequence[Row], metric: str) -> Noise | None:
+    """Return the variation of a metric in runs of one setting; None if no arm has two seeds."""
     arms: dict[str, dict[int, Row]] = {}
-    for row in known:
+    for row in earlier:
         arms.setdefault(row.kin.arm, {})[row.seed] = row
     scores = [_scores(runs, metric) for runs in arms.values()]
-    repeated = [list(found.values()) for found in scores if len(found) > 1]
+    repeated = [list(scores_of_arm.values()) for scores_of_arm in scores if len(scores_of_arm) > 1]
     if not repeated:
         return None
-    seed = _pooled([np.array(found) for found in repeated])
+    seed = _pooled([np.array(values) for values in repeated])
     differences, of_sentences, sizes = [], [], {0}
-    for (one, ones), (other, others) in itertools.pairwise(zip(arms.values(), scores, strict=True)):
-        shared = [s for s in ones if s in others]
+    for (rows_of_arm, ones), (other, other_scores) in itertools.pairwise(
+        zip(arms.values(), scores, strict=True)
+    ):
+        shared = [s for s in ones if s in other_scores]
         if len(shared) < 2:
             continue
-        differences.append(np.array([ones[s] - others[s] for s in shared]))
-        if (parts := _parts([(one[s], other[s]) for s in shared], metric)) is not None:
+        differences.append(np.array([ones[s] - other_scores[s] for s in shared]))
+        if (parts := _parts([(rows_of_arm[s], other[s]) for s in shared], metric)) is not None:
             of_sentences.append(sentence_variance(parts))
             sizes.add(parts.shape[1])
     return Noise(
@@ -88,37 +91,37 @@ def noise(known: Sequence[Row], metric: str) -> Noise | None:
     )
 
 
-def regimes(known: Iterable[Row]) -> dict[str, Known]:
-    """The registry as plain data, by regime: its runs, seconds per update, and noise."""
+def regimes(earlier: Iterable[Row]) -> dict[str, RegistryEntry]:
+    """Return the registry as plain data: for each setting its runs, seconds per step, and noise."""
     by_regime: dict[str, list[Row]] = {}
-    for row in known:
+    for row in earlier:
         if not row.sample:
             by_regime.setdefault(row.kin.regime, []).append(row)
     return {
         regime: {
-            "about": found[0].about,
-            "runs": len(found),
-            "seconds_per_update": statistics.median(row.per_update for row in found),
-            "noise": {m: n.entry() for m in METRICS if (n := noise(found, m)) is not None},
+            "about": runs[0].about,
+            "runs": len(runs),
+            "seconds_per_update": statistics.median(row.per_update for row in runs),
+            "noise": {m: n.entry() for m in METRICS if (n := noise(runs, m)) is not None},
         }
-        for regime, found in by_regime.items()
+        for regime, runs in by_regime.items()
     }
 
 
 def _scores(runs: dict[int, Row], metric: str) -> dict[int, float]:
-    found = {}
+    by_seed = {}
     for seed, row in sorted(runs.items()):
         try:
-            found[seed] = value(as_run(row), metric)
-        except KeyError:  # it was not tested, or is not tested so
+            by_seed[seed] = value(as_run(row), metric)
+        except KeyError:  # the run was not tested with this metric
             continue
-    return found
+    return by_seed
 
 
 def _pooled(samples: list[Float[np.ndarray, " n"]]) -> float:
-    """Standard deviation within samples."""
-    squares = sum(float(((found - found.mean()) ** 2).sum()) for found in samples)
-    return math.sqrt(squares / sum(len(found) - 1 for found in samples))
+    """Return the pooled standard deviation within samples."""
+    squares = sum(float(((sample - sample.mean()) ** 2).sum()) for sample in samples)
+    return math.sqrt(squares / sum(len(sample) - 1 for sample in samples))
 
 
 def _parts(
@@ -127,11 +130,15 @@ def _parts(
     split, _, name = metric.rpartition("/")
     if name != BLEU:
         return None
-    found = [[_contributions(row, split) for row in pair] for pair in pairs]
-    known = [one - other for one, other in found if one is not None and other is not None]
-    if len(known) < 2 or len({len(parts) for parts in known}) > 1:
+    pairs_of_contributions = [[_contributions(row, split) for row in pair] for pair in pairs]
+    differences = [
+        first - other
+        for first, other in pairs_of_contributions
+        if first is not None and other is not None
+    ]
+    if len(differences) < 2 or len({len(parts) for parts in differences}) > 1:
         return None
-    return np.stack(known)
+    return np.stack(differences)
 
 
 def _contributions(row: Row, split: str) -> Float[np.ndarray, " sentences"] | None:
@@ -144,18 +151,20 @@ def _contributions(row: Row, split: str) -> Float[np.ndarray, " sentences"] | No
 
 
 def as_run(row: Row, asked: str = "") -> Run:
-    """The run as evidence has it, with the metrics of one way of testing, or of any."""
+    """Return a run in the form of evidence, with the metrics of one evaluation, or of any."""
     test = row.tested.get(asked) if asked else next(iter(row.tested.values()), None)
-    found = {
+    run = {
         "identity": test.identity if test else row.folder.name,
         "seed": row.seed,
         "status": row.status,
         "metrics": {**row.metrics, **(test.metrics if test else {})},
     }
-    return cast(Run, found)
+    return cast(Run, run)
 
 
 def statistics_of(folder: Path) -> dict[str, Rows]:
-    """Sufficient statistics per sentence of an evaluation, by split."""
-    found = {p.name.removesuffix(STATISTICS): read_rows(p) for p in folder.glob(f"*{STATISTICS}")}
-    return {split: rows for split, rows in found.items() if rows is not None}
+    """Return the sufficient statistics per sentence of an evaluation, by split."""
+    by_split = {
+        p.name.removesuffix(STATISTICS): read_rows(p) for p in folder.glob(f"*{STATISTICS}")
+    }
+    return {split: rows for split, rows in by_split.items() if rows is not None}

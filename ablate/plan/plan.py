@@ -1,4 +1,4 @@
-"""A sweep, composed and checked like one that starts, with what is known of it."""
+"""A composed and checked sweep with estimates of its cost and power."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ from ablate.evidence.registration import digest
 from ablate.evidence.types import Levels, Run, Study
 from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise, statistics_of
-from ablate.plan.power import Sight, reason, sights
-from ablate.plan.registry import Kin, Row
+from ablate.plan.power import Sensitivity, reason, sights
+from ablate.plan.registry import Row, RunSignature
 from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.composed import Composed
@@ -31,11 +31,11 @@ MOST_SEEDS = 1000
 
 @dataclass(frozen=True)
 class Arm:
-    """The cells of a sweep that differ in their seed alone.
+    """The cells of a sweep that differ only in their seed.
 
-    `done` is None where the cells are not known yet, as a nuisance is chosen first. `asked` says
-    how a run is tested, None where it is not, and `tests` at how many budgets; `cost` is None where
-    no run like it was timed.
+    `done` is None if the cells depend on a nuisance parameter that is not tuned yet. `asked` is a
+    digest of the settings of the test (None without a test), `tests` the number of budgets; `cost`
+    is None if no similar run was timed.
     """
 
     cell: Cell
@@ -43,32 +43,34 @@ class Arm:
     done: int | None
     steps: int
     validations: int
-    kin: Kin
+    kin: RunSignature
     asked: str | None
     tests: int
     cost: Cost | None = None
 
     @property
     def name(self) -> str:
-        """What its cells share and other arms do not."""
+        """Overrides that the cells share and other arms do not."""
         return " ".join(without_seed(tuple(self.cell.label.split(" "))))
 
     @property
     def left(self) -> int:
-        """Cells that are to be run."""
+        """Number of cells still to run."""
         return max(0, self.cells - (self.done or 0))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep would do: first `screening`, the arms that tune a nuisance, then `arms`."""
+    """The runs of a sweep: first `screening`, the arms that tune a nuisance parameter, then
+    `arms`.
+    """
 
     config: DictConfig
     screening: list[Arm]
     arms: list[Arm]
     seeds: int
-    tuned: str  # the key that is chosen, or ""
-    needed: int  # bytes
+    tuned: str  # key that is tuned, or ""
+    needed: int  # bytes of disk space
     at_once: int
 
     @property
@@ -78,27 +80,27 @@ class Plan:
 
     @property
     def unknown(self) -> list[Arm]:
-        """Arms of which nothing is known that says how long they take."""
+        """Arms without an estimate of their time."""
         return [arm for arm in self.everything if arm.cost is None and arm.left]
 
     @property
     def guessed(self) -> list[Arm]:
-        """Arms whose time is that of other variants of their size."""
+        """Arms whose estimate comes from other variants of the same size."""
         return [arm for arm in self.everything if arm.cost and arm.cost.guessed and arm.left]
 
     @property
     def seconds(self) -> float | None:
-        """Core time of what is left to do; None where an arm is not known."""
-        known = (arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
-        return None if self.unknown else sum(known, 0.0)
+        """Core time in seconds of the remaining runs; None if an arm has no estimate."""
+        estimates = (arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
+        return None if self.unknown else sum(estimates, 0.0)
 
     @property
     def wall(self) -> float:
-        """Seconds until the end, once all arms are known."""
+        """Estimated seconds until the end, once all arms have an estimate."""
         return wall(map(_each, (self.screening, self.arms)), self.at_once)
 
     def with_seeds(self, seeds: int) -> "Plan":
-        """The same sweep with another number of seeds."""
+        """Return the same sweep with another number of seeds."""
         factor = seeds / self.seeds
         screening, arms = (
             [replace(arm, cells=round(arm.cells * factor)) for arm in stage]
@@ -108,7 +110,7 @@ class Plan:
         return replace(self, screening=screening, arms=arms, seeds=seeds, needed=needed)
 
     def within(self, minutes: int) -> int:
-        """The largest number of seeds whose sweep ends in so many minutes; 0 where none does."""
+        """Return the largest number of seeds that fits into a time in minutes; 0 if none fits."""
         numbers, seconds = range(1, MOST_SEEDS + 1), 60.0 * minutes
         return bisect_right(numbers, seconds, key=lambda seeds: self.with_seeds(seeds).wall)
 
@@ -121,7 +123,7 @@ def make(sweep: Composed) -> Plan:
     """Compose and check the cells of a sweep; its arms have no cost yet.
 
     Raises:
-        UserError: something in it cannot work.
+        UserError: the sweep is invalid.
     """
     return of_cells(sweep.config, plan(sweep.context, sweep.config, sweep.jobs, 0))
 
@@ -150,7 +152,9 @@ def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -
 
 
 def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final: bool) -> Arm:
-    """Return the arm of some cells; they are not `final` while a nuisance is to be chosen."""
+    """Return the arm of some cells; `final` is false if a nuisance parameter must be tuned
+    first.
+    """
     first = record_of(cells[0], data)
     steps, budgets = _steps(cells[0].task_config())
     tested = cells[0].config.probe is None and len(cells[0].config.test_splits) > 0
@@ -160,7 +164,7 @@ def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final:
         done=_done(cells, data) if final else None,
         steps=steps,
         validations=-(-steps // cells[0].config.budget.validate_every),
-        kin=Kin.of(first.parts, tuned),
+        kin=RunSignature.of(first.parts, tuned),
         asked=digest(first.evaluation.parts["config"]) if tested else None,
         tests=budgets,
     )
@@ -171,13 +175,13 @@ def _done(cells: list[Cell], data: dict[str, Fingerprints]) -> int:
     config = cells[0].arm
     if config.fresh or not any(Path(config.paths.results).glob("runs/*")):
         return 0
-    return sum(record.found() is not None for record in records_of(cells, data))
+    return sum(record.stored_result() is not None for record in records_of(cells, data))
 
 
 def _steps(config: DictConfig) -> tuple[int, int]:
-    """Optimiser steps of a run and the number of its budgets; no step is taken by a probe.
+    """Return the optimiser steps of a run and its number of budgets; a probe takes no steps.
 
-    A shorter budget has steps of its own after those that both share.
+    A short budget adds the steps after the point at which both budgets diverge.
     """
     if config.probe is not None:
         return 0, 1
@@ -188,22 +192,22 @@ def _steps(config: DictConfig) -> tuple[int, int]:
     return steps + job.short.config.budget.steps - shared_steps(job, job.short), 2
 
 
-def priced(planned: Plan, known: Sequence[Row]) -> Plan:
-    """The plan with what earlier runs say of the time of its arms.
+def priced(planned: Plan, earlier: Sequence[Row]) -> Plan:
+    """Add estimated times from earlier runs to the arms of a plan.
 
-    Arms that differ in testing alone are trained once.
+    Arms that differ only in testing are trained once.
     """
     trained: set[str] = set()
 
     def with_cost(arm: Arm) -> Arm:
         trains = planned.tuned != "" or arm.kin.arm not in trained
         trained.add(arm.kin.arm)
-        found = cost(
-            *(arm.kin, arm.steps, arm.validations, arm.asked, known),
+        estimate = cost(
+            *(arm.kin, arm.steps, arm.validations, arm.asked, earlier),
             tests=arm.tests,
             trains=trains,
         )
-        return replace(arm, cost=found)
+        return replace(arm, cost=estimate)
 
     return replace(
         planned,
@@ -212,12 +216,12 @@ def priced(planned: Plan, known: Sequence[Row]) -> Plan:
     )
 
 
-def claims(planned: Plan, known: Sequence[Row]) -> list[Sight]:
-    """What the claims of the study could see with these seeds; nothing without a study."""
+def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
+    """Return the sensitivity of each claim with these seeds; an empty list without a study."""
     if planned.config.study is None or not planned.seeds:
         return []
     study = plain_study(planned.arms[0].cell.config)
-    whole = [row for row in known if not row.sample]
+    whole = [row for row in past_rows if not row.sample]
     regimes = {arm.kin.regime for arm in planned.arms}
     same = [row for row in whole if row.kin.regime in regimes]
     metrics = {claim["metric"] for claim in study["claims"]}
@@ -226,32 +230,32 @@ def claims(planned: Plan, known: Sequence[Row]) -> list[Sight]:
     return sights(study, levels, planned.seeds, earlier, {m: noise(same, m) for m in metrics})
 
 
-def doubts(planned: Plan, known: Sequence[Row]) -> list[str]:
-    """Return the claims that earlier runs of their arms leave undecided, each with its reason."""
+def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
+    """Return the claims that earlier runs of their arms cannot decide, each with a reason."""
     if planned.config.study is None or not planned.seeds:
         return []
     study = plain_study(planned.arms[0].cell.config)
-    earlier = _earlier(planned, study, [row for row in known if not row.sample])
+    earlier = _earlier(planned, study, [row for row in past_rows if not row.sample])
     reasons = ((claim["id"], reason(claim, earlier)) for claim in study["claims"])
     return [*dict.fromkeys(f"{claim}: {why}" for claim, why in reasons if why)]
 
 
-def _earlier(planned: Plan, study: Study, known: Sequence[Row]) -> Evidence:
-    """Earlier runs of the same arms as evidence of the study."""
+def _earlier(planned: Plan, study: Study, rows: Sequence[Row]) -> Evidence:
+    """Return earlier runs of the same arms as evidence of the study."""
     arms: dict[str, list[Arm]] = {}
     for arm in planned.arms:
         arms.setdefault(arm.kin.arm, []).append(arm)
-    found = [
+    matching = [
         (row, arm)
-        for row in known
+        for row in rows
         for arm in arms.get(row.kin.arm, [])
         if arm.asked is None or arm.asked in row.tested or not row.tested
     ]
     runs: list[Run] = []
     statistics: dict[str, dict[str, Rows]] = {}
-    for row, arm in found:
+    for row, arm in matching:
         test = row.tested.get(arm.asked or "")
-        with suppress(UserError):  # a damaged record says nothing, and its run will be repeated
+        with suppress(UserError):  # damaged records are skipped; their runs will be repeated
             if test is not None:
                 statistics[test.identity] = statistics_of(test.folder)
             runs.append({**as_run(row, arm.asked or ""), "levels": arm.cell.levels})

@@ -1,8 +1,8 @@
-"""The power of a study's claims with a number of seeds, before any of them has run.
+"""Compute the power of a study's claims for a number of seeds, before any run.
 
-The noise is that of earlier pairs of the same arms where there are some, else that of the regime.
-With several claims each is planned at its share of alpha by the first step of Holm's correction,
-so a plan promises rather too little.
+The variation comes from earlier pairs of the same arms, or else from the setting. With several
+claims, each is planned at its part of alpha in the first step of Holm's correction, so the estimate
+is conservative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,19 +27,19 @@ from ablate.verdict.sides import sides
 
 
 @dataclass(frozen=True)
-class Sight:
-    """What a claim could see.
+class Sensitivity:
+    """The sensitivity of a claim.
 
-    `least` is the smallest true effect that is shown with power .8 (where nothing is to be lost,
-    the smallest margin), None where the noise is not known. `plan` has the seeds that decide the
-    claim with power .8, None where it names no effect to plan for.
+    `least` is the smallest true effect that is detected with power 0.8 (for equivalence and
+    non-inferiority: the smallest margin); None if the variation is unknown. `plan` has the number
+    of seeds that decide the claim with power 0.8; None if the claim has no planned effect.
     """
 
     claim: Claim
     least: float | None
     plan: Plan | None
-    noise: str  # where it is known from
-    one_way: str = ""  # why, by earlier runs of its arms, it can come out in one way only
+    noise: str  # source of the variation
+    one_way: str = ""  # why the claim can have only one outcome, judging by earlier runs
 
 
 def sights(
@@ -48,10 +48,10 @@ def sights(
     seeds: int,
     earlier: Evidence,
     regime: Mapping[str, Noise | None],
-) -> list[Sight]:
-    """Plan every claim of a study over these arms.
+) -> list[Sensitivity]:
+    """Compute the sensitivity of every claim of a study over these arms.
 
-    `earlier` holds runs of the same arms, `regime` the noise of a metric in the study's regime.
+    `earlier` holds runs of the same arms, `regime` the variation of each metric in this setting.
     """
     uncertain = [claim for claim in study["claims"] if claim["kind"] != "exact"]
     planned = _planned(study, arms, seeds)
@@ -59,22 +59,24 @@ def sights(
         _sight(claim, planned, earlier, regime.get(claim["metric"]), max(1, len(uncertain)))
         for claim in study["claims"]
     ]
-    return [replace(one, one_way=reason(one.claim, earlier)) for one in seen]
+    return [replace(sight, one_way=reason(sight.claim, earlier)) for sight in seen]
 
 
 def reason(claim: Claim, earlier: Evidence) -> str:
-    """Return why earlier runs of the arms leave a claim one way only; "" where they do not."""
+    """Return why, judging by earlier runs, a claim can have only one outcome; "" if it has
+    several.
+    """
     if claim["kind"] == "exact" or claim["metric"] in UNSTABLE:
         return ""
     try:
         arms = sides(claim, earlier)
         return one_way(claim, arms, earlier) if all(side.runs for side in arms) else ""
-    except UserError:  # too few of its levels have run
+    except UserError:  # some of its levels have not run
         return ""
 
 
 def _planned(study: Study, arms: Sequence[Levels], seeds: int) -> Evidence:
-    """Evidence of which nothing is known but its arms and seeds."""
+    """Return evidence that consists only of arms and seeds."""
     empty = {"status": "finished", "metrics": {}, "identity": ""}
     runs = [{**empty, "levels": levels, "seed": seed} for levels in arms for seed in range(seeds)]
     return Evidence.made_up(study, runs)
@@ -82,21 +84,21 @@ def _planned(study: Study, arms: Sequence[Levels], seeds: int) -> Evidence:
 
 def _sight(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None, claims: int
-) -> Sight:
+) -> Sensitivity:
     kind, alpha = kind_of(claim), claim["alpha"] / claims
     if claim["kind"] == "exact":
-        return Sight(claim, None, Plan(0.0, 1), "every case is checked")
-    found, noise = _found(claim, planned, earlier, regime)
-    if found is None or not kind.planned(found):
-        return Sight(claim, None, None, noise)
-    plan = kind.seeds_needed(claim, found, alpha).get(SUPPORTED)
-    return Sight(claim, kind.detectable(claim, found, alpha), plan, noise)
+        return Sensitivity(claim, None, Plan(0.0, 1), "every case is checked")
+    estimate, noise = _found(claim, planned, earlier, regime)
+    if estimate is None or not kind.planned(estimate):
+        return Sensitivity(claim, None, None, noise)
+    plan = kind.seeds_needed(claim, estimate, alpha).get(SUPPORTED)
+    return Sensitivity(claim, kind.detectable(claim, estimate, alpha), plan, noise)
 
 
 def _found(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None
 ) -> tuple[Any, str]:
-    """What the rule of a claim plans with, and where its noise is from."""
+    """Return the estimate that the decision rule plans with, and the source of its variation."""
     if claim["metric"] in UNSTABLE:
         first, second = (len(side.every) for side in sides(claim, planned)[:2])
         return Rates(0, first, 0, second), "counted"
@@ -116,7 +118,7 @@ def _estimate(
         return replace(seen, effect=0.0, pairs=pairs, looks=ONCE), noise
     if regime is None:
         return None, "no earlier runs of this regime"
-    # of as many runs as the contrast has, each as noisy as one of two arms
+    # each arm of the contrast is assumed to vary as much as one of two arms
     scale = sum(side.weight**2 / len(next(iter(side.runs.values()))) for side in arms) / 2
     variances = scale * regime.difference**2, scale * regime.sentence**2
     return (
@@ -126,10 +128,10 @@ def _estimate(
 
 
 def _earlier(claim: Claim, earlier: Evidence, arms: int) -> Estimate | None:
-    """The noise of the same contrast in earlier runs, where all of its arms have run twice."""
+    """Return the variation of the same contrast in earlier runs, if all arms have two runs."""
     try:
         complete = len(sides(claim, earlier)) == arms
-        found = contrast(claim, earlier).estimate
-    except UserError:  # too few of its levels, or a record that disagrees with its statistics
+        estimate = contrast(claim, earlier).estimate
+    except UserError:  # some levels have not run, or a record disagrees with its statistics
         return None
-    return found if complete and has_spread(found) else None
+    return estimate if complete and has_spread(estimate) else None

@@ -1,10 +1,9 @@
-"""What earlier runs say about the time and the noise of new ones.
+"""Collect time and variation of earlier runs from their records. Two runs have the same
 
-It is made from the records of the runs alone, and can always be made anew. Two runs are of one
-  arm      when they differ in their seed alone,
-  variant  when they differ in seed and budget,
-  size     when they have the same data, device, sizes and batches, whatever their budget is,
-  regime   when they have the same size and budget.
+arm      if they differ only in their seed,
+variant  if they differ only in seed and budget,
+size     if they have the same data, device, sizes and batches, whatever their budget is,
+regime   if they have the same size and budget.
 """
 
 import json
@@ -31,14 +30,14 @@ WHOLE = (
     "products",
     "tokenizer",
     "probe",
-)  # nodes of the config that belong to the size
-SAMPLES = "samples"  # folder of runs that were only timed, inside the results, by their variant
-FIRST = 0.2  # of the updates of a run, which also pay for memory and compiled shapes
+)  # nodes of the config that determine the size
+SAMPLES = "samples"  # folder inside the results, with runs that were only timed, by variant
+FIRST = 0.2  # the first part of a run, which also includes memory allocation and compilation
 
 
 @dataclass(frozen=True)
-class Kin:
-    """Digests that runs of the same kind share."""
+class RunSignature:
+    """Digests that similar runs share: runs of the same arm, variant, size or setting."""
 
     arm: str
     variant: str
@@ -46,8 +45,8 @@ class Kin:
     regime: str
 
     @classmethod
-    def of(cls, parts: TrainingParts, tuned: str = "") -> "Kin":
-        """From what the identity of a training is made of; `tuned` is a key to be left out."""
+    def of(cls, parts: TrainingParts, tuned: str = "") -> "RunSignature":
+        """Compute the digests from what the identity depends on; the key `tuned` is left out."""
         config = {k: v for k, v in parts["config"].items() if k not in SEEDS}
         config = _without(config, tuned.split("."))
         same = {"data": parts["data"], "device": parts["device"]}
@@ -77,7 +76,7 @@ def _without(node: Any, path: list[str]) -> Any:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """An evaluation of a run: how long it took, what it found, and where."""
+    """An evaluation of a run: its duration, its metrics and its folder."""
 
     seconds: float
     metrics: Metrics
@@ -90,12 +89,12 @@ class Row:
     """An earlier run.
 
     `per_update` is the time of an optimiser step, `per_validation` that of a validation, `rest`
-    that of all else that training took, all in seconds. `tested` has the evaluations by what they
-    asked.
+    that of everything else in training, all in seconds. `tested` has the evaluations by a digest of
+    their settings.
     """
 
-    kin: Kin
-    about: dict[str, object]  # what the regime is, for a person
+    kin: RunSignature
+    about: dict[str, object]  # readable description of the setting
     seed: int
     status: str
     metrics: Metrics
@@ -103,17 +102,17 @@ class Row:
     per_update: float
     per_validation: float
     rest: float
-    here: bool  # on a machine like this one
-    sample: bool  # a few updates, which were only timed
+    here: bool  # whether the machine is like this one
+    sample: bool  # whether the run has only a few steps, for timing
     folder: Path
     tested: dict[str, Evaluated] = field(default_factory=dict)
 
 
 def rows(results: Path, tuned: str = "") -> list[Row]:
-    """Every run of a results folder that has ended, and every short one that was timed for a plan.
+    """Return every finished run of a results folder, and every short run that was timed for a plan.
 
-    What is damaged is passed over: the sweep that needs it will say so. Runs that differ in the
-    key that is `tuned` are of one arm.
+    Damaged runs are skipped; a sweep that needs them reports them. Runs that differ in the `tuned`
+    key belong to the same arm.
     """
     whole = [_row(folder, tuned) for folder in sorted(results.glob("runs/*/"))]
     short = [
@@ -130,27 +129,28 @@ def rows(results: Path, tuned: str = "") -> list[Row]:
 
 def _row(folder: Path, tuned: str) -> Row | None:
     try:
-        found: Result = read_sealed(folder / "result.json")
+        result: Result = read_sealed(folder / "result.json")
         parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
         machine: Environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
-        kin, about = Kin.of(parts, tuned), _about(parts)
-        steps = int(found["metrics"].get("steps") or 0)
-        alone = _alone(found, parts)
+        kin, about = RunSignature.of(parts, tuned), _about(parts)
+        steps = int(result["metrics"].get("steps") or 0)
+        alone = _alone(result, parts)
         pace = _pace(folder / "metrics.jsonl") if steps else Pace(0.0, 0.0, 0)
-    except (OSError, ValueError, KeyError, TypeError, UserError):  # damaged, or of another version
+    # the record is damaged, or comes from another version
+    except (OSError, ValueError, KeyError, TypeError, UserError):
         return None
-    if found["status"] not in RESULTS:
+    if result["status"] not in RESULTS:
         return None
     return Row(
         kin=kin,
         about=about,
-        seed=found["seed"],
-        status=found["status"],
-        metrics=found["metrics"],
+        seed=result["seed"],
+        status=result["status"],
+        metrics=result["metrics"],
         steps=steps,
         per_update=alone * pace.update,
         per_validation=alone * pace.validation,
-        rest=alone * max(0.0, found["wall_seconds"] - pace.seconds(steps)),
+        rest=alone * max(0.0, result["wall_seconds"] - pace.seconds(steps)),
         here=(machine.get("processor"), machine["cores"]) == (processor(), os.cpu_count()),
         sample=False,
         folder=folder,
@@ -158,27 +158,26 @@ def _row(folder: Path, tuned: str) -> Row | None:
     )
 
 
-def _alone(found: Result, parts: TrainingParts) -> float:
-    """What share of its time a run would have taken with a core for itself.
+def _alone(result: Result, parts: TrainingParts) -> float:
+    """Return which fraction of its time a run would have taken on an idle core.
 
-    1 where that is not known: of several threads, which wait for each other, of other devices, and
-    of older records.
+    It is 1 if unknown: with several threads, on other devices, and for older records.
     """
-    used = found.get("processor_seconds")
+    used = result.get("processor_seconds")
     if used is None or parts["config"]["threads"] != 1 or parts["device"] != "cpu":
         return 1.0
-    return min(1.0, used / found["wall_seconds"]) if found["wall_seconds"] else 1.0
+    return min(1.0, used / result["wall_seconds"]) if result["wall_seconds"] else 1.0
 
 
 class Pace(NamedTuple):
-    """Seconds of an update and of a validation, and how many validations there were."""
+    """Seconds per step and per validation, and the number of validations."""
 
     update: float
     validation: float
     validations: int
 
     def seconds(self, steps: int) -> float:
-        """Seconds of the updates and validations of the run."""
+        """Return the seconds of all steps and validations of the run."""
         return steps * self.update + self.validations * self.validation
 
 
@@ -187,21 +186,22 @@ def _pace(path: Path) -> Pace:
     start = {"step": 0, "time": 0.0}
     last = [start, *lines][-1]
     between = [
-        (one["step"] - before["step"], one["time"] - before["time"], before["step"])
-        for before, one in pairwise([start, *lines])
+        (line["step"] - before["step"], line["time"] - before["time"], before["step"])
+        for before, line in pairwise([start, *lines])
     ]
     steady = [
         (updates, took)
-        for (updates, took, begun), one in zip(between, lines, strict=True)
-        if "val/nll" not in one and updates and begun >= FIRST * last["step"]
+        for (updates, took, begun), line in zip(between, lines, strict=True)
+        if "val/nll" not in line and updates and begun >= FIRST * last["step"]
     ]
     if not steady:
         return Pace(last["time"] / max(1, last["step"]), 0.0, 0)
     per_update = sum(took for _, took in steady) / sum(updates for updates, _ in steady)
     validations = {
-        one["step"]: max(0.0, took - updates * per_update)
-        for (updates, took, _), one in reversed([*zip(between, lines, strict=True)])
-        if "val/nll" in one  # the first at a step: the weights that are tested come after it
+        line["step"]: max(0.0, took - updates * per_update)
+        for (updates, took, _), line in reversed([*zip(between, lines, strict=True)])
+        # the first line at a step; the weights that are tested are validated again later
+        if "val/nll" in line
     }
     per_validation = statistics.mean(validations.values()) if validations else 0.0
     return Pace(per_update, per_validation, len(validations))
@@ -210,12 +210,12 @@ def _pace(path: Path) -> Pace:
 def _tests(folder: Path, parts: TrainingParts) -> Iterator[tuple[str, Evaluated]]:
     for path in folder.glob("tests/*/result.json"):
         try:
-            found: Result = read_sealed(path)
+            result: Result = read_sealed(path)
             asked = json.loads((path.parent / "identity.json").read_bytes())["config"]
         except (OSError, ValueError, UserError):
             continue
-        seconds = _alone(found, parts) * found["wall_seconds"]
-        yield digest(asked), Evaluated(seconds, found["metrics"], found["identity"], path.parent)
+        seconds = _alone(result, parts) * result["wall_seconds"]
+        yield digest(asked), Evaluated(seconds, result["metrics"], result["identity"], path.parent)
 
 
 def _about(parts: TrainingParts) -> dict[str, object]:

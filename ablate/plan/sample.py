@@ -1,4 +1,4 @@
-"""A short timed run of every arm of which no earlier run was timed."""
+"""Time arms without a timed earlier run by a short run."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from ablate.plan.registry import SAMPLES
 from ablate.sweep.tuning import UNTESTED
 
 UPDATES = 30
-EVERY = 5  # updates between two lines of metrics, from which they are timed
+EVERY = 5  # steps between two lines of metrics, from which the time is measured
 SHORT = (
     *(f"budget.steps={UPDATES}", "budget.short=null"),
     *(f"budget.validate_every={UPDATES}", "budget.warmup=1"),
@@ -20,12 +20,12 @@ SHORT = (
 
 
 def time_arms(arms: Iterable[Arm], at_once: int) -> None:
-    """Run a few updates of each variant, a validation and a test; a probe runs as a whole.
+    """Run some steps of each variant, a validation and a test; a probe runs completely.
 
-    As many run `at_once` as in the sweep: cores share memory and caches.
+    `at_once` runs execute at the same time, as in the sweep, because cores share memory and caches.
 
     Raises:
-        UserError: one of them failed.
+        UserError: a short run failed.
     """
     variants = {arm.kin.variant: arm for arm in arms}.values()
     with ThreadPoolExecutor(at_once) as pool:
@@ -41,7 +41,7 @@ def _time(arm: Arm) -> None:
     print(f"timing {arm.cell.label}", flush=True)
     config = arm.cell.config
     place = f"paths.results={config.paths.results}/{SAMPLES}/{arm.kin.variant}"
-    # a variant is timed once, for runs that choose a rate and for those that are tested too
+    # a variant is timed once, for screening runs and for tested runs
     words = [*(word for word in arm.cell.argv if word != UNTESTED), *SHORT, place]
     done = subprocess.run(
         [sys.executable, "-m", "ablate", *words],
@@ -51,5 +51,5 @@ def _time(arm: Arm) -> None:
         check=False,
     )
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-        raise UserError(f"the short run of {arm.cell.label} failed: {' '.join(said)}")
+        last_line = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+        raise UserError(f"the short run of {arm.cell.label} failed: {' '.join(last_line)}")

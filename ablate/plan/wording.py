@@ -1,4 +1,4 @@
-"""A plan in words."""
+"""Format a plan as text."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from ablate.evidence.looks import planned_looks
 from ablate.phrases import listed
 from ablate.plan.plan import Arm, Plan
-from ablate.plan.power import Sight
+from ablate.plan.power import Sensitivity
 from ablate.sweep.cell import plain_study
 
 HEAD = ("arm", "cells", "done", "seconds each", "by")
@@ -15,8 +15,8 @@ UNKNOWN = "not known"
 WARNING = "By earlier runs of their arms, these claims would stay undecided:"
 
 
-def told(planned: Plan, seen: list[Sight]) -> str:
-    """Return what a plan says: cells, time, disk, and what its claims could see."""
+def format_plan(planned: Plan, seen: list[Sensitivity]) -> str:
+    """Return a plan as text: cells, time, disk space, and the sensitivity of its claims."""
     return "\n".join([_cells(planned), "", _table(planned), "", *_costs(planned), *_sights(seen)])
 
 
@@ -68,7 +68,7 @@ def _guessed(arms: int) -> str:
 
 
 def _early(planned: Plan) -> str:
-    """What a sweep may save by its planned looks, which no time counts on."""
+    """Describe the time that planned interim analyses may save, which the estimate ignores."""
     if planned.config.study is None:
         return ""
     looks = planned_looks(plain_study(planned.config))
@@ -81,40 +81,44 @@ def _existing(folder: Path) -> Path:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Format a duration for a person."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _sights(seen: list[Sight]) -> list[str]:
+def _sights(seen: list[Sensitivity]) -> list[str]:
     if not seen:
         return []
     head = "What each claim could see with power .8 (where nothing is to be lost: at which margin):"
-    doubts = dict.fromkeys(f"{one.claim['id']}: {one.one_way}" for one in seen if one.one_way)
-    told = ["", WARNING, *(f"  {doubt}" for doubt in doubts)] if doubts else []
-    return ["", head, *(f"  {_sight(one)}" for one in seen), *told]
+    doubts = dict.fromkeys(
+        f"{sight.claim['id']}: {sight.one_way}" for sight in seen if sight.one_way
+    )
+    warnings = ["", WARNING, *(f"  {doubt}" for doubt in doubts)] if doubts else []
+    return ["", head, *(f"  {_sight(sight)}" for sight in seen), *warnings]
 
 
-def _sight(one: Sight) -> str:
-    claim = one.claim
-    reading = f" ({said})" if (said := claim.get("reading")) else ""
+def _sight(sight: Sensitivity) -> str:
+    claim = sight.claim
+    reading = f" ({name_of_reading})" if (name_of_reading := claim.get("reading")) else ""
     name = f"{claim['id']}{reading}, {claim['kind']}"
-    if one.least is None:
-        return f"{name}: {one.noise}" if claim["kind"] == "exact" else f"{name}: ? ({one.noise})"
-    return f"{name}: {one.least:.3g} {claim['metric']}; {_needs(one)} ({one.noise})"
+    if sight.least is None:
+        return (
+            f"{name}: {sight.noise}" if claim["kind"] == "exact" else f"{name}: ? ({sight.noise})"
+        )
+    return f"{name}: {sight.least:.3g} {claim['metric']}; {_needs(sight)} ({sight.noise})"
 
 
-def _needs(one: Sight) -> str:
-    if one.plan is None:
+def _needs(sight: Sensitivity) -> str:
+    if sight.plan is None:
         return "it names no effect to plan for"
-    if one.plan.seeds is None:
+    if sight.plan.seeds is None:
         return "no number of seeds decides it, as the test sentences are too few"
-    return f"{one.plan.seeds} seeds decide it if the effect is {one.plan.effect:g}"
+    return f"{sight.plan.seeds} seeds decide it if the effect is {sight.plan.effect:g}"
 
 
-def solved(planned: Plan, minutes: int, seen: list[Sight]) -> str:
-    """Return what fits into so many minutes; `planned` has the seeds that were found."""
+def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
+    """Describe how many seeds fit into a time in minutes; `planned` has that number of seeds."""
     if not planned.seeds:
         return f"\nNot one seed of every arm fits into {minutes} minutes."
     lines = [
@@ -122,10 +126,12 @@ def solved(planned: Plan, minutes: int, seen: list[Sight]) -> str:
         f"(budget.seeds={planned.seeds}, or seed=range({planned.seeds}) where seeds are listed)."
     ]
     short = dict.fromkeys(
-        one.claim["id"] for one in seen if one.least is not None and not _reached(one, planned)
+        sight.claim["id"]
+        for sight in seen
+        if sight.least is not None and not _reached(sight, planned)
     )
     unknown = dict.fromkeys(
-        one.claim["id"] for one in seen if one.least is None and one.plan is None
+        sight.claim["id"] for sight in seen if sight.least is None and sight.plan is None
     )
     if short:
         lines.append(f"With power .8 they do not decide: {', '.join(short)}.")
@@ -134,5 +140,5 @@ def solved(planned: Plan, minutes: int, seen: list[Sight]) -> str:
     return "\n".join(lines)
 
 
-def _reached(one: Sight, planned: Plan) -> bool:
-    return one.plan is None or (one.plan.seeds or planned.seeds + 1) <= planned.seeds
+def _reached(sight: Sensitivity, planned: Plan) -> bool:
+    return sight.plan is None or (sight.plan.seeds or planned.seeds + 1) <= planned.seeds

@@ -1,1 +1,3 @@
-"""Measurements that need no training, for any experiment; ablate.claims.probe has those of one."""
+"""Measurements of untrained models for any experiment; ablate.claims.probe has those of single
+experiments.
+"""

@@ -1,4 +1,4 @@
-"""The seam of probes: measurements that need no training."""
+"""The interface of probes: measurements that need no training."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, get_type_hints
@@ -9,17 +9,17 @@ from ablate.model.transformer import Transformer
 
 
 class Probe(ABC):
-    """Measures an initialised model, which must be of the type `needs`.
+    """Measure an untrained model of the type `needs`.
 
-    `measures` names all that it can measure, so that a claim about anything else is refused before
-    a sweep begins. A dataclass, whose settings have their limits in their annotations.
+    `measures` lists all results, so that a claim about any other metric is rejected before a sweep
+    starts. Subclasses are dataclasses whose annotations declare the limits of their settings.
     """
 
     needs: ClassVar[type[Model]] = Transformer
     measures: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Raise UserError for a setting beyond the limits that its annotation names."""
+        """Raise UserError for a setting outside the limits of its annotation."""
         for name, annotation in get_type_hints(type(self), include_extras=True).items():
             for limit in getattr(annotation, "__metadata__", ()):
                 if not limit.allows(value := getattr(self, name)):
@@ -27,4 +27,6 @@ class Probe(ABC):
 
     @abstractmethod
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the measurements by name; the run's metrics show them below `probe/`."""
+        """Return the measurements by name; they appear in the run's metrics with the prefix
+        `probe/`.
+        """

@@ -1,22 +1,22 @@
-"""How busy the machine is with other processes while a probe is timed."""
+"""Measure the load by other processes while a probe is timed."""
 
 import os
 import time
 from pathlib import Path
 
 STAT = Path("/proc/stat")
-WORKING = (1, 2, 3, 6, 7, 8)  # fields: user, nice, system, irq, softirq, stolen by the host
+WORKING = (1, 2, 3, 6, 7, 8)  # fields: user, nice, system, irq, softirq, steal
 
 
 class OtherLoad:
-    """From now on: how many cores work for anything but this process."""
+    """Measure the number of cores that other processes use, from the creation of this object on."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
         self.before = seconds_of_others()
 
     def cores(self) -> float | None:
-        """Return the mean number since then; None where the system does not tell."""
+        """Return the mean number of cores since then; None if the system does not report it."""
         after = seconds_of_others()
         if after is None or self.before is None:
             return None
@@ -24,10 +24,10 @@ class OtherLoad:
 
 
 def seconds_of_others() -> float | None:
-    """Return the seconds that all cores have worked since boot, less those of this process."""
+    """Return the processor seconds of all other processes since boot."""
     if not STAT.exists():
         return None
     fields = STAT.read_text(encoding="utf-8").splitlines()[0].split()
     ticks = sum(int(fields[number]) for number in WORKING)
-    own = os.times()
-    return ticks / os.sysconf("SC_CLK_TCK") - own.user - own.system
+    this_process = os.times()
+    return ticks / os.sysconf("SC_CLK_TCK") - this_process.user - this_process.system

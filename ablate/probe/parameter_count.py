@@ -1,4 +1,4 @@
-"""Parameters of one attention block, of all of them, and of the whole model.
+"""Count the parameters of one attention block, of all blocks, and of the whole model.
 
 Equation: one block has 3 d_model (n_heads d_head) + 3 n_heads d_head weights and biases for
     queries, keys and values, and (n_heads d_head) d_model + d_model for the output. With
@@ -12,12 +12,12 @@ from ablate.probe.base import Probe
 
 
 class ParameterCount(Probe):
-    """Counts parameters, and how far one block is from 4 d_model^2 + 4 d_model."""
+    """Count parameters, and compare one block with 4 d_model^2 + 4 d_model."""
 
     measures = ("attention_block", "attention_all", "model", "block_excess")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the counts; `block_excess` is 0 when the head count does not matter."""
+        """Return the counts; `block_excess` is 0 if the number of heads does not matter."""
         blocks = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
         sizes = {sum(p.numel() for p in block.parameters()) for block in blocks}
         d_model = blocks[0].d_model

@@ -1,14 +1,14 @@
-"""What a training step costs: seconds, and bytes on a GPU.
+"""Measure the time of a training step, and its memory on a GPU.
 
 Equation: the median over `repeats` of the wall time of one batch of batch_size sentences of
     src_length and tgt_length tokens: forward, loss and backward, without the optimiser; the same
     without gradient; and forward and backward of one self-attention of a Transformer's encoder.
 Source: the costs per layer of arXiv:1706.03762, table 1 and section 3.2.2.
-What differs: measured on this machine, with the threads of the run, dropout on in training; the
-    three in turn, so that whatever else the machine does falls on all of them.
-What to expect: noise of other processes: let the machine do nothing else (n_jobs=1), and compare
-    arms within one sweep. `others` is the number of cores that were busy with something else, on
-    Linux; a report says so when it is not small.
+What differs: measured on this machine with the threads of the run, with dropout in training; the
+    three measurements alternate, so that other load affects all of them.
+What to expect: other processes add noise: keep the machine idle (n_jobs=1), and compare arms within
+    one sweep. `others` is the number of cores that other processes used (on Linux); a report warns
+    if it is not small.
 """
 
 import time
@@ -31,24 +31,25 @@ from ablate.probe.others import OtherLoad
 from ablate.probe.sentences import random_sentences
 
 WARM_UP = 2
-Works = dict[str, tuple[bool, Callable[[], None]]]  # whether in training, and what to do
+# by name: whether the model is in training mode, and the function to time
+Works = dict[str, tuple[bool, Callable[[], None]]]
 PRECISIONS = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 
 
 @dataclass(kw_only=True)
 class StepTime(Probe):
-    """Times random sentences without padding.
+    """Time training steps on random sentences without padding.
 
     Args:
-        batch_size: sentences.
+        batch_size: number of sentences.
         src_length: tokens of a source.
         tgt_length: tokens of a target.
-        repeats: measurements that the median is taken of, after two that do not count.
-        accelerator: cpu | gpu | cuda | auto, as that of the trainer.
+        repeats: number of measurements for the median, after two warm-up runs.
+        accelerator: cpu | gpu | cuda | auto, as for the trainer.
         precision: 32-true | bf16-mixed | 16-mixed, as that of the trainer.
 
     Raises:
-        UserError: a number below 1, another accelerator or precision, or no GPU is there.
+        UserError: a number below 1, an unknown accelerator or precision, or a missing GPU.
     """
 
     needs = Model
@@ -88,17 +89,17 @@ class StepTime(Probe):
         if isinstance(model, Transformer):
             works["attention"] = True, self.attend(model, src)
         works["forward"] = False, forward
-        others = OtherLoad()
-        found = self.seconds(model, works)
+        other_load = OtherLoad()
+        measurements = self.seconds(model, works)
         if self.device.type == "cuda":
-            found["peak_bytes"] = float(torch.cuda.max_memory_allocated())
-        cores = others.cores()
+            measurements["peak_bytes"] = float(torch.cuda.max_memory_allocated())
+        cores = other_load.cores()
         if cores is not None:
-            found["others"] = cores
-        return found | {"parameters": float(sum(p.numel() for p in model.parameters()))}
+            measurements["others"] = cores
+        return measurements | {"parameters": float(sum(p.numel() for p in model.parameters()))}
 
     def attend(self, model: Transformer, src: Tensor) -> Callable[[], None]:
-        """Return forward and backward of the first attention of a Transformer's encoder."""
+        """Return a function for forward and backward pass of the encoder's first attention."""
 
         def attend() -> None:
             with self.autocast():
@@ -117,7 +118,7 @@ class StepTime(Probe):
         return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
     def seconds(self, model: Model, works: Works) -> dict[str, float]:
-        """Return the median time of each of `works`, in turn, the model in training or not."""
+        """Return the median time of each function; they are timed alternately."""
         times: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(WARM_UP + self.repeats):
             for name, (training, work) in works.items():
@@ -126,7 +127,7 @@ class StepTime(Probe):
         return {name: median(each[WARM_UP:]) for name, each in times.items()}
 
     def duration(self, work: Callable[[], None]) -> float:
-        """Return the wall time of `work`."""
+        """Return the wall time of a call in seconds."""
         self.wait()
         start = time.perf_counter()
         work()
@@ -134,7 +135,7 @@ class StepTime(Probe):
         return time.perf_counter() - start
 
     def wait(self) -> None:
-        """Wait until the device has done all it was given."""
+        """Wait until the device is idle."""
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
@@ -150,6 +151,6 @@ def device_of(accelerator: str) -> torch.device:
 
 
 def loss(model: Any, src: Tensor, tgt: Tensor) -> Tensor:
-    """Return the cross-entropy of each target token after the one before it."""
+    """Return the cross-entropy of predicting each next target token."""
     states = model(Seq2Seq(src, tgt)).flatten(0, 1)
     return model.head.score(CrossEntropy(), states, tgt.roll(-1, 1).flatten())[0]

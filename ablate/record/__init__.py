@@ -1,1 +1,1 @@
-"""What a run leaves on disk: identity, files, seals, locks."""
+"""Read and write the folder of a run: identity, files, seals, locks."""

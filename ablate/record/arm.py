@@ -1,4 +1,4 @@
-"""Which arm a run belongs to: the levels of the factors that its sweep compares."""
+"""Determine which arm of a sweep a run belongs to, from its levels of the compared factors."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.record.label import place, say
 from ablate.record.types import Levels
 
-# Keys that do not make another arm, with all that lies below them.
+# Keys (with everything below them) that do not distinguish arms.
 NOT_A_LEVEL = (
     *("seed", "replicate", "experiment", "name", "contest", "n_jobs", "fresh", "logger", "engine"),
     *("paths", "study", "trust", "part", "without", "hydra"),
@@ -20,16 +20,16 @@ NOT_A_LEVEL = (
 
 
 def levels(config: DictConfig, node: Any = None) -> Levels:
-    """Return the level of each factor of the study, without a study of each override of a sweep.
+    """Return the level of each factor of the study; without a study, of each override of a sweep.
 
-    A level is plain data as it lies in a file: of a config group the name of the option, or of
-    several; of a node that is given as {key:value} what is given; of any other key its resolved
-    value, with all that lies below. A single run without a study has no levels. Cells with the
-    same levels have the same configuration, seeds aside (ablate.sweep.apart).
+    A level is plain data. For a config group it is the name of the chosen option (or a list of
+    names); for a node given as {key:value} it is that node; for any other key it is the resolved
+    value, including everything below it. A single run without a study has no levels. Runs with
+    equal levels have equal configs except for the seed (ablate.sweep.apart).
 
     Args:
         config: the config of a run.
-        node: Hydra's node of the cell of a sweep; without it, that of this process.
+        node: Hydra's node of a run in a sweep; by default, that of this process.
     """
     swept = node is not None
     if node is None and HydraConfig.initialized():
@@ -42,8 +42,8 @@ def levels(config: DictConfig, node: Any = None) -> Levels:
 
 def _levels(config: DictConfig, factors: Iterable[str], node: Any) -> Levels:
     chosen, given = choices(node), _given(node)
-    found = {factor: _level(config, factor, chosen, given) for factor in factors}
-    levels: Levels = json.loads(json.dumps(found, default=str))
+    by_factor = {factor: _level(config, factor, chosen, given) for factor in factors}
+    levels: Levels = json.loads(json.dumps(by_factor, default=str))
     return levels
 
 
@@ -59,7 +59,7 @@ def _level(
 
 
 def _given(node: Any) -> Levels:
-    """Overrides that are lists or nodes: Hydra's choices leave out the options in a list."""
+    """Return overrides whose value is a list or a node: Hydra's choices omit options in a list."""
     words = [] if node is None else [word for word in node.overrides.task if "=" in word]
     given = OverridesParser.create().parse_overrides([w for w in words if "[" in w or "{" in w])
     values = {override.key_or_group: override.value() for override in given}
@@ -67,15 +67,15 @@ def _given(node: Any) -> Levels:
 
 
 def arm(config: DictConfig) -> str:
-    """The arm as a person says it: "pre_ln no_warmup", "n_heads=8"."""
+    """Return the label of the arm: "pre_ln no_warmup", "n_heads=8"."""
     return say(levels(config))
 
 
 def distinct_levels(config: DictConfig, *, tuned: bool) -> Levels:
-    """Return the levels that tell a run from others of its name, but for its seed.
+    """Return the levels that distinguish this run from others of its name, without the seed.
 
-    Of a study the levels of its factors, and with `tuned` the nuisance that was chosen for it;
-    without a study everything that was overridden.
+    With a study, these are the levels of its factors and, with `tuned`, the
+    tuned nuisance values. Without a study, these are all overrides.
     """
     if not HydraConfig.initialized():
         return levels(config)
@@ -88,12 +88,12 @@ def distinct_levels(config: DictConfig, *, tuned: bool) -> Levels:
 
 
 def is_swept() -> bool:
-    """Whether this run is one of a sweep's."""
+    """Return whether this run is part of a sweep."""
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
 def choices(node: Any = None) -> dict[str, str | None]:
-    """The level of every config group, where Hydra composed the config; `node` as in `levels`."""
+    """Return the chosen option of every config group; `node` as in `levels`."""
     if node is None and not HydraConfig.initialized():
         return {}
     chosen: dict[str, str | None] = dict((node or HydraConfig.get()).runtime.choices)
@@ -107,6 +107,6 @@ def _overridden(node: Any) -> list[str]:
 
 
 def makes_arms(key: str) -> bool:
-    """Whether runs that differ in a key are of different arms."""
+    """Return whether runs that differ in this key belong to different arms."""
     parts = place(key).split(".")
     return parts[0] not in NOT_A_LEVEL

@@ -1,4 +1,4 @@
-"""Files of arrays, apart from those of text, so that who reads a ledger needs no numpy."""
+"""Write files of arrays; separate from text files, so that reading the ledger needs no numpy."""
 
 import io
 import zipfile
@@ -10,12 +10,13 @@ from ablate.record.files import write_bytes
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write named arrays as an .npz that `np.load` reads, atomically; twice the same bytes."""
+    """Write named arrays as an .npz file, atomically and with reproducible bytes."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         for name, array in arrays.items():
             content = io.BytesIO()
             np.lib.format.write_array(content, array, allow_pickle=False)
-            member = zipfile.ZipInfo(f"{name}.npy")  # without a date
+            # without a date, so that the bytes are reproducible
+            member = zipfile.ZipInfo(f"{name}.npy")
             file.writestr(member, content.getvalue(), zipfile.ZIP_LZMA)
     write_bytes(path, packed.getvalue())

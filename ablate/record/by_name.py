@@ -1,4 +1,4 @@
-"""A readable way to the folder of a run: results/by-name/<name>/<levels>-<seed>, a link to it."""
+"""Create a readable link to the folder of a run: results/by-name/<name>/<levels>-<seed>."""
 
 import os
 import re
@@ -11,13 +11,14 @@ from ablate.record.label import cut, digest
 
 BY_NAME = "by-name"
 UNREADABLE = re.compile(r"[^\w.+=,-]+")
-LONGEST = 200  # characters; file systems end at 255 bytes
+LONGEST = 200  # characters; file systems allow 255 bytes
 
 
 def link(results: Path, folder: Path, name: str, words: Sequence[str]) -> None:
-    """Let a name lead to a run's folder; the newest run of a name has it.
+    """Create a link with this name to the folder of a run, and replace an earlier link.
 
-    Where the file system takes no links, or something else has the name, there is none.
+    Nothing happens if the file system does not support links, or if the name is taken by something
+    else.
     """
     place = results / BY_NAME / UNREADABLE.sub("_", name) / _short(words)
     private = unfinished(place)
@@ -31,12 +32,12 @@ def link(results: Path, folder: Path, name: str, words: Sequence[str]) -> None:
 
 
 def _short(words: Sequence[str]) -> str:
-    """The last word, which is the seed, stays whatever the length of the others."""
+    """Return a readable file name; it keeps the last word (the seed) and may shorten the others."""
     *first, last = words
     if not first:
         return UNREADABLE.sub("_", last)
     name = "-".join(first)
     readable = UNREADABLE.sub("_", name)
-    if readable != name:  # {rate:0.5} and [rate:0.5] would lead to one run
+    if readable != name:  # {rate:0.5} and [rate:0.5] would otherwise have the same name
         readable += f"~{digest(name)}"
     return f"{cut(readable, LONGEST - len(last))}-{UNREADABLE.sub('_', last)}"

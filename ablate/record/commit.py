@@ -5,16 +5,17 @@ import subprocess
 
 from ablate.config.location import CONF, PACKAGE
 
-CHANGED = "+changes"  # after a commit: files of the package or its configs were changed since
-SECONDS = 5  # that git may take
+# appended to a commit if files of the package or its configs have changed since
+CHANGED = "+changes"
+SECONDS = 5  # time limit for git
 
 
 @functools.cache
 def source_commit() -> str | None:
-    """Return the commit of this package, with `CHANGED` after it where files differ from it.
+    """Return the commit of this package, followed by `CHANGED` if files differ from it.
 
-    None where git does not know these files: an installed package may lie inside the repository of
-    somebody else.
+    Return None if git does not track these files: an installed package may be inside the repository
+    of another project.
     """
     if not _git("ls-files", "__init__.py"):
         return None
@@ -24,7 +25,7 @@ def source_commit() -> str | None:
 
 
 def _git(*words: str) -> str:
-    """Return what git prints in the folder of this package; "" where it fails."""
+    """Return the output of a git command in the folder of this package; "" if it fails."""
     command = ["git", "-C", str(PACKAGE), *words]
     try:
         done = subprocess.run(

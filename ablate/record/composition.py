@@ -1,4 +1,4 @@
-"""How Hydra composed the config of a run, kept so that names can be made of it later."""
+"""Save how Hydra composed the config of a run, so that names can be derived from it later."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +15,16 @@ from ablate.record.types import Composition
 
 
 def composition() -> Composition:
-    """Return the choices and overrides of this process; nothing is chosen without Hydra."""
+    """Return Hydra's choices and overrides in this process; both are empty without Hydra."""
     task = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
     return {"swept": is_swept(), "choices": choices(), "overrides": list(task)}
 
 
 @contextmanager
 def recomposed(kept: Composition) -> Iterator[None]:
-    """Let this process name a run as the process did that Hydra composed its config for."""
+    """Restore Hydra's choices and overrides, so that a run gets the name it had when it was
+    composed.
+    """
     config: Any = OmegaConf.create({"hydra": OmegaConf.structured(HydraConf)})
     config.hydra.mode = RunMode.MULTIRUN if kept["swept"] else RunMode.RUN
     config.hydra.overrides.task = kept["overrides"]

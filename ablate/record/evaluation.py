@@ -1,9 +1,8 @@
 """The record of one evaluation of a trained run.
 
-results/runs/<training identity>/tests/<identity>/
-    config.yaml         the keys that act only in testing     identity.json
-    test.hyp            translations, one line per sentence   test.stats.npz  of each of them
-    samples.json        texts that a language model has written
+results/runs/<training identity>/tests/<identity>/ config.yaml         the keys that act only in
+    testing     identity.json test.hyp            translations, one line per sentence
+    test.stats.npz  of each of them samples.json        texts that a language model generated
     result.json         status and scores; exists only when the evaluation has ended
 """
 
@@ -16,17 +15,19 @@ from omegaconf import DictConfig
 from ablate.record import identity
 from ablate.record.arrays import write_arrays
 from ablate.record.files import write_json, write_text
-from ablate.record.part import Part
+from ablate.record.part import RecordFolder
 from ablate.record.types import EvaluationParts
 
 
-class EvaluationRecord(Part):
-    """The folder of one evaluation, inside that of its training."""
+class EvaluationRecord(RecordFolder):
+    """The folder of one evaluation, inside the folder of its training."""
 
     parts: EvaluationParts
-    kept = (*Part.kept, "*.hyp", "*.stats.npz", "samples.json")
+    kept = (*RecordFolder.kept, "*.hyp", "*.stats.npz", "samples.json")
 
-    def __init__(self, config: DictConfig, training: Part, tests: Mapping[str, str]) -> None:
+    def __init__(
+        self, config: DictConfig, training: RecordFolder, tests: Mapping[str, str]
+    ) -> None:
         parts = identity.evaluation_parts(config, training.identity, tests)
         super().__init__(training.folder / "tests", parts)
 
@@ -44,9 +45,9 @@ class EvaluationRecord(Part):
         statistics: dict[str, np.ndarray],
         groups: Sequence[str] | None = None,
     ) -> None:
-        """Keep the translations of a split, if any, and its statistics, one row per sentence.
+        """Save the translations of a split (if any) and its statistics, one row per sentence.
 
-        Where sentences come in groups, the number of each one's group is kept too.
+        If the sentences are grouped, the group number of each sentence is saved, too.
         """
         if not self.writes:
             return
@@ -58,12 +59,12 @@ class EvaluationRecord(Part):
         write_arrays(self.folder / f"{split}.stats.npz", arrays)
 
     def keep_samples(self, texts: list[str]) -> None:
-        """Keep texts that the model has written."""
+        """Save texts that the model generated."""
         if self.writes:
             write_json(self.folder / "samples.json", texts)
 
     def samples(self) -> list[str]:
-        """Return the texts that the model has written; none where it was not asked to."""
+        """Return the texts that the model generated; an empty list if there are none."""
         path = self.folder / "samples.json"
         texts: list[str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
         return texts

@@ -1,8 +1,7 @@
-"""Writing files so that a reader never sees half of one, and can tell whether it was changed.
+"""Write files atomically, and detect changes of written files.
 
-A seal is a digest of what a record says, written into the record. It finds damage and careless
-edits. It is no signature: there is no secret in it, so whoever wants to forge a record computes
-its seal anew.
+A seal is a digest of a record's content, stored in the record. It detects damage and careless
+edits. It is not a signature: it contains no secret, so a forger can compute a new seal.
 """
 
 import functools
@@ -23,15 +22,16 @@ from typing import Any
 from ablate.errors import UserError
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
-WANDB = "wandb"  # W&B's own folder: its logs are links to elsewhere, and only W&B reads them
-UNFINISHED = re.compile(r"\..+\.(?P<process>\d+)@(?P<place>.+)")  # names that `unfinished` gives
+WANDB = "wandb"  # W&B's folder: its logs are links to other places, and only W&B reads them
+UNFINISHED = re.compile(r"\..+\.(?P<process>\d+)@(?P<place>.+)")  # names made by `unfinished`
 SEAL = "seal"
-COLUMNS = 100  # of a line of JSON
-ZIP_COMMENT = 64 + 2  # bytes that end a file of `write_tensors`: a digest, and its length before it
+COLUMNS = 100  # maximum width of a line of JSON
+# bytes at the end of a file from `write_tensors`: the length of a digest, and the digest
+ZIP_COMMENT = 64 + 2
 
 
 def check_name(key: str, name: str) -> None:
-    """Raise UserError for a name that is to become that of a file, and is none."""
+    """Raise UserError for a name that cannot become a file name."""
     if not FILE_NAME.fullmatch(name):
         raise UserError(
             f"{key}={name}: files are named after it, so it must begin with a letter or a digit "
@@ -40,10 +40,10 @@ def check_name(key: str, name: str) -> None:
 
 
 def check_links(folder: Path, within: Path) -> None:
-    """Refuse a folder in which something would be read or written elsewhere, or without an end.
+    """Refuse a folder with links that lead outside, or with files that cannot be read to an end.
 
     Raises:
-        UserError: a symbolic link, the folder itself or one below it, leads out of `within`; or
+        UserError: a symbolic link (the folder itself or one below it) leads out of `within`; or
             there is a pipe, a device or the like.
     """
     for parent, folders, files in os.walk(folder):
@@ -56,13 +56,13 @@ def check_links(folder: Path, within: Path) -> None:
 
 
 def lies_in(path: Path, folder: Path) -> bool:
-    """Whether a path leads into a folder, symbolic links followed; a link to itself stays."""
+    """Return whether a path leads into a folder after resolving symbolic links."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Name the file in errors of writing it, such as a full disk.
+    """Raise a UserError that names the file if writing it fails, for example on a full disk.
 
     Raises:
         UserError: the system refused.
@@ -74,10 +74,10 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def check_writable(folder: Path) -> None:
-    """Make a folder if there is none, and a file in it, and remove the file.
+    """Create a folder if necessary, and check that a file can be written there.
 
     Raises:
-        UserError: the folder or the disk does not take it.
+        UserError: the folder or the disk cannot be written.
     """
     trial = unfinished(folder / "trial")
     with writing(folder):
@@ -87,15 +87,15 @@ def check_writable(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a whole file or nothing: a temporary file beside it is renamed over it."""
+    """Write a file atomically: a temporary file is renamed over it."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing.
+    """Write a file atomically.
 
     Raises:
-        UserError: the folder or the disk does not take it.
+        UserError: the folder or the disk cannot be written.
     """
     private = unfinished(path)
     with writing(path):
@@ -111,24 +111,24 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """The name under which this process writes what is to become `path`."""
+    """Return the temporary name under which this process writes `path`."""
     return path.with_name(f".{path.name}.{os.getpid()}@{_place()}")
 
 
 def clear_unfinished(folder: Path, *, alone: bool = False) -> None:
-    """Remove what processes that are gone have left under the names that `unfinished` gives.
+    """Remove temporary files of processes that no longer exist.
 
-    Whether a process lives is known only where it was started. What another machine has left stays,
-    unless this process is `alone` in the folder: then nobody is writing there.
+    Only processes on this machine can be checked. Files of another machine are kept, unless this
+    process is `alone` in the folder: then no other process is writing there.
     """
     for path in folder.glob(".*@*"):
         if is_left_over(path, alone=alone):
-            with suppress(OSError):  # another process was faster, or the folder takes nothing
+            with suppress(OSError):  # another process has removed it, or the folder is read-only
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def is_left_over(path: Path, *, alone: bool = False) -> bool:
-    """Whether a path has a name that `unfinished` gave to a process that is gone."""
+    """Return whether a path is a temporary file of a process that no longer exists."""
     name = UNFINISHED.fullmatch(path.name)
     if name is None:
         return False
@@ -140,29 +140,29 @@ def _is_gone(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return True
-    except PermissionError:  # it is somebody else's
+    except PermissionError:  # the process belongs to another user
         return False
     return False
 
 
 @functools.cache
 def _place() -> str:
-    """Where the number of a process means something: this machine, or a container on it."""
-    namespace = Path("/proc/self/ns/pid")  # only Linux has it
+    """Return an identifier of this machine, or of a container on it: process numbers are local."""
+    namespace = Path("/proc/self/ns/pid")  # exists only on Linux
     return f"{platform.node()}-{namespace.stat().st_ino if namespace.exists() else 0}"
 
 
 def write_tensors(path: Path, state: Mapping[str, object]) -> str:
-    """Write what torch.save can write, atomically, and return the SHA-256 of it.
+    """Save tensors atomically with torch.save, and return the SHA-256 of the content.
 
-    The digest is in the file as well: it is the comment that a zip file may end with, so that
-    torch.load reads the file as any other.
+    The digest is also stored in the file, as the comment that a zip file may end with, so
+    torch.load can read the file.
     """
-    import torch  # not for readers of records
+    import torch  # slow to import, and readers of records do not need it
 
     packed = io.BytesIO()
     torch.save(state, packed)
-    packed.truncate(packed.seek(-2, os.SEEK_END))  # the length of a comment that is not there
+    packed.truncate(packed.seek(-2, os.SEEK_END))  # removes the length of the (empty) zip comment
     digest = hashlib.sha256(packed.getbuffer()).hexdigest()
     packed.seek(0, os.SEEK_END)
     packed.write(_comment(digest))
@@ -171,10 +171,11 @@ def write_tensors(path: Path, state: Mapping[str, object]) -> str:
 
 
 def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any], str]:
-    """Return what `write_tensors` wrote, and its digest; nothing in it is executed.
+    """Load a file of `write_tensors` and its digest, without executing code from it.
 
     Raises:
-        OSError, ValueError, RuntimeError, ...: it is missing or damaged; torch has many ways.
+        OSError, ValueError, RuntimeError, ...: the file is missing or damaged; torch raises many
+            types.
     """
     import torch
 
@@ -197,12 +198,12 @@ def digest_of(path: Path) -> str:
 
 
 def seal(record: Mapping[str, object]) -> dict[str, object]:
-    """Return plain data with a digest of what it says: that of the JSON that it becomes."""
+    """Return a record with a seal: a digest of its JSON form."""
     return {**record, SEAL: _digest(record)}
 
 
 def check_seal(record: Any) -> bool:
-    """Whether this is what `seal` returned; NaN and null are the same, as in JSON."""
+    """Return whether the seal of a record is valid; NaN and null are the same, as in JSON."""
     if not isinstance(record, dict) or SEAL not in record:
         return False
     return bool(record[SEAL] == _digest({k: v for k, v in record.items() if k != SEAL}))
@@ -234,7 +235,7 @@ def append_line(path: Path, line: str) -> None:
     """Append a line to a file.
 
     Raises:
-        UserError: the folder or the disk does not take it.
+        UserError: the folder or the disk cannot be written.
     """
     with writing(path), path.open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
@@ -243,7 +244,7 @@ def append_line(path: Path, line: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write plain data as JSON, atomically; NaN and infinities become null.
 
-    What fits on a line stands on one.
+    Values that fit on one line are written on one line.
     """
     write_text(path, _indented(finite(value), "") + "\n")
 
@@ -264,7 +265,7 @@ def _indented(value: Any, margin: str, key: str = "") -> str:
 
 
 def finite(value: Any) -> Any:
-    """Plain data with null in place of NaN and infinities, which JSON does not have."""
+    """Replace NaN and infinities by null, because JSON does not have them."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,13 +1,14 @@
-"""Which runs are the same run: a hash of everything that can change a run's numbers.
+"""Compute the identity of a run: a hash of everything that can change its numbers.
 
-In it: the resolved config of the run, the content of the data, the versions of the libraries that
-compute, and what the modules that this run executes say: their syntax trees, without comments,
-docstrings and layout. Not in it: paths, logger, names, the number of jobs, the study. So a change
-of the README, of a comment or of another variant re-runs nothing.
+The hash covers the resolved config of the run, the content of the data, the versions of the
+numerical libraries, and the source of the modules that the run executes (as syntax trees, without
+comments, docstrings and layout). It does not cover paths, logger, names, the number of jobs, and
+the study. So after a change of the README, of a comment or of an unrelated variant, existing
+results stay valid.
 
-Keys and text that act only in testing are left out of the identity of training. They make, together
-with that identity, the identity of an evaluation: another search, or another test file, tests the
-same weights.
+Keys and text that are used only in testing are not part of the identity of training. Together with
+that identity they form the identity of an evaluation: another search or another test file evaluates
+the same weights again.
 """
 
 import ast
@@ -34,22 +35,23 @@ OUTSIDE = (
     *("data", "engine"),
 )
 OUTSIDE_OF = {
-    "budget": ("seeds", "short", "test_sentences"),  # the last is in the hash of what a test reads
+    # the text that test_sentences selects is in the hash of what a test reads
+    "budget": ("seeds", "short", "test_sentences"),
     "trainer": ("enable_progress_bar", "log_every_n_steps"),
     "checkpoint": ("save_every",),
-    "initial": ("folder", "file"),  # what they hold is in the identity
+    "initial": ("folder", "file"),  # their content is part of the identity
 }
-# a node of a model: components of a stack in place of the model's, null where they are the model's
+# a node of a model: overrides the components of one stack; null means the model's component
 OWN = "ablate.model.transformer.Own"
 IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
-# what leaves a run as it was without these keys
+# values of keys that leave a run unchanged, as if the keys were missing
 USUAL: dict[str, object] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.resolve", "ablate.train.run")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-# Watching a run does not change it, and what only accepts or refuses a config cannot either: the
-# config itself is in the identity. `evaluate` belongs to evaluations.
+# Observing a run does not change it, and neither does code that only accepts or rejects a config:
+# the config is part of the identity anyway. `evaluate` belongs to evaluations.
 UNEXECUTED = (
     *(
         f"ablate.{name}"
@@ -67,12 +69,12 @@ UNEXECUTED = (
 
 
 def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> TrainingParts:
-    """Return what the identity of training is made of, as plain data that a person can compare.
+    """Return everything that the identity of training depends on, as plain data.
 
     Args:
-        config: of the run.
+        config: the config of the run.
         data_fingerprint: hash of the text that training reads.
-        weights: hash of the files that the initial weights come from; "" where there are none.
+        weights: hash of the files with the initial weights; "" if there are none.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
     used = {k: v for k, v in plain.items() if k not in USUAL or v != USUAL[k]}
@@ -99,9 +101,9 @@ def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> Train
 def evaluation_parts(
     config: DictConfig, training: str, tests: Mapping[str, str] | None = None
 ) -> EvaluationParts:
-    """What the identity of an evaluation is made of.
+    """Return everything that the identity of an evaluation depends on.
 
-    `training` is the identity of the weights, `tests` are the fingerprints of what tests read.
+    `training` is the identity of the training run; `tests` has the fingerprint of each test split.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
     tree = {key: plain[key] for key in IN_TESTING if plain[key] != USUAL.get(key)}
@@ -117,16 +119,16 @@ def evaluation_parts(
 
 
 def _without_repeats(model: dict[str, object]) -> dict[str, object]:
-    """A model in which no stack names the component that it has anyway."""
-    own = {k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OWN}
+    """Remove overrides of a stack that repeat the model's component."""
+    overrides = {k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OWN}
     return model | {
         stack: {k: None if v == model.get(k) else v for k, v in named.items()}
-        for stack, named in own.items()
+        for stack, named in overrides.items()
     }
 
 
 def digest(identity_parts: TrainingParts | EvaluationParts) -> str:
-    """16 hexadecimal digits; equal exactly when the parts are."""
+    """Return a hash of 16 hexadecimal digits."""
     text = json.dumps(identity_parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -138,28 +140,28 @@ def outdated(made: TrainingParts) -> bool:
 
 
 def device_kind(config: DictConfig) -> str:
-    """Kind of the device that will train: its name for a GPU, else the accelerator's."""
+    """Return the kind of the training device: the name of the GPU, or "cpu"."""
     wanted = config.trainer.get("accelerator", "auto")
     on_gpu = wanted in ("gpu", "cuda") or (wanted == "auto" and torch.cuda.is_available())
     return torch.cuda.get_device_name() if on_gpu and torch.cuda.is_available() else "cpu"
 
 
 def source_hashes(names: list[str]) -> dict[str, str]:
-    """Return what stands for the source of `names` and of all that importing them brings in."""
+    """Return a hash of the source of each module in `names` and of each module that they import."""
     return {name: _read(name).hash for name in sorted(closure(names))}
 
 
 def closure(names: list[str]) -> set[str]:
-    """Modules of this package, and of the user's own, that importing `names` brings in."""
-    found: set[str] = set()
+    """Return the modules of this package or of the user that importing `names` executes."""
+    modules: set[str] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name in found or name.startswith(UNEXECUTED):
+        if name in modules or name.startswith(UNEXECUTED):
             continue
-        found.add(name)
+        modules.add(name)
         waiting.extend(_read(name).imports)
-    return found
+    return modules
 
 
 def _target_modules(tree: Any) -> Iterator[str]:
@@ -177,7 +179,7 @@ def _target_modules(tree: Any) -> Iterator[str]:
 
 
 def _module_of(target: str) -> str | None:
-    """The longest prefix of a dotted path that is a module."""
+    """Return the longest prefix of a dotted path that is a module."""
     name = target
     while "." in name:
         name = name.rpartition(".")[0]
@@ -187,7 +189,10 @@ def _module_of(target: str) -> str | None:
 
 
 def _is_library(name: str) -> bool:
-    """Installed packages are known by their version; everything else by its source."""
+    """Return whether a module is an installed package, which is identified by its version.
+
+    All other modules are identified by their source.
+    """
     return "site-packages" in str(_spec_origin(name)) and not name.startswith("ablate.")
 
 
@@ -201,7 +206,7 @@ def _spec_origin(name: str) -> str | None:
 
 
 class Source(NamedTuple):
-    """What is known of a module: a hash of what it says, and the modules of ours it imports."""
+    """A hash of the source of a module, and the modules of this package that it imports."""
 
     hash: str
     imports: tuple[str, ...]
@@ -212,12 +217,13 @@ def _read(name: str) -> Source:
     origin = _spec_origin(name)
     if origin is None:
         return Source("", ())
-    tree = ast.parse(Path(origin).read_bytes())  # in the encoding that the module declares
+    # as bytes, so that the encoding that the module declares is used
+    tree = ast.parse(Path(origin).read_bytes())
     return Source(source_hash(tree), _imports(tree))
 
 
 def _imports(tree: ast.Module) -> tuple[str, ...]:
-    """Modules of the `ablate` package that source imports, wherever the statement stands."""
+    """Return the modules of the `ablate` package that are imported anywhere in the source."""
     names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -228,10 +234,10 @@ def _imports(tree: ast.Module) -> tuple[str, ...]:
 
 
 def source_hash(tree: ast.Module) -> str:
-    """16 hexadecimal digits that comments, docstrings and layout do not change.
+    """Return a hash of 16 hexadecimal digits that ignores comments, docstrings and layout.
 
-    The tree loses its docstrings. Versions of Python write trees differently, so each has hashes of
-    its own.
+    Docstrings are removed from `tree`. The hash depends on the version of Python, because syntax
+    trees differ between versions.
     """
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:

@@ -1,7 +1,7 @@
-"""The text of a level, and of the levels of an arm: unequal levels never have equal texts.
+"""Write levels and arms as text, such that different levels have different texts.
 
-Plain words stand as they are. A text that could be read as something else, such as "1", "null" or
-one with spaces, stands in quotes; a list or a node stands as an override would give it.
+Plain words are written unchanged. A text that could be mistaken for another type, such as "1" or
+"null", or that contains spaces, is quoted. A list or a node is written like an override.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from typing import Any
 from ablate.record.types import Levels
 
 WORD = re.compile(r"[^\s\"'=,:|\[\]{}]+")
-DIGITS = 6  # of the digest that stands for what was cut off
+DIGITS = 6  # number of digits of the digest that replaces the cut part
 
 
 def key(levels: Levels) -> str:
-    """Return a text that levels share exactly when their values and the types of these are equal.
+    """Return a text that is equal for two levels exactly when their values and types are equal.
 
-    Python holds 1, 1.0 and True for equal, which are three configurations.
+    Python considers 1, 1.0 and True equal, but they are three configurations.
     """
     return json.dumps(levels, sort_keys=True, default=str)
 
 
 def value_text(value: Any) -> str:
-    """Return a value as an override would give it: 0.5, null, relu, "1", {rate:0.5}."""
+    """Return a value as it is written in an override: 0.5, null, relu, "1", {rate:0.5}."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, str):
@@ -40,7 +40,7 @@ def value_text(value: Any) -> str:
 
 
 def _is_word(text: str) -> bool:
-    """Whether a text can be taken for nothing but itself."""
+    """Return whether a text cannot be mistaken for a number or another type."""
     if not WORD.fullmatch(text) or text.lower() in ("null", "true", "false"):
         return False
     try:
@@ -51,7 +51,7 @@ def _is_word(text: str) -> bool:
 
 
 def _shows_its_letters(text: str) -> bool:
-    """Whether no letter is invisible, or made of several."""
+    """Return whether all letters are visible and in Unicode normal form C."""
     return text.isprintable() and unicodedata.is_normalized("NFC", text)
 
 
@@ -60,48 +60,49 @@ def _quoted(text: str) -> str:
 
 
 def short_names(factors: Iterable[str]) -> dict[str, str]:
-    """Return the last part of the name of each factor, with as many more as tell it from others.
+    """Return the shortest suffix of each factor's name that distinguishes it from the others.
 
-    The name of a group at one place, model/norm@model.encoder.norm, has that place: encoder.norm.
+    A group at another place, such as model/norm@model.encoder.norm, is named by that place:
+    encoder.norm.
     """
     parts = {factor: re.split("[./]", place(factor)) for factor in factors}
     return {factor: _short_name(factor, parts) for factor in parts}
 
 
 def _short_name(factor: str, parts: dict[str, list[str]]) -> str:
-    own = parts[factor]
-    others = [names for other, names in parts.items() if other != factor]
-    for count in range(1 + ("@" in factor), len(own)):
-        if not any(names[-count:] == own[-count:] for names in others):
-            return ".".join(own[-count:])
-    return ".".join(own)
+    parts_of_factor = parts[factor]
+    other_factors = [names for other, names in parts.items() if other != factor]
+    for count in range(1 + ("@" in factor), len(parts_of_factor)):
+        if not any(names[-count:] == parts_of_factor[-count:] for names in other_factors):
+            return ".".join(parts_of_factor[-count:])
+    return ".".join(parts_of_factor)
 
 
 def place(factor: str) -> str:
-    """Return the config key of a factor: model.norm of model/norm, else what follows its @."""
+    """Return the config key of a factor: model.norm for model/norm, or the part after its @."""
     return factor.rpartition("@")[2].replace("/", ".")
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most so many characters; one that is cut ends with a digest of it all."""
+    """Shorten a text to `longest` characters; a shortened text ends with a digest of the whole."""
     return text if len(text) <= longest else f"{text[: longest - DIGITS - 1]}~{digest(text)}"
 
 
 def digest(text: str) -> str:
-    """Return a few hexadecimal digits that tell a text from others."""
+    """Return a short digest of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 def say(named: Levels) -> str:
-    """Return the label of an arm: options by their name alone, values with the name of their key.
+    """Return the label of an arm: options by their name, other values with their key.
 
-    Of the same factors, unequal levels have unequal labels.
+    Different levels of the same factors have different labels.
     """
     return " ".join(words_of(named, "=")) or "single"
 
 
 def words_of(levels: Levels, between: str) -> Sequence[str]:
-    """Return a text per factor: an option by its name alone, another value with its key."""
+    """Return a text for each factor: an option by its name, another value with its key."""
     names = short_names(levels)
     return [
         value_text(value)

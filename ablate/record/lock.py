@@ -1,6 +1,6 @@
-"""Locks between processes, so that no run is made twice at once.
+"""Locks between processes, so that no run is executed twice at the same time.
 
-The system takes a lock back when its process dies, however it dies; the file stays.
+The operating system releases a lock when its process ends for any reason; the lock file remains.
 """
 
 from contextlib import AbstractContextManager
@@ -21,12 +21,12 @@ def acquire(path: Path) -> AbstractContextManager[Any]:
     try:
         return lock.acquire(timeout=0)
     except Timeout:
-        print(f"another process is at this run; waiting for {path}", flush=True)
+        print(f"another process is executing this run; waiting for {path}", flush=True)
         return lock.acquire()
 
 
 def take(path: Path) -> FileLock | None:
-    """Hold the lock until its `release`; None where another process holds it.
+    """Acquire a lock that ends with its `release`; return None if another process holds it.
 
     Raises:
         OSError: the file cannot be written.

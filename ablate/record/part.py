@@ -1,4 +1,4 @@
-"""One half of a run's record: what training left, or what an evaluation of it left."""
+"""A folder of a run's record: of its training, or of one evaluation."""
 
 import shutil
 import time
@@ -16,14 +16,15 @@ from ablate.record.identity import digest
 from ablate.record.sealed import RESULT, digests, read_result
 from ablate.record.types import EvaluationParts, Result, TrainingParts
 
-RESULTS = ("finished", "diverged", "collapsed")  # failed is not a result: it is tried again
+# `failed` is missing, because a failed run is repeated
+RESULTS = ("finished", "diverged", "collapsed")
 
 
-class Part:
-    """A folder that an identity names, and that ends with a result.json.
+class RecordFolder:
+    """A folder that is named by an identity and that contains a result.json when it is complete.
 
-    Only the first process of a run writes. The result is sealed and has the digests of the files
-    that the patterns in `kept` name: with one of them changed, it is no result any more.
+    Only the process of rank 0 writes. The result is sealed and contains the digests of all files
+    that match the patterns in `kept`: if one of them changes, the result is invalid.
     """
 
     kept: tuple[str, ...] = ("config.yaml", "identity.json")
@@ -38,29 +39,29 @@ class Part:
         self._damage = ""
 
     def _start(self, earlier: float = 0.0) -> None:
-        """Start the clocks; `earlier` are the seconds before an interruption."""
+        """Start the clocks; `earlier` is the number of seconds before an interruption."""
         self._started = time.monotonic() - earlier
-        # what was used before an interruption is not known
+        # the processor time before an interruption is not known
         self._used = None if earlier else time.process_time()
 
     def result(self) -> Result | None:
-        """The result that lies there, or None; a damaged one is named, once."""
+        """Return the stored result, or None; damage is reported once."""
         try:
-            found = read_result(self.folder, self.identity)
+            result = read_result(self.folder, self.identity)
         except UserError as error:
             if self.writes and str(error) != self._damage:
-                print(f"{error}: what it said is made again", flush=True)
+                print(f"{error}: the run will be repeated", flush=True)
             self._damage = str(error)
             return None
-        return found if found and found["status"] in RESULTS else None
+        return result if result and result["status"] in RESULTS else None
 
     def tidy(self) -> None:
-        """Remove what a process that was killed was writing; nobody else may be at this part."""
+        """Remove unfinished files of killed processes; no other process may use this folder."""
         for folder in (self.folder, *self.folder.glob("*/"), *self.folder.glob("tests/*/")):
             clear_unfinished(folder, alone=True)
 
     def clear(self, *, keep: tuple[str, ...] = ()) -> None:
-        """Make the folder, and empty it but for `keep`."""
+        """Create the folder if necessary, and remove everything except `keep`."""
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
@@ -68,33 +69,35 @@ class Part:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def describe(self, config: dict[str, object]) -> None:
-        """Write what this part was asked for, and what its identity is made of."""
+        """Write the config and the data that the identity was computed from."""
         write_text(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
         write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the seconds of a part of the run."""
+        """Measure the seconds that a phase of the run takes."""
         start = time.perf_counter()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     @property
     def wall_seconds(self) -> float:
-        """Seconds since this part has begun, those before an interruption counted."""
+        """Seconds since the start, including those before an interruption."""
         return time.monotonic() - self._started
 
     @property
     def processor_seconds(self) -> float | None:
-        """Seconds of processor time, which no other work stretches; None after an interruption."""
+        """Processor time in seconds, which other load does not affect; None after an
+        interruption.
+        """
         return None if self._used is None else round(time.process_time() - self._used, 3)
 
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
-        """Write result.json, the last thing that this part does, and return what it says.
+        """Write result.json, the last file of this folder, and return its content.
 
-        A failure has no files: they change when it is gone on with.
+        The result of a failure lists no files, because they change when the run resumes.
         """
-        found = {
+        result = {
             "status": status,
             "identity": self.identity,
             "metrics": metrics,
@@ -106,5 +109,5 @@ class Part:
             **more,
         }
         if self.writes:
-            write_json(self.folder / RESULT, seal(found))
-        return cast(Result, found)
+            write_json(self.folder / RESULT, seal(result))
+        return cast(Result, result)

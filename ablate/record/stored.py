@@ -1,4 +1,4 @@
-"""Finished runs as their folders hold them, whatever version of the package has made them."""
+"""Read finished runs from their folders, including those of older versions of the package."""
 
 import json
 from collections.abc import Iterator
@@ -13,24 +13,26 @@ from yaml import YAMLError
 from ablate.errors import UserError
 from ablate.record.part import RESULTS
 from ablate.record.sealed import read_result
-from ablate.record.types import Composition, Environment, Result, TrainingParts, Whole
+from ablate.record.types import CombinedResult, Composition, Environment, Result, TrainingParts
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A training and one evaluation of it; `parts` are what the training's identity is made of."""
+    """A training run with one of its evaluations; `parts` is what the identity was computed
+    from.
+    """
 
     folder: Path
     config: DictConfig
     parts: TrainingParts
     composition: Composition
-    result: Whole
+    result: CombinedResult
 
 
 def stored_runs(folder: Path) -> Iterator[StoredRun]:
-    """Yield the run in the folder of a training, once for every evaluation of it.
+    """Yield the run in a folder once for each of its evaluations.
 
-    A run that has failed or that has not ended yields nothing.
+    A run that failed or has not ended yields nothing.
 
     Raises:
         UserError: a record is damaged.
@@ -49,19 +51,21 @@ def stored_runs(folder: Path) -> Iterator[StoredRun]:
         yield StoredRun(folder, merged, parts, made, whole)
 
 
-def join_results(folder: Path, trained: Result, tests: Path, tested: Result | None) -> Whole:
-    """Return the results of a training and of its evaluation as one.
+def join_results(
+    folder: Path, trained: Result, tests: Path, tested: Result | None
+) -> CombinedResult:
+    """Combine the results of a training and of its evaluation.
 
     Args:
-        folder: of the training.
-        trained: its result.
+        folder: folder of the training.
+        trained: result of the training.
         tests: folder of the evaluation.
-        tested: its result; None where nothing is to be tested.
+        tested: result of the evaluation; None if nothing is tested.
     """
     whole = {key: value for key, value in trained.items() if key != "files"}
     whole |= {"training": trained["identity"], "folder": str(folder)}
     if tested is None:
-        return cast(Whole, {"signatures": {}, **whole})
+        return cast(CombinedResult, {"signatures": {}, **whole})
     used: list[Any] = [part.get("processor_seconds") for part in (trained, tested)]
     both = {
         **whole,
@@ -74,7 +78,7 @@ def join_results(folder: Path, trained: Result, tests: Path, tested: Result | No
         "processor_seconds": None if None in used else round(sum(used), 3),
         "ended": max(trained["ended"], tested["ended"]),
     }
-    return cast(Whole, both)
+    return cast(CombinedResult, both)
 
 
 def _config(folder: Path) -> DictConfig:
@@ -92,7 +96,7 @@ def _read_json(path: Path) -> Any:
 
 
 def _composition(environment: Environment) -> Composition:
-    """Return how the config was composed; of an older record, as far as its command says it."""
+    """Return how the config was composed; for an older record, derive it from the command."""
     words = environment["command"][1:]
     overrides = [word for word in words if "=" in word and not word.startswith("-")]
     pairs = (word.lstrip("+").partition("=") for word in overrides)

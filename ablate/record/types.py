@@ -1,29 +1,26 @@
-"""What a run and a cell of a sweep leave: result.json, environment.json, cells/NUMBER.json.
-
-They are plain dictionaries with a declared form, as they lie in files.
-"""
+"""The contents of result.json, environment.json and cells/NUMBER.json, as typed dictionaries."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from ablate.config.study import Levels as Levels
 
-Metrics = dict[str, int | float | None]  # by name; null: not finite
+Metrics = dict[str, int | float | None]  # by name; null means not finite
 
 
 class Composition(TypedDict):
     """How Hydra composed a config."""
 
-    swept: bool  # as a cell of a sweep
-    choices: dict[str, str | None]  # the option of every config group
+    swept: bool  # whether the run is part of a sweep
+    choices: dict[str, str | None]  # the chosen option of every config group
     overrides: list[str]
 
 
 class Fingerprints(NamedTuple):
     """Hashes of the text of a run.
 
-    `training` stands for what training and validation read. `tests` has for every split what a test
-    of it reads beyond that; a split whose test reads nothing more is left out.
+    `training` covers the text for training and validation. `tests` covers, for each split,
+    additional text that a test reads; a split without such text is left out.
     """
 
     training: str
@@ -31,28 +28,28 @@ class Fingerprints(NamedTuple):
 
 
 class TrainingParts(TypedDict):
-    """What the identity of a training is made of."""
+    """Everything that the identity of a training depends on."""
 
     config: dict[str, Any]
     data: str  # hash of the text that training reads
     device: str
     libraries: dict[str, str]
-    modules: dict[str, str]  # hashes of sources
+    modules: dict[str, str]  # hashes of the source, by module
     initial: NotRequired[str]
     bleu: NotRequired[str]
 
 
 class EvaluationParts(TypedDict):
-    """What the identity of an evaluation is made of."""
+    """Everything that the identity of an evaluation depends on."""
 
     config: dict[str, Any]
     training: str
     modules: dict[str, str]
-    data: NotRequired[dict[str, str]]  # hashes of what tests read, by split
+    data: NotRequired[dict[str, str]]  # hashes of the text that tests read, by split
 
 
 class Environment(TypedDict):
-    """What the numbers of a run were made with."""
+    """The command, machine and versions that produced the numbers of a run."""
 
     command: list[str]
     python: str
@@ -67,32 +64,32 @@ class Environment(TypedDict):
 
 
 class Ended(TypedDict):
-    """What became of a run: all that is sure to be known where an error has ended it."""
+    """The outcome of a run: the keys that exist even if the run failed."""
 
     status: str
     error: NotRequired[str]
-    evaluation: NotRequired[str]  # folder of the evaluation, if there is one
+    evaluation: NotRequired[str]  # folder of the evaluation, if it exists
 
 
 class Failure(Ended):
-    """What is said of a run that an error ended, before its record says it."""
+    """The outcome of a run that raised an exception, before it is written to its record."""
 
     metrics: Metrics
     seconds: dict[str, float]
 
 
 class Measured(Ended):
-    """What training or an evaluation of it has found."""
+    """The result of a training or an evaluation."""
 
     identity: str
     metrics: Metrics
     seconds: dict[str, float]  # by phase
     wall_seconds: float
-    processor_seconds: NotRequired[float | None]  # of all threads; not in older records
+    processor_seconds: NotRequired[float | None]  # of all threads; missing in older records
     ended: float  # unix time
-    weights: str | None  # SHA-256 of those that are tested; null: they are not kept
-    seed: NotRequired[int]  # of training
-    signatures: NotRequired[dict[str, str]]  # of the scores, by metric
+    weights: str | None  # SHA-256 of the tested weights; null if they were not saved
+    seed: NotRequired[int]  # training only
+    signatures: NotRequired[dict[str, str]]  # settings of each score, by metric
 
 
 class Result(Measured):
@@ -101,47 +98,47 @@ class Result(Measured):
     files: dict[str, str]  # SHA-256 by name
 
 
-class Whole(Measured):
-    """The results of a training and of its evaluation as one."""
+class CombinedResult(Measured):
+    """The combined result of a training and its evaluation."""
 
-    training: str  # identity
-    folder: str  # of the training
+    training: str  # identity of the training
+    folder: str  # folder of the training
 
 
 class Shorter(TypedDict, total=False):
-    """What became of a run at its short budget, if it has one."""
+    """The outcome of a run at its short budget, if it has one."""
 
     short: "Outcome"
 
 
-class Outcome(Whole, Shorter):
-    """What a run returns: its results, and what of them is new."""
+class Outcome(CombinedResult, Shorter):
+    """The result that a run returns, and which parts of it are new."""
 
     reused: bool
     trained: bool
 
 
 class Tuned(TypedDict):
-    """What a run chose of a nuisance."""
+    """The value of a nuisance parameter that a run chose."""
 
     key: str
     value: Any
 
 
 class Cell(TypedDict):
-    """Which cell of a sweep it is."""
+    """Identifies one run of a sweep."""
 
     cell: int
     seed: int
     levels: Levels
     overrides: list[str]
-    study: NotRequired[str]  # hash of the form of the study that it was started under
+    study: NotRequired[str]  # hash of the study under which the run was started
     matched: NotRequired[Levels]
     tuned: NotRequired[Tuned]
 
 
 class Link(Cell, Ended):
-    """A cell of a sweep with what became of it: the keys of its `Outcome`, unless it failed."""
+    """A run of a sweep with its outcome."""
 
     identity: NotRequired[str]
     metrics: NotRequired[Metrics]

@@ -1,4 +1,4 @@
-"""Weights on disk: read, checked, and put into a model."""
+"""Read weights from disk, verify them, and load them into a model."""
 
 from pathlib import Path
 from typing import Any
@@ -12,31 +12,31 @@ Weights = dict[str, Tensor]
 
 
 def read_weights(path: Path, digest: str | None = None) -> Weights:
-    """Return the weights that a file holds.
+    """Return the weights in a file.
 
     Raises:
-        UserError: it is missing, damaged, holds something else, or other weights than the `digest`
-            says that a record gives.
+        UserError: the file is missing, damaged, contains something other than weights, or does not
+            match `digest` from the record.
     """
     if not path.is_file():
         raise UserError(f"{path} does not exist: the run has not finished, or its weights are gone")
     try:
-        weights, found = read_tensors(path)
+        weights, actual = read_tensors(path)
         named = {str(name): value for name, value in weights.items()}
         if not all(isinstance(value, Tensor) for value in named.values()):
             raise ValueError
-    except Exception:  # damage shows in many ways
+    except Exception:  # damage raises many types of exceptions
         raise UserError(f"{path} is damaged or does not hold weights only") from None
-    if digest is not None and found != digest:
+    if digest is not None and actual != digest:
         raise UserError(f"{path} holds the weights of another run")
     return named
 
 
 def load_weights(module: nn.Module, path: Path, digest: str | None = None) -> None:
-    """Read the weights of a run into its model; `digest` is what its record says of them.
+    """Load the weights of a run into its model; `digest` is their digest in the record.
 
     Raises:
-        UserError: the file is missing, damaged, of another run, or does not fit the model.
+        UserError: the file is missing, damaged, from another run, or does not fit the model.
     """
     weights = read_weights(path, digest)
     given = {name: shape(value) for name, value in weights.items()}

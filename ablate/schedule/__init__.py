@@ -1,1 +1,1 @@
-"""The learning rate by optimiser step."""
+"""Learning-rate schedules."""

@@ -1,10 +1,10 @@
-"""The seam of learning-rate schedules."""
+"""The interface of learning-rate schedules."""
 
 from abc import ABC, abstractmethod
 
 
 class Schedule(ABC):
-    """From the number of an optimiser step (1, 2, ...) to a share of the peak rate."""
+    """Maps the number of an optimiser step (1, 2, ...) to a fraction of the peak learning rate."""
 
     @abstractmethod
     def __call__(self, step: int) -> float:

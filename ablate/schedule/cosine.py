@@ -21,7 +21,7 @@ class Cosine(Schedule):
     Args:
         warmup: steps to the peak.
         steps: steps of the whole training.
-        final: learning rate at the end, as a share of the peak.
+        final: learning rate at the end, as a fraction of the peak.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Cosine(Schedule):
         self.final = final
 
     def __call__(self, step: int) -> float:
-        """Return the factor of `step`; past the last step the final one."""
+        """Return the factor of `step`; after the last step, the final factor."""
         if step < self.warmup:
             return step / self.warmup
         done = min(1.0, (step - self.warmup) / (self.steps - self.warmup))

@@ -2,8 +2,8 @@
 
 Equation: factor(s) = min(s / warmup, sqrt(decay_from / s), 1); without warm-up the first term is 1.
 Source: arXiv:1706.03762, section 5.3, equation 3.
-What differs: the peak is `optimizer.lr`, an explicit number, where the paper ties it to d_model and
-    the warm-up, so that switching warm-up off leaves peak and decay as they are.
+What differs: the peak is set explicitly by `optimizer.lr`, whereas the paper derives it from
+    d_model and the warm-up. So switching the warm-up off changes neither peak nor decay.
 What to expect: Post-LN stacks need the warm-up (arXiv:2002.04745), Pre-LN stacks do not.
 """
 

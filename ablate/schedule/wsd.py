@@ -1,12 +1,12 @@
 """Warm-up, stable, decay.
 
-Equation: factor(s) = s / warmup up to warmup, then 1, and in the last `decay` of all steps
-    (steps - s) / (decay * steps).
+Equation: factor(s) = s / warmup up to warmup, then 1, and in the last `decay` of all steps (steps -
+    s) / (decay * steps).
 Source: arXiv:2404.06395, section 4.2 (MiniCPM), where the decay is exponential; linear, and best
     over a fifth of the steps: arXiv:2405.18392, section 3.
 What differs: the decay is linear.
-What to expect: as good as a cosine at the last step; all steps before the decay are those of a
-    longer run, so that several budgets can come from one run.
+What to expect: as good as a cosine at the last step; the steps before the decay are shared with
+    longer runs, so one run can serve several budgets.
 """
 
 from typing import Annotated
@@ -21,8 +21,8 @@ class WarmupStableDecay(Schedule):
 
     Args:
         warmup: steps to the peak.
-        steps: of the run.
-        decay: share of the steps in which the rate falls.
+        steps: steps of the run.
+        decay: fraction of the steps in which the learning rate falls.
 
     Raises:
         UserError: the decay would begin before the warm-up has ended.

@@ -1,1 +1,1 @@
-"""From a source to token ids."""
+"""Search algorithms: from a source to token ids."""

@@ -1,4 +1,4 @@
-"""From a source to token ids: what every search gives, and what it needs of a model."""
+"""The interface of search algorithms, and what they require of a model."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, runtime_checkable
@@ -12,18 +12,18 @@ from ablate.errors import UserError
 
 @runtime_checkable
 class State(Protocol):
-    """The decoder's memory of what it has produced: `beams` rows for each sentence."""
+    """The decoder's cache of generated tokens: `beams` rows for each sentence."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]`, of the same sentence, has produced."""
+        """Let row i continue from the history of row `rows[i]` of the same sentence."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these."""
+        """Drop all sentences except these."""
 
 
 @runtime_checkable
 class Model(Protocol):
-    """What decodes step by step; `ablate.model.base.Model` does."""
+    """A model that decodes step by step, such as `ablate.model.base.Model`."""
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Any:
         """Return the `State` before the first step."""
@@ -33,23 +33,22 @@ class Model(Protocol):
 
     @property
     def head(self) -> Any:
-        """What turns states into logits."""
+        """The output layer, which maps states to logits."""
 
 
 class Search(ABC):
-    """A rule that picks one translation out of all that the model can produce.
+    """An algorithm that chooses a translation for each source.
 
     A translation is a list of ids without PAD, BOS and EOS, of at most `max_ratio` * n +
-    `max_extra` tokens for a source of n tokens, EOS counted on neither side. It depends on its own
-    source only, not on the other sentences of the batch or their order (except where rounding
-    decides between hypotheses that are equally good). The caller sets `model.eval()`.
+    `max_extra` tokens for a source of n tokens, not counting EOS on either side. It depends only on
+    its source, not on other sentences of the batch or their order (except if rounding decides
+    between equally good hypotheses). The caller sets `model.eval()`.
 
     Raises:
         UserError: `max_ratio` or `max_extra` is negative or no number.
     """
 
-    # of the newest call: decoder passes, each of which waits for the one before, that a sentence
-    # takes; None where nobody counts them
+    # of the latest call: number of sequential decoder passes per sentence; None if not counted
     steps: Int[Tensor, " B"] | None = None
 
     def __init__(self, max_ratio: int | float, max_extra: int) -> None:
@@ -63,12 +62,12 @@ class Search(ABC):
         """Return a translation of each source, in the order of the batch; B may be 0."""
 
     def limits(self, src: Int[Tensor, "B S"]) -> Int[Tensor, " B"]:
-        """Return the longest allowed translation of each sentence, whatever its batch mates."""
+        """Return the longest allowed translation of each sentence, independent of the batch."""
         real: Bool[Tensor, "B S"] = (src != PAD) & (src != EOS)
         return (self.max_ratio * real.sum(1) + self.max_extra).long()
 
 
-MOST = {  # beyond them no translation gets better, and numbers or memory overflow
+MOST = {  # upper limits: larger values bring no improvement, and numbers or memory overflow
     "size": 1_000,
     "length_penalty": 10,
     "max_ratio": 1_000,
@@ -77,10 +76,10 @@ MOST = {  # beyond them no translation gets better, and numbers or memory overfl
 
 
 def require(kind: type[int | float], smallest: int, **settings: int | float) -> None:
-    """Refuse settings of a search that are not numbers of a kind, too small, or above `MOST`.
+    """Reject settings of a search that have the wrong type, or are too small or above `MOST`.
 
     Raises:
-        UserError: one of them is.
+        UserError: a setting is invalid.
     """
     wanted = "a whole number" if kind is int else "a number"
     for key, value in settings.items():
@@ -98,5 +97,5 @@ def until_eos(ids: Int[Tensor, "B T"], limits: Int[Tensor, " B"]) -> list[list[i
 
 
 def worth_dropping(n_live: int, n_rows: int) -> bool:
-    """Whether so many sentences have ended that leaving them out pays for copying the others."""
+    """Return whether enough sentences have ended that dropping them is worth copying the others."""
     return n_live <= 0.875 * n_rows

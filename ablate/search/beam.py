@@ -1,17 +1,17 @@
 """Beam search with a length penalty.
 
-Equation: the translation y, EOS counted in its length |y|, with the largest
-log p(y | source) / ((5 + |y|) / 6)^alpha among the hypotheses that the beam meets.
+Equation: the translation y with the largest log p(y | source) / ((5 + |y|) / 6)^alpha among the
+    hypotheses in the beam; the length |y| includes EOS.
 Source: arXiv:1609.08144 (GNMT), section 7, equation 14, without its coverage penalty.
-What differs from the source: hypotheses are not pruned by score; PAD and BOS cannot be chosen,
-without renormalising p; at the length limit a hypothesis must end, and pays for its EOS.
-What to expect: alpha 0 favours short translations, 0.6 is usual; size 1 with alpha 0 is greedy.
+What differs: hypotheses are not pruned by score; PAD and BOS are excluded without
+    renormalising p; at the length limit a hypothesis must end, and its score includes EOS.
+What to expect: alpha 0 favours short translations, 0.6 is usual; size 1 with alpha 0 is greedy
+    search.
 
-At each step the `size` best unfinished continuations go on; an ending counts when it is among the
-`size` best of all continuations, ended or not. A sentence is done as soon as no unfinished
-hypothesis can still win: a log-probability never rises, and no hypothesis gets longer than the
-limit L, so a live one scores at most log p(so far) / ((5 + L + 1) / 6)^alpha, and the search stops
-when the best finished score is at least that of the best live one. Stopping therefore changes no
+At each step the `size` best unfinished continuations are kept; an ending is accepted if it is among
+the `size` best of all continuations. A sentence is done when no unfinished hypothesis can win:
+log-probabilities never increase, and lengths are limited by L, so an unfinished hypothesis scores
+at most log p(so far) / ((5 + L + 1) / 6)^alpha. Therefore stopping early does not change the
 result.
 """
 
@@ -31,22 +31,22 @@ from ablate.search.base import (
 )
 from ablate.search.largest import largest
 
-FIRST = EOS + 1  # of the ids that do not end a hypothesis
+FIRST = EOS + 1  # first id that does not end a hypothesis
 NEVER = float("-inf")
 
 
 class Hypothesis(NamedTuple):
-    """A translation, without EOS, and what it is ranked by."""
+    """A translation without EOS, with its score."""
 
     ids: list[int]
-    quality: float  # its log-probability over the length penalty
+    quality: float  # log-probability divided by the length penalty
 
 
 class Beam(Search):
     """Beam search.
 
     Raises:
-        UserError: `size` is below 1, another setting negative, or one of them no number.
+        UserError: `size` is below 1, another setting is negative, or one is not a number.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class Beam(Search):
         limits = self.limits(src)
         beams = _Beams(limits, self.size, self.length_penalty)
         self._run(model, src, beams)
-        return until_eos(beams.found, limits)
+        return until_eos(beams.finished, limits)
 
     @torch.inference_mode()
     def n_best(self, model: Model, src: Int[Tensor, "B S"], n: int) -> list[list[Hypothesis]]:
         """Return the n best translations of each source, the best one first.
 
-        They are the best of all that the beam meets, which may be fewer than n.
+        Only hypotheses in the beam are considered; they may be fewer than n.
         """
         if not len(src):
             return []
@@ -98,7 +98,7 @@ class Beam(Search):
 
 
 class _Beams:
-    """The hypotheses of M sentences still in the batch, and the best finished ones of all B."""
+    """Unfinished hypotheses of M remaining sentences, and the best finished ones of all B."""
 
     def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float):
         n = len(limits)
@@ -107,19 +107,19 @@ class _Beams:
         self.sentence = torch.arange(n, device=limits.device)
         self.tokens = limits.new_full((n, size), BOS)
         self.prefix = limits.new_empty((n, size, 0))
-        # all hypotheses are equal at first: only one of them may go on
-        # in float32 whatever the precision of the model, as log-probabilities are
+        # all hypotheses are equal at first, so only one may continue; the score is in float32 like
+        # log-probabilities, whatever the precision of the model
         self.score = torch.full((n, size), NEVER, dtype=torch.float32, device=limits.device)
         self.score[:, 0] = 0
         self.best = torch.full((n,), NEVER, dtype=torch.float32, device=limits.device)
-        self.found = limits.new_full((n, int(limits.max())), EOS)
+        self.finished = limits.new_full((n, int(limits.max())), EOS)
 
     def penalty(self, length: Int[Tensor, " M"] | int) -> Float[Tensor, " M"] | float:
-        """Return the divisor of a hypothesis of so many tokens, EOS counted."""
+        """Return the length penalty of a hypothesis with this number of tokens, including EOS."""
         return ((5 + length) / 6) ** self.alpha
 
     def advance(self, logits: Float[Tensor, "R V"]) -> Int[Tensor, " R"]:
-        """Continue every hypothesis by one token; return the rows that the new ones come from."""
+        """Extend every hypothesis by one token; return the row that each new one continues."""
         n, size = self.score.shape
         log_p = logits.float().log_softmax(-1)
         ended = self.score + log_p[:, EOS].view(n, size)
@@ -135,36 +135,36 @@ class _Beams:
         return (torch.arange(n, device=at.device)[:, None] * size + parent).flatten()
 
     def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Keep the best ending of each sentence if it beats all before it."""
+        """Keep the best ending of each sentence if it beats all earlier ones."""
         length, last_place = self.prefix.size(2), self._last_place(ended, score)
         value, row = ended.max(1)
         quality = value / self.penalty(length + 1)
         better = (value >= last_place) & (quality > self.best[self.sentence])
         rows = better.nonzero()[:, 0]
         self.best[self.sentence[rows]] = quality[rows]
-        self.found[self.sentence[rows], :length] = self.prefix[rows, row[rows]]
+        self.finished[self.sentence[rows], :length] = self.prefix[rows, row[rows]]
 
     def _last_place(
         self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]
     ) -> Float[Tensor, " M"]:
-        """Return the log-probability that an ending must have to count."""
+        """Return the log-probability that an ending needs to be accepted."""
         last_place = torch.cat([ended, score], 1).topk(score.size(1)).values[:, -1]
         last_place[self.limits == self.prefix.size(2)] = NEVER
         return last_place
 
     def live(self) -> Bool[Tensor, " M"]:
-        """Which sentences have a hypothesis that can still win."""
+        """Return which sentences have a hypothesis that can still win."""
         return self.best[self.sentence] < self.score[:, 0] / self.penalty(self.limits + 1)
 
     def keep(self, kept: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these."""
+        """Drop all sentences except these."""
         self.limits, self.sentence = self.limits[kept], self.sentence[kept]
         self.tokens, self.prefix = self.tokens[kept], self.prefix[kept]
         self.score = self.score[kept]
 
 
 class _Lists(_Beams):
-    """Keeps the n best finished hypotheses; `best` is the quality of the last of them."""
+    """Like _Beams, but keeps the n best finished hypotheses; `best` is the score of the last."""
 
     def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
         super().__init__(limits, size, length_penalty)
@@ -178,8 +178,8 @@ class _Lists(_Beams):
         better = counts & (quality > self.best[self.sentence][:, None])
         for row, beam in better.nonzero().tolist():
             sentence = int(self.sentence[row])
-            found = Hypothesis(self.prefix[row, beam].tolist(), float(quality[row, beam]))
-            ranked = sorted([*self.lists[sentence], found], key=lambda one: -one.quality)
+            hypothesis = Hypothesis(self.prefix[row, beam].tolist(), float(quality[row, beam]))
+            ranked = sorted([*self.lists[sentence], hypothesis], key=lambda entry: -entry.quality)
             self.lists[sentence] = ranked[: self.n]
             if len(ranked) >= self.n:
                 self.best[sentence] = ranked[self.n - 1].quality

@@ -1,10 +1,10 @@
-"""Greedy search: the likeliest next token, at every step.
+"""Greedy search: choose the most likely next token at every step.
 
 Equation: y_t = argmax over v of p(v | y_1 .. y_{t-1}, source), until EOS or the length limit.
-Source: the usual decoder, e.g. arXiv:1409.3215, section 3.2, with a beam of one.
-What differs from the source: PAD and BOS cannot be chosen.
+Source: standard decoding, e.g. arXiv:1409.3215, section 3.2, with a beam of one. What differs from
+    the source: PAD and BOS cannot be chosen.
 What to expect: about a BLEU point less than beam search in a fraction of its time; used in
-validation.
+    validation.
 """
 
 import torch
@@ -30,18 +30,18 @@ class Greedy(Search):
         if not len(src):
             return []
         limits = self.limits(src)
-        found = src.new_full((len(src), int(limits.max())), EOS)
+        tokens_so_far = src.new_full((len(src), int(limits.max())), EOS)
         self.steps = torch.zeros_like(limits)
         state = model.start(src, beams=1)
         sentence = torch.arange(len(src), device=src.device)
         tokens = torch.full_like(sentence, BOS)
         live = torch.ones_like(sentence, dtype=torch.bool)
-        for length in range(1, found.size(1) + 1):
+        for length in range(1, tokens_so_far.size(1) + 1):
             self.steps[sentence[live]] = length
             logits = model.head(model.step(tokens, state))
             # EOS is the first id that may be chosen
             tokens = largest(logits[:, EOS:], 1)[1][:, 0] + EOS
-            found[sentence, length - 1] = tokens  # what follows an EOS is cut off below
+            tokens_so_far[sentence, length - 1] = tokens  # tokens after EOS are cut off below
             live &= (tokens != EOS) & (limits[sentence] > length)
             n_live = int(live.sum())
             if not n_live:
@@ -50,4 +50,4 @@ class Greedy(Search):
                 kept = live.nonzero()[:, 0]
                 state.keep(kept)
                 sentence, tokens, live = sentence[kept], tokens[kept], live[kept]
-        return until_eos(found, limits)
+        return until_eos(tokens_so_far, limits)

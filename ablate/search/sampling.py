@@ -1,10 +1,10 @@
 """Sampling: draw the next token of a text, at every step.
 
-Equation: x_t is drawn from softmax(logits / temperature), among the `top` likeliest tokens.
-Source: arXiv:1805.04833, section 5.1 (the k likeliest); temperature as usual.
+Equation: x_t is drawn from softmax(logits / temperature), among the `top` most likely tokens.
+Source: arXiv:1805.04833, section 5.1 (top-k sampling); temperature as usual.
 What differs: PAD, BOS and UNK are never drawn.
-What to expect: a temperature of 1 draws from the model's own distribution; below it texts become
-    safer and repeat themselves, at 0 the likeliest token is taken.
+What to expect: a temperature of 1 samples from the model's distribution; lower temperatures give
+    safer and more repetitive text; 0 takes the most likely token.
 """
 
 from typing import Annotated, NamedTuple
@@ -18,11 +18,11 @@ from ablate.data.vocabulary import BOS, PAD, UNK
 
 
 class Sampling(NamedTuple):
-    """Draws tokens.
+    """Draw random tokens from logits.
 
     Args:
-        temperature: what divides the logits; 0 takes the likeliest token.
-        top: tokens to draw from; None: all of them.
+        temperature: divisor of the logits; 0 takes the most likely token.
+        top: number of most likely tokens to draw from; None for all.
     """
 
     temperature: Annotated[float, Range(0)]

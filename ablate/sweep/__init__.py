@@ -1,1 +1,1 @@
-"""Cells of an experiment: planned, checked, assigned to processes, ended in a verdict."""
+"""Run the cells of an experiment: plan, check, distribute to processes, and judge."""

@@ -1,4 +1,4 @@
-"""Whether the cells of a sweep can be told apart: no two configurations have the same levels."""
+"""Check that each arm of a sweep has exactly one configuration, and different levels otherwise."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -12,7 +12,7 @@ from ablate.record.label import key, say, value_text
 from ablate.sweep.cell import SEEDS, Cell, without_seed
 from ablate.verdict.match import keys
 
-MOST = 3  # keys that a sentence names
+MOST = 3  # maximum number of keys named in a message
 NONE = "no such key"
 
 
@@ -24,7 +24,7 @@ def free_keys(study: Study) -> list[str]:
 
 
 def check_swept(jobs: Sequence[Sequence[str]], study: Study) -> None:
-    """Raise UserError for an override that differs between cells, and may not by the study."""
+    """Raise UserError for an override that differs between cells although the study forbids it."""
     given = [dict(word.lstrip("+").split("=", 1) for word in job if "=" in word) for job in jobs]
     for name in dict.fromkeys(chain.from_iterable(given)):
         values = dict.fromkeys(words.get(name, NONE) for words in given)
@@ -41,7 +41,7 @@ def check_swept(jobs: Sequence[Sequence[str]], study: Study) -> None:
 
 
 def check_apart(cells: Sequence[Cell]) -> None:
-    """Raise UserError unless cells with the same levels differ in their seed alone, and do so."""
+    """Raise UserError unless cells with equal levels differ only in their seeds."""
     arms: dict[str, Cell] = {}
     first = {without_seed(cell.overrides): cell for cell in reversed(cells)}
     for cell in reversed(first.values()):
@@ -51,32 +51,32 @@ def check_apart(cells: Sequence[Cell]) -> None:
         _check_unequal(list(arms.values()))
 
 
-def _check_alike(one: Cell, other: Cell) -> None:
-    """Two cells of one arm must have one configuration."""
-    values, others = _values(one), _values(other)
-    differing = [k for k in {**values, **others} if values.get(k) != others.get(k)]
+def _check_alike(cell: Cell, other: Cell) -> None:
+    """Raise UserError if two cells of one arm have different configurations."""
+    values, other_values = _values(cell), _values(other)
+    differing = [k for k in {**values, **other_values} if values.get(k) != other_values.get(k)]
     if differing:
-        first, second = sorted((one, other), key=lambda cell: cell.number)
+        first, second = sorted((cell, other), key=lambda cell: cell.number)
         pairs = ((k, _values(first).get(k, NONE), _values(second).get(k, NONE)) for k in differing)
         named = ["{} ({}, {})".format(*pair) for pair in pairs]
         more = f" and {len(named) - MOST} more keys" if len(named) > MOST else ""
         raise UserError(
             f"cells {first.number} and {second.number} would be pooled as one arm "
-            f"({say(one.levels)}), but they differ in {', '.join(named[:MOST])}{more}: sweep over "
+            f"({say(cell.levels)}), but they differ in {', '.join(named[:MOST])}{more}: sweep over "
             "what a level names, or run two sweeps"
         )
 
 
 def _values(cell: Cell) -> dict[str, str]:
-    """Return what can change a number and is no seed, as texts by dotted key.
+    """Return all values except the seed that can change a number, as texts by dotted key.
 
-    Values that follow from another key are not resolved: they may follow the seed.
+    Interpolations are not resolved, because they may depend on the seed.
     """
     return {k: value_text(value) for k, value in leaves(cell.arm).items() if makes_arms(k)}
 
 
 def _check_once(cells: Iterable[Cell]) -> None:
-    """Every arm has each seed once; without a study each seed of each replicate."""
+    """Raise UserError if an arm has a seed twice; without a study, a seed of a replicate twice."""
     first: dict[str, Cell] = {}
     for cell in cells:
         replicate = cell.arm.replicate if cell.arm.study is None else None
@@ -89,7 +89,7 @@ def _check_once(cells: Iterable[Cell]) -> None:
 
 
 def _check_unequal(arms: Sequence[Cell]) -> None:
-    """Levels that are equal in Python, 1, 1.0 and true, cannot be told apart by a claim."""
+    """Raise UserError for levels that are equal in Python (1, 1.0 and true) but differ in type."""
     for number, cell in enumerate(arms):
         for other in arms[:number]:
             for factor, level in other.levels.items():

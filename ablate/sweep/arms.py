@@ -1,7 +1,8 @@
-"""Whether the arms of a sweep are what its study says, checked before any run.
+"""Check before any run that the arms of a sweep match its study.
 
-The factors are what is swept, the arms of every claim exist, two arms differ in nothing but the
-factors and the declared nuisances, they train differently, and what is judged is measured.
+The overrides that vary are the factors; the arms of every claim exist; two arms differ only in
+factors and declared nuisance parameters; they train differently; and the judged metrics are
+measured.
 """
 
 import hashlib
@@ -32,15 +33,16 @@ from ablate.train.job import Job
 from ablate.train.prepare import make_model
 from ablate.verdict.sides import ContrastError, slope
 
-# What two steps on a fixed batch can show; of the rest, each is a difference by itself.
+# Keys whose effect two training steps can show; other differences count as different training.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
-LONG, POINTS = 64, 64  # most tokens of the longest sentence; steps at which schedules are compared
-LENGTHS = (12, 9, 7, 4, 3, 1)  # of the sentences of the fixed batch
+# limit for the longest sentence, in tokens; number of steps at which schedules are compared
+LONG, POINTS = 64, 64
+LENGTHS = (12, 9, 7, 4, 3, 1)  # lengths of the sentences of the fixed batch
 STEPS = 2
 
 
 class Built(NamedTuple):
-    """An arm as it would run; the model has no values (device meta)."""
+    """The components of an arm, with its data and a model without values (device meta)."""
 
     job: Job
     data: TextData
@@ -48,9 +50,9 @@ class Built(NamedTuple):
 
 
 def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """Raise UserError unless the cells form the study; `built` has their arms by number."""
+    """Raise UserError unless the cells match the study; `built` has the arms by cell number."""
     check_swept([cell.overrides for cell in cells], study)
-    if not is_part(cells[0].config):  # a part may lack arms that the others have
+    if not is_part(cells[0].config):  # a part of a study may lack arms
         _check_claims(cells, study)
     arms = _first_of_each(cells, study["factors"])
     _check_metrics(arms, study, built)
@@ -66,8 +68,8 @@ def _check_claims(cells: list[Cell], study: Study) -> None:
             wanted += [levels | claim["minus"] for levels in wanted]
         for levels in wanted:
             if not any(cell.levels.items() >= levels.items() for cell in cells):
-                said = ", ".join(f"{f}={value_text(level)}" for f, level in levels.items())
-                raise UserError(f"study.claims, {claim['id']}: no cell has {said}")
+                missing = ", ".join(f"{f}={value_text(level)}" for f, level in levels.items())
+                raise UserError(f"study.claims, {claim['id']}: no cell has {missing}")
 
         _check_slope(claim, cells)
 
@@ -82,20 +84,20 @@ def _check_slope(claim: Claim, cells: list[Cell]) -> None:
 
 
 def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """What is to be judged or chosen by is measured in some of the arms."""
+    """Raise UserError for a metric that no arm measures."""
     parts = (built[arm.number] for arm in arms)
     names = (metric_names(part.job, part.model) for part in parts)
-    known = set[str]().union(*names)
+    measured = set[str]().union(*names)
     for claim in study["claims"]:
-        check_metric(f"study.claims, {claim['id']}: metric", claim["metric"], known)
+        check_metric(f"study.claims, {claim['id']}: metric", claim["metric"], measured)
         if claim["control"]:
-            check_metric(f"study.claims, {claim['id']}: control", claim["control"], known)
+            check_metric(f"study.claims, {claim['id']}: control", claim["control"], measured)
     if study["tune"]:
-        check_metric("study.tune.metric", study["tune"]["metric"], known)
+        check_metric("study.tune.metric", study["tune"]["metric"], measured)
 
 
 def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
-    """One cell of every arm, all with the same seed."""
+    """Return one cell of every arm, all with the same seed."""
     first: dict[str, Cell] = {}
     for cell in cells:
         first.setdefault(key({factor: cell.levels[factor] for factor in factors}), cell)
@@ -103,22 +105,24 @@ def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
 
 
 def _check_fixed(arms: list[Cell], study: Study) -> None:
-    """What differs between two arms must lie below a factor or a nuisance."""
+    """Raise UserError if two arms differ outside of factors and nuisance parameters."""
     free = [place(name) for name in free_keys(study)]
-    found = [leaves(arm.task_config()) for arm in arms]
-    for arm, own in zip(arms[1:], found[1:], strict=True):
-        for name in found[0].keys() | own.keys():
-            differs = found[0].get(name) != own.get(name)
+    values_of_arms = [leaves(arm.task_config()) for arm in arms]
+    for arm, values in zip(arms[1:], values_of_arms[1:], strict=True):
+        for name in values_of_arms[0].keys() | values.keys():
+            differs = values_of_arms[0].get(name) != values.get(name)
             if differs and not any(name == f or name.startswith(f"{f}.") for f in free):
                 raise UserError(
                     f"the arms {arms[0].label} and {arm.label} differ in {name} as well "
-                    f"({found[0].get(name)}, {own.get(name)}), which is neither a factor nor a "
-                    "nuisance of the study"
+                    f"({values_of_arms[0].get(name)}, {values.get(name)}), which is neither a "
+                    "factor nor a nuisance parameter of the study"
                 )
 
 
 def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """Arms that differ only in what two steps can show must differ after them."""
+    """Raise UserError if arms are identical after two training steps although they should
+    differ.
+    """
     alike: dict[str, list[Cell]] = {}
     for arm in arms:
         unseen = {key: level for key, level in _changes(arm, study).items() if not _seen(key)}
@@ -129,19 +133,19 @@ def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) 
 
 
 def _changes(arm: Cell, study: Study) -> Levels:
-    """Return the levels of an arm; of a variant of a screen, the overrides that make it."""
+    """Return the levels of an arm; for a variant of a screen, its overrides."""
     screen = study.get("screen")
     return screen["variants"].get(str(arm.levels[FACTOR]), {}) if screen else arm.levels
 
 
 def _check_different(arms: list[Cell], built: Mapping[int, Built]) -> None:
-    found: dict[str, Cell] = {}
+    by_hash: dict[str, Cell] = {}
     for arm in arms:
         part = built[arm.number]
-        one = found.setdefault(trained_a_little(part.job, part.data), arm)
-        if one is not arm:
+        equal_arm = by_hash.setdefault(trained_a_little(part.job, part.data), arm)
+        if equal_arm is not arm:
             raise UserError(
-                f"the arms {one.label} and {arm.label} are the same after {STEPS} training "
+                f"the arms {equal_arm.label} and {arm.label} are the same after {STEPS} training "
                 "steps; say study.expect=identical if that is meant"
             )
 
@@ -151,7 +155,7 @@ def _seen(factor: str) -> bool:
 
 
 def trained_a_little(job: Job, data: TextData) -> str:
-    """Return a hash of all parameters after two steps on a fixed batch, and of the schedule."""
+    """Return a hash of the schedule and of all parameters after two steps on a fixed batch."""
     model = make_model(job, data)
     optimizer = make_optimizer(job.optimizer, model)
     factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: job.schedule(d + 1))
@@ -171,15 +175,16 @@ def trained_a_little(job: Job, data: TextData) -> str:
 
 
 def _rates(job: Job) -> list[float]:
-    """Return the factors of the learning rate at some steps: schedules may begin alike."""
+    """Return the learning-rate factor at several steps, because schedules may start alike."""
     steps = np.unique(np.linspace(1, job.config.budget.steps, POINTS).astype(int))
     return [float(job.schedule(int(step))) for step in steps]
 
 
 def fixed_batch(task: Task, src_vocab: int, tgt_vocab: int, longest: int) -> Batch:
-    """Return a task's batch of some random sentences of unlike lengths.
+    """Return a batch of random sentences of different lengths.
 
-    One is as long as those of the corpus, up to a limit: a window is seen by no shorter one.
+    One sentence is as long as the longest in the corpus, up to a limit, because shorter sentences
+    do not show the effect of an attention window.
     """
     random = np.random.default_rng(0)
     lengths = np.array([max(LENGTHS[0], min(longest, LONG) - 1), *LENGTHS[1:]])

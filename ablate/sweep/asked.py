@@ -1,4 +1,4 @@
-"""What a sweep asks and with which settings and seeds, as the book keeps it."""
+"""Describe a sweep for the analysis log: its questions, settings and seeds."""
 
 import itertools
 import os
@@ -24,15 +24,16 @@ from ablate.sweep.cell import SEEDS
 from ablate.sweep.share import digest_of_code
 from ablate.sweep.variants import words
 
-# config groups whose options make a model learn or translate in another way
+# config groups that affect how a model learns or translates
 COMPONENTS = ("adapt", "initial", "loss", "optimizer", "schedule", "search", "task", "tokenizer")
-INSIDE = "model/"  # the components of a model
-PLACES = ("root", "download_to", "url", "folder", "file")  # where a machine keeps data
-MACHINE = ("threads",)  # of a regime: what changes a number by its rounding alone
+INSIDE = "model/"  # prefix of the components of a model
+# keys with the location of data on one machine
+PLACES = ("root", "download_to", "url", "folder", "file")
+MACHINE = ("threads",)  # keys of a setting that change numbers only by rounding
 
 
 def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form]:
-    """Return the line of a sweep that begins, and the form of its study that it registers."""
+    """Return the log line of a new sweep, and the form of its study to register."""
     swept = _swept(config)
     settings = _settings(config, study)
     settings |= {key: swept[key] for key in study["nuisance"] if key in swept}
@@ -63,9 +64,9 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form
 
 
 def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dict[str, str]:
-    """Return the option of every config group that is a component of all arms of a study.
+    """Return the option of every config group that all arms of a study share.
 
-    The corpus and the size of the model are parts of the regime; a validation searches alike.
+    The corpus and the size of the model are excluded, because they are part of the setting.
     """
     return {
         group: option
@@ -75,10 +76,12 @@ def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dic
 
 
 def _swept(config: DictConfig) -> dict[str, str]:
-    """What is given for every job: by the sweeper's parameters, and over them the command line."""
+    """Return the values of each key in all jobs: sweeper parameters, overridden by the command
+    line.
+    """
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
-    said = (override.lstrip("+").partition("=") for override in config.hydra.overrides.task)
-    return {key: str(params[key]) for key in params} | {key: value for key, _, value in said}
+    overrides = (override.lstrip("+").partition("=") for override in config.hydra.overrides.task)
+    return {key: str(params[key]) for key in params} | {key: value for key, _, value in overrides}
 
 
 def _seeds(text: str) -> list[int]:
@@ -86,13 +89,13 @@ def _seeds(text: str) -> list[int]:
 
 
 def planned_seeds(config: DictConfig) -> list[int]:
-    """Return the seeds that the experiment itself plans, whichever the command line asks for."""
+    """Return the seeds that the experiment file plans, whatever the command line selects."""
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
     return _seeds(str(params["seed"])) if "seed" in params else []
 
 
 def _each(word: str) -> list[str]:
-    """The values that a word of the command line gives to a key."""
+    """Return the values that an override of the command line gives to a key."""
     override = OverridesParser.create().parse_override(word)
     if not override.is_sweep_override():
         return [str(override.value())]
@@ -102,7 +105,7 @@ def _each(word: str) -> list[str]:
 def _levels(
     config: DictConfig, study: Study, swept: dict[str, str]
 ) -> dict[str, dict[str, object]]:
-    """What every level of a config group sets, by dotted keys: it can change under its name."""
+    """Return the settings of each option of the swept config groups, by dotted keys."""
     choices = config.hydra.runtime.choices
     chosen = {key: swept.get(key) or choices[key] for key in study["factors"] if key in choices}
     given = {key: _each(f"{key}={words}") for key, words in chosen.items() if words}
@@ -110,19 +113,19 @@ def _levels(
 
 
 def _every(changes: Mapping[str, object]) -> dict[str, str]:
-    """Return the sweep over all arms of a screen; a part of it may run some of them."""
+    """Return the override that sweeps over all arms of a screen."""
     return {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
 
 
 def _variants(
     config: DictConfig, changes: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, object]]:
-    """Return what every variant of a screen sets, by dotted keys.
+    """Return the settings of every variant of a screen, by dotted keys.
 
     Raises:
         UserError: the overrides of a variant cannot be composed.
     """
-    found: dict[str, dict[str, object]] = {f"{FACTOR}={BASELINE}": {}}
+    settings_of: dict[str, dict[str, object]] = {f"{FACTOR}={BASELINE}": {}}
     kept = _unswept(config)
     for name, overrides in changes.items():
         try:
@@ -130,12 +133,12 @@ def _variants(
         except (HydraException, OmegaConfBaseException) as error:
             raise UserError(f"study.screen.variants.{name}: {explain(error)}") from None
         places = [place(key) for key in overrides]
-        found[f"{FACTOR}={name}"] = {
+        settings_of[f"{FACTOR}={name}"] = {
             key: value
             for key, value in _portable(composed)
             if any(_below(key, node) for node in places)
         }
-    return found
+    return settings_of
 
 
 def _arms(
@@ -145,7 +148,7 @@ def _arms(
     settings: Mapping[str, object],
     levels: Mapping[str, Mapping[str, object]],
 ) -> Iterator[dict[str, object]]:
-    """Yield the settings of every arm, its factors among them, but for arms that do not run."""
+    """Yield the settings of every arm, including its factors, except arms that do not run."""
     choices = config.hydra.runtime.choices
     values = {
         factor: _each(f"{factor}={swept[factor]}")
@@ -157,20 +160,20 @@ def _arms(
     left_out = [{key: str(level) for key, level in arm.items()} for arm in without]
     for combination in itertools.product(*values.values()):
         arm = dict(zip(values, combination, strict=True))
-        if any(one.items() <= arm.items() for one in left_out):
+        if any(levels_left_out.items() <= arm.items() for levels_left_out in left_out):
             continue
         sets = [levels.get(f"{key}={value}", {place(key): value}) for key, value in arm.items()]
-        yield {**settings, **{key: value for one in sets for key, value in one.items()}}
+        yield {**settings, **{key: value for changes in sets for key, value in changes.items()}}
 
 
 def _inside(config: DictConfig, group: str, name: str) -> dict[str, object]:
-    """What a level sets where all else is as the command line says, but for what it sweeps."""
-    found = leaves(hydra.compose("config", [*_unswept(config, group), f"{group}={name}"]))
-    return {key: value for key, value in _portable(found) if _below(key, place(group))}
+    """Return the settings of one option, with all other keys as in the command."""
+    composed = leaves(hydra.compose("config", [*_unswept(config, group), f"{group}={name}"]))
+    return {key: value for key, value in _portable(composed) if _below(key, place(group))}
 
 
 def _unswept(config: DictConfig, *without: str) -> list[str]:
-    """Return the words of a command that give one value each, but for those of some keys."""
+    """Return the overrides with a single value, except those of some keys."""
     given = {word: word.lstrip("+") for word in config.hydra.overrides.task}
     return [
         word
@@ -180,26 +183,26 @@ def _unswept(config: DictConfig, *without: str) -> list[str]:
 
 
 def _settings(config: DictConfig, study: Study) -> dict[str, object]:
-    """All that can change a number and is neither factor nor seed, by dotted keys."""
-    from ablate.record.identity import OUTSIDE, OUTSIDE_OF  # torch
+    """Return all settings that can change a number except factors and seed, by dotted keys."""
+    from ablate.record.identity import OUTSIDE, OUTSIDE_OF  # imports torch
 
     free = [*OUTSIDE, *SEEDS, "hydra"]
     free += [f"{node}.{key}" for node in OUTSIDE_OF for key in OUTSIDE_OF[node]]
-    free.remove("data")  # its content is no part of the config
+    free.remove("data")  # the content of the data is not part of the config
     nodes = [*free, *_varied(study)]
-    found = _portable(leaves(config))
-    return {key: value for key, value in found if not any(_below(key, node) for node in nodes)}
+    portable = _portable(leaves(config))
+    return {key: value for key, value in portable if not any(_below(key, node) for node in nodes)}
 
 
 def _varied(study: Study) -> list[str]:
-    """Keys of the factors and of what is tuned."""
+    """Return the keys of the factors and of the tuned parameter."""
     tune = study.get("tune")
     return [place(key) for key in (*study["factors"], *([tune["key"]] if tune else []))]
 
 
-def _portable(found: dict[str, object]) -> Iterator[tuple[str, Any]]:
-    """All but where a machine keeps its data."""
-    return ((key, value) for key, value in found.items() if key.rpartition(".")[2] not in PLACES)
+def _portable(settings: dict[str, object]) -> Iterator[tuple[str, Any]]:
+    """Yield all settings except the location of data."""
+    return ((key, value) for key, value in settings.items() if key.rpartition(".")[2] not in PLACES)
 
 
 def _below(key: str, node: str) -> bool:

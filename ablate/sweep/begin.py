@@ -1,4 +1,4 @@
-"""The beginning of a sweep: its study is checked and written down before any run."""
+"""Start a sweep: check and register its study before any run."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,10 +28,10 @@ AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 def begin(config: DictConfig) -> None:
     """Check the study of a sweep, register it, and write study.json with its seal.
 
-    A worker that joins a sweep finds that written.
+    A worker that joins a sweep finds these files.
 
     Raises:
-        UserError: no rule could decide the study, or another launcher is to run it.
+        UserError: no decision rule applies to the study, or the config selects another launcher.
     """
     study = checked(config)
     about = regime(config)
@@ -41,10 +41,10 @@ def begin(config: DictConfig) -> None:
 
 
 def checked(config: DictConfig) -> Study | None:
-    """Return the study of a sweep as plain data, with its precision settled.
+    """Return the study of a sweep as plain data, with its precision set.
 
     Raises:
-        UserError: no rule could decide the study, or another launcher is to run it.
+        UserError: no decision rule applies to the study, or the config selects another launcher.
     """
     check_name("name", config.name)
     for key in AT_LEAST_ONE:
@@ -68,7 +68,7 @@ def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
     if study is not None:
         sweep, registered = asked(config, study, about)
         registration = register(Path(config.paths.results), sweep)
-    said: Any = {
+    about_sweep: Any = {
         "name": config.name,
         "study": study,
         "regime": about,
@@ -77,24 +77,24 @@ def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
             "command": command_of(config),
         },
     }
-    write_about(Path(config.hydra.sweep.dir), said, registered, {})
+    write_about(Path(config.hydra.sweep.dir), about_sweep, registered, {})
 
 
 def command_of(config: DictConfig) -> str:
-    """Return the command that makes this sweep: its words, and the grid where they change that."""
+    """Return the command of this sweep, including a grid that was given on the command line."""
     words = config.hydra.overrides
     grid = [word for word in words.hydra if word.lstrip("+").startswith("hydra.sweeper.params")]
     return command([*words.task, *grid], "-m", config_dirs=config_dirs(config))
 
 
 def regime(config: DictConfig) -> Regime:
-    """What a verdict holds for: the data, the size and the budget of its runs."""
-    from ablate.record.identity import device_kind  # torch
+    """Return the setting of a sweep: data, size and budget of its runs."""
+    from ablate.record.identity import device_kind  # imports torch
 
     choices = config.hydra.runtime.choices
     model = config.model
     short = None if config.probe is not None else config.budget.short
-    found: Any = {
+    setting: Any = {
         "scale": choices.scale,
         "data": choices.data,
         "model": choices.model,
@@ -107,4 +107,4 @@ def regime(config: DictConfig) -> Regime:
         "threads": config.threads,
         **({"short": short} if short else {}),
     }
-    return cast(Regime, found)
+    return cast(Regime, setting)

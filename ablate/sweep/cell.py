@@ -1,4 +1,4 @@
-"""A cell of a sweep: one arm and one seed, composed and checked."""
+"""A cell of a sweep: the composed and checked config of one arm and one seed."""
 
 import copy
 import json
@@ -25,48 +25,49 @@ from ablate.record.types import Cell as Place
 from ablate.record.types import Ended, Levels
 from ablate.verdict.match import keys
 
-SEEDS = ("seed", "replicate")  # which tell replicates apart, not arms
+SEEDS = ("seed", "replicate")  # keys that distinguish replicates rather than arms
 SEED = re.compile(r"seed=\d+")
-# nodes from whose keys other settings follow, or the corpus
+# nodes with keys on which other settings or the corpus depend
 SETTLED = ("budget.", "schedule.", "trainer.", "study.", "batch.", "data.", "tokenizer.", "task.")
 Overrides = tuple[str, ...]
-UNUSED = ("match", "figures", "screen")  # of a study that does not use them
-# of a claim; a study without them keeps its hash
+UNUSED = ("match", "figures", "screen")  # keys of a study that are dropped if unused
+# keys of a claim that are dropped if unused, so that the hash of older studies is unchanged
 OPTIONAL = ("loses", "cannot", "plan_for", "reading", "measures", "control_measures")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`overrides` are those of this job alone; `label` names what not all of them share.
+    """One run of a sweep.
 
-    `arm` is the config of the first cell of its arm, with Hydra's node: a sweep holds one config
-    per arm, however many seeds it has, and however many values of a nuisance are tried for it.
+    `overrides` belong to this run alone; `label` contains the overrides that distinguish it from
+    other runs. `arm` is the config of the first cell of the same arm, including Hydra's node: a
+    sweep stores one config per arm, not per seed or per value of a tuned nuisance parameter.
     """
 
     number: int
     label: str
     overrides: tuple[str, ...]
     arm: DictConfig
-    first: bool = True  # of its arm
+    first: bool = True  # whether this is the first cell of its arm
 
     @property
     def config(self) -> DictConfig:
-        """Its own config, made anew whenever it is asked for; it holds Hydra's node too."""
+        """The config of this cell, created on each access, including Hydra's node."""
         return self.arm if self.first else _changed(self.arm, self.overrides, self.number)
 
     @property
     def seed(self) -> int:
-        """The replicate that it is of."""
+        """The seed of the run."""
         seeds = [word for word in self.overrides if SEED.fullmatch(word)]
         return int(self.arm.seed if self.first or not seeds else seeds[-1].removeprefix("seed="))
 
     @property
     def link(self) -> Path:
-        """The file that says what became of it, in the folder of its sweep."""
+        """The file in the sweep's folder that stores the outcome of the run."""
         return link_path(Path(self.arm.hydra.sweep.dir), self.number)
 
     def task_config(self) -> DictConfig:
-        """The config without Hydra's node, as a run sees it."""
+        """Return the config without Hydra's node, as the run receives it."""
         config = self.config.copy()
         OmegaConf.set_readonly(config, False)
         with open_dict(config):
@@ -86,9 +87,9 @@ class Cell:
 
     @property
     def argv(self) -> list[str]:
-        """The command line of this cell alone: what DDP starts its other processes with.
+        """The command line of this cell, with which DDP starts its other processes.
 
-        The precision is said again, for they must not settle `auto` anew.
+        It contains the precision, because other processes must not resolve `auto` again.
         """
         folders = config_dirs(self.arm)
         flags = [argument for folder in folders for argument in (CONFIG_DIR, folder)]
@@ -97,8 +98,9 @@ class Cell:
 
     @cached_property
     def training(self) -> str:
-        """Names what is trained: cells that share it differ in testing alone."""
-        from ablate.initial.base import weights_fingerprint  # torch, which --help does without
+        """Identity of the training: cells that share it differ only in testing."""
+        # imports torch, which --help does not need
+        from ablate.initial.base import weights_fingerprint
         from ablate.record.identity import digest, parts
 
         config = self.task_config()
@@ -106,9 +108,13 @@ class Cell:
 
 
 def config_dirs(config: DictConfig) -> list[str]:
-    """Return the folders that --config-dir named; `config` has Hydra's node."""
+    """Return the folders given by --config-dir; `config` contains Hydra's node."""
     sources = config.hydra.runtime.config_sources
-    return [one.path for one in sources if one.provider == "command-line" and one.schema == "file"]
+    return [
+        source.path
+        for source in sources
+        if source.provider == "command-line" and source.schema == "file"
+    ]
 
 
 def compose(
@@ -119,10 +125,10 @@ def compose(
     sweep: Path,
     varied: str = "",
 ) -> list[Cell]:
-    """Compose the config of every job; `sweep` is the folder that their ends are noted in.
+    """Compose the config of every job; outcomes are stored in the folder `sweep`.
 
-    An arm is composed once, for its first seed and for the first value of the key that is `varied`:
-    Hydra takes a third of a second for a config.
+    Each arm is composed once, for its first seed and for the first value of the key `varied`,
+    because Hydra takes a third of a second per config.
     """
     setup_globals()
     cells: list[Cell] = []
@@ -137,7 +143,7 @@ def compose(
         composed = context.config_loader.load_sweep_config(config, list(overrides))
         settle(composed)
         with open_dict(composed):
-            composed.hydra.sweep.dir = str(sweep)  # its time is the sweep's
+            composed.hydra.sweep.dir = str(sweep)  # the cells share the time stamp of the sweep
             composed.hydra.job.id = str(number)
             composed.hydra.job.num = number
         cells.append(Cell(number, label, overrides, composed))
@@ -146,15 +152,14 @@ def compose(
 
 
 def without_seed(overrides: Overrides) -> Overrides:
-    """The overrides that make an arm, where those of a cell say its seed as well."""
+    """Return the overrides without the seed."""
     return tuple(o for o in overrides if not SEED.fullmatch(o))
 
 
 def _without(overrides: Overrides, varied: str) -> Overrides:
-    """Return the overrides that a config is composed for: those but the seed and a varied key.
+    """Return the overrides of an arm without the seed and, where possible, the key `varied`.
 
-    A key is changed in a config that is composed already only where nothing else follows from it:
-    neither a group nor one of the nodes in `SETTLED`.
+    The key stays if other settings depend on it: if it is a group, or in a node of `SETTLED`.
     """
     arm = without_seed(overrides)
     if "." not in varied or "/" in varied or varied.startswith(SETTLED):
@@ -162,20 +167,20 @@ def _without(overrides: Overrides, varied: str) -> Overrides:
     return tuple(word for word in arm if word.partition("=")[0] != varied)
 
 
-def _differ_in_values(overrides: Overrides, others: Overrides) -> bool:
-    """Whether the same keys are set in the same order, each once, and to other values."""
-    keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, others))
-    return keys == other_keys and len({*keys}) == len(keys) and overrides != others
+def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
+    """Return whether both set the same keys in the same order, each once, to other values."""
+    keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, other))
+    return keys == other_keys and len({*keys}) == len(keys) and overrides != other
 
 
 def _changed(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
-    """Return the config of a cell that differs from another in its number and in some values."""
+    """Return the config of a cell that differs from another only in number and some values."""
     wanted = {word.partition("=")[0]: word for word in overrides}
     task = arm.hydra.overrides.task
     changed = {old: new for old in task if (new := wanted[old.partition("=")[0]]) != old}
     parsed = OverridesParser.create().parse_overrides([*changed.values()])
     config = copy.deepcopy(arm)
-    node = config.hydra  # which Hydra seals by itself once a run of the arm has begun
+    node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
     with read_write(config), read_write(node), open_dict(config):
         node.job.id = str(number)
         node.job.num = number
@@ -188,27 +193,27 @@ def _changed(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
 
 
 def plain_study(config: DictConfig) -> Study:
-    """The study with everything resolved, as plain data; needs no node of Hydra's."""
+    """Return the study as plain data with all interpolations resolved."""
     whole: Any = OmegaConf.to_container(config, resolve=False)
-    whole.pop("hydra", None)  # has nodes that only a job can resolve
+    whole.pop("hydra", None)  # it has nodes that only a job can resolve
     tree: Any = OmegaConf.to_container(OmegaConf.create(whole), resolve=True)
     return used(tree["study"])
 
 
 def used(study: dict[str, Any]) -> Study:
-    """The study without what it and its claims may have and do not use."""
+    """Drop optional keys of a study and its claims that are not used."""
     claims = [
         {key: value for key, value in claim.items() if value or key not in OPTIONAL}
         for claim in study["claims"]
         if isinstance(claim, dict)
     ]
-    known = {key: v for key, v in study.items() if v or key not in UNUSED}
+    used_keys = {key: v for key, v in study.items() if v or key not in UNUSED}
     claims = claims if len(claims) == len(study["claims"]) else study["claims"]
-    return cast(Study, {**known, "claims": claims})
+    return cast(Study, {**used_keys, "claims": claims})
 
 
-def write_link(sweep: Path, config: DictConfig, found: Ended) -> None:
-    """Remember what became of a cell; `config` holds Hydra's node."""
+def write_link(sweep: Path, config: DictConfig, outcome: Ended) -> None:
+    """Store the outcome of a cell; `config` contains Hydra's node."""
     overrides = list(config.hydra.overrides.task)
     about: Place = {
         "cell": int(config.hydra.job.num),
@@ -225,4 +230,4 @@ def write_link(sweep: Path, config: DictConfig, found: Ended) -> None:
     tune = config.study.tune if config.study is not None else None
     if tune:
         about["tuned"] = {"key": tune.key, "value": OmegaConf.select(config, tune.key)}
-    write_json(link_path(sweep, about["cell"]), seal({**about, **found}))
+    write_json(link_path(sweep, about["cell"]), seal({**about, **outcome}))

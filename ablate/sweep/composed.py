@@ -1,4 +1,4 @@
-"""A sweep composed without being started, as far as that needs no torch."""
+"""Compose a sweep without starting it and without importing torch."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from ablate.sweep.begin import checked
 
 
 class Composed(NamedTuple):
-    """Hydra's context, the config of the sweep, and the overrides of its cells."""
+    """Hydra's context, the config of a sweep, and the overrides of its cells."""
 
     context: HydraContext
     config: DictConfig
@@ -31,16 +31,16 @@ def composed(
     name: str | None = None,
     folder: str | None = None,
 ) -> Iterator[Composed]:
-    """Compose a sweep as Hydra would, and check its study; Hydra stays until the block ends.
+    """Compose a sweep as Hydra would, and check its study; Hydra stays active until the block ends.
 
     Args:
         words: overrides.
-        main: --config-path, the folder of the main config; None: ours.
-        name: --config-name, that of the main config.
-        folder: --config-dir, a folder that is searched as well.
+        main: --config-path, the folder of the main config; None for the folder of this package.
+        name: --config-name, the name of the main config.
+        folder: --config-dir, an additional folder to search.
 
     Raises:
-        UserError: no rule could decide the study, or what is swept is none of its factors.
+        UserError: no decision rule applies to the study, or a swept key is not one of its factors.
     """
     with searching([folder] if folder else [], main or str(CONF)):
         started = GlobalHydra.instance().hydra
@@ -52,7 +52,7 @@ def composed(
             config=config, hydra_context=context, task_function=lambda config: None
         )
         jobs = sweeper.jobs(config.hydra.overrides.task)
-        context.config_loader.load_sweep_config(config, jobs[0])  # which finds a misspelt key
+        context.config_loader.load_sweep_config(config, jobs[0])  # this detects a misspelt key
         if study is not None:
             check_swept(jobs, study)
         yield Composed(context, config, jobs)

@@ -1,4 +1,4 @@
-"""A committed experiment run again with seeds that nobody has seen."""
+"""Reproduce a committed experiment with new seeds."""
 
 import shlex
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import hydra
 
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import Book, questions
+from ablate.evidence.analysis_log import AnalysisLog, questions
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import deciding
@@ -26,10 +26,10 @@ LEFT_OUT = ("-m", "--multirun")
 
 @dataclass(frozen=True)
 class Contest:
-    """The first evidence, and the overrides with which it is asked again.
+    """Committed evidence, and the overrides that repeat its experiment with new seeds.
 
-    Of committed evidence only the verdict and the replicates of its seeds matter: no run of it is
-    reused or pooled, and it spends no alpha of the fresh sweep.
+    Committed evidence provides only the verdict and the replicate numbers of its seeds: its runs
+    are not reused or pooled, and it spends no alpha of the new sweep.
     """
 
     first: Evidence
@@ -39,40 +39,45 @@ class Contest:
 
     @classmethod
     def of(cls, name: str, experiments: Path, results: Path) -> "Contest":
-        """Read the evidence, and choose a replicate that was not seen.
+        """Read the evidence, and choose a replicate number that has not been used.
 
         Raises:
-            UserError: there is no such evidence, its study is another one now, or replicates are
-                its arms.
+            UserError: there is no such evidence, its study has changed, or its arms are replicates.
         """
         first = from_folder(experiments / name)
         given = shlex.split(first.registration["command"])[3:]
-        said = [word for word in given if word not in LEFT_OUT]
+        overrides = [word for word in given if word not in LEFT_OUT]
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            config = hydra.compose("config", _searching(said))
+            config = hydra.compose("config", _searching(overrides))
             study = plain_study(config)
         if deciding(study) != deciding(first.study):
             raise UserError(
-                f"{experiments / name} is of another form of its study than "
-                f"{shlex.join(said)} is now: run that first"
+                f"{experiments / name} was made with another form of the study than "
+                f"{shlex.join(overrides)} is now: run that first"
             )
         if "replicate" in study["factors"]:
-            raise UserError(f"{name}: replicates are its arms, so none of them is fresh")
+            raise UserError(f"{name} compares replicates, so it cannot be reproduced with new ones")
         used = _replicates(experiments / name, first, int(config.replicate))
-        number = _fresh(Book.read(results), first, results, used)
+        number = _fresh(AnalysisLog.read(results), first, results, used)
         fresh = [f"replicate={number}", "contest=true", f"paths.results={results}"]
-        return cls(first, [*said, *fresh, f"paths.experiments={experiments}"], results, experiments)
+        return cls(
+            first, [*overrides, *fresh, f"paths.experiments={experiments}"], results, experiments
+        )
 
-    def told(self) -> Iterator[str]:
-        """What was reproduced, as lines; contest.json in the folder of the sweep has the same."""
-        sweeps = Book.read(self.results).sweeps
-        last = [one for one in sweeps if one.contest and one.name == self.first.name][-1]
+    def lines(self) -> Iterator[str]:
+        """Yield a report of the replication as lines, and write it to contest.json in the sweep."""
+        sweeps = AnalysisLog.read(self.results).sweeps
+        last = [
+            sweep_line
+            for sweep_line in sweeps
+            if sweep_line.contest and sweep_line.name == self.first.name
+        ][-1]
         sweep = self.results / last.folder
         fresh = load_evidence(sweep)
-        found = replications(conclude(self.first), conclude(fresh))
-        told = {"name": self.first.name, "replicate": last.replicate, "claims": found}
-        write_json(sweep / RESULT, told)
-        for claim in found:
+        claims = replications(conclude(self.first), conclude(fresh))
+        report = {"name": self.first.name, "replicate": last.replicate, "claims": claims}
+        write_json(sweep / RESULT, report)
+        for claim in claims:
             exploratory = " (exploratory: contested before)" if claim["exploratory"] else ""
             yield f"\n{claim['replication'].upper()}{exploratory}  {claim['statement']}"
             yield f"  first: {claim['first']['evidence']}"
@@ -83,9 +88,9 @@ class Contest:
 
 
 def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
-    """Return the replicates that committed evidence and the contest beside it have used.
+    """Return the replicate numbers that committed evidence and its earlier replications have used.
 
-    `number` is the replicate of the sweep that left the evidence.
+    `number` is the replicate of the sweep that made the evidence.
     """
     used = {number, *(run["replicate"] for run in first.runs if "replicate" in run)}
     contested = used_replicate(folder, max(used) + 1)
@@ -93,7 +98,7 @@ def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
 
 
 def _searching(words: list[str]) -> list[str]:
-    """Return the words of a command as overrides alone: hydra.compose takes no --config-dir."""
+    """Replace --config-dir by an override, because hydra.compose does not accept the option."""
     if CONFIG_DIR not in words:
         return words
     place = words.index(CONFIG_DIR)
@@ -101,14 +106,14 @@ def _searching(words: list[str]) -> list[str]:
     return [f"hydra.searchpath=[file://{folder}]", *words[:place], *words[place + 2 :]]
 
 
-def _fresh(book: Book, first: Evidence, results: Path, used: set[int]) -> int:
-    """Return a replicate that was not used for these questions.
+def _fresh(log: AnalysisLog, first: Evidence, results: Path, used: set[int]) -> int:
+    """Return a replicate number that was not used for these questions.
 
-    A contest that was begun and has not ended goes on with its replicate.
+    An unfinished replication is continued with its number.
     """
     asked = questions(first.study).keys()
-    known = [s for s in book.sweeps if s.name == first.name or s.questions.keys() & asked]
-    begun = [s for s in known if s.contest and not (results / s.folder / RESULT).exists()]
+    related = [s for s in log.sweeps if s.name == first.name or s.questions.keys() & asked]
+    begun = [s for s in related if s.contest and not (results / s.folder / RESULT).exists()]
     if begun:
         return begun[-1].replicate
-    return 1 + max(used.union(sweep.replicate for sweep in known))
+    return 1 + max(used.union(sweep.replicate for sweep in related))

@@ -1,6 +1,6 @@
-"""The end of a sweep: its table and, where it has a study, its verdicts and its report.
+"""End a sweep: print its table and, if it has a study, its verdicts and its report.
 
-A study at smoke scale has none (`ablate.config.smoke`), and neither has a part of a study.
+Smoke tests (`ablate.config.smoke`) and parts of a study have no verdict.
 """
 
 from collections import Counter
@@ -27,16 +27,16 @@ from ablate.wandb.names import LOGGER
 from ablate.wandb.note import advise_upload
 
 VERDICT = "verdict.json"
-FILE_WIDTH = 140  # of a table that goes to a file or a pipe
+FILE_WIDTH = 140  # width of a table in a file or a pipe
 
 
 def end(config: DictConfig) -> int:
-    """Print the table, and write and print the verdicts; return the number of failed runs."""
+    """Print the table, judge the claims and write the report; return the number of failed runs."""
     return _end(config, _judge)
 
 
 def show(config: DictConfig) -> int:
-    """Print the same of a sweep that another worker has ended."""
+    """Print table and verdicts of a sweep that another worker has ended."""
     return _end(config, lambda config, evidence: read_verdict(_folder(config) / VERDICT))
 
 
@@ -75,7 +75,7 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
 
 
 def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
-    """Write the evidence of a part of a study, and say how it becomes a verdict."""
+    """Write the evidence of a part of a study, and print how to join the parts."""
     sweep = _folder(config)
     as_part(Path(config.paths.results), sweep, evidence).save(sweep)
     console.print(
@@ -86,7 +86,7 @@ def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
 
 
 def failures(runs: Sequence[Run]) -> dict[str, str]:
-    """Return, for each error that has ended runs, the cells that it has ended."""
+    """Return, for each error message, the cells that failed with it."""
     cells: dict[str, list[str]] = {}
     for run in runs:
         cells.setdefault(run["error"], []).append(str(run["cell"]))
@@ -97,7 +97,7 @@ def failures(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def logger_failures(sweep: Path) -> list[str]:
-    """Return a sentence for each failure of a logger in runs of a sweep."""
+    """Return a warning for each way in which a logger failed in runs of a sweep."""
     links = [link for link in read_links(sweep) if "folder" in link]
     paths = [Path(link["folder"]) / LOGGER_FAILURES for link in links]
     sentences = Counter(
@@ -107,15 +107,15 @@ def logger_failures(sweep: Path) -> list[str]:
         for line in set(path.read_text(encoding="utf-8").splitlines())
     )
     return [
-        f"warning: in {count} of {len(links)} runs {sentence}; the records of the runs are whole"
+        f"warning: in {count} of {len(links)} runs {sentence}; the records of the runs are complete"
         for sentence, count in sentences.items()
     ]
 
 
 def _judge(config: DictConfig, evidence: Evidence) -> Verdict:
     """Write the evidence, the verdicts and the report of a sweep, and log them."""
-    from ablate.report.write import write_report  # matplotlib
-    from ablate.wandb.analysis import log_analysis  # W&B
+    from ablate.report.write import write_report  # imports matplotlib
+    from ablate.wandb.analysis import log_analysis  # imports W&B
 
     sweep = _folder(config)
     evidence = looked(Path(config.paths.results), sweep, evidence)
@@ -135,7 +135,7 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
 
 
 def announce(console: Console, verdict: Verdict) -> None:
-    """Print the verdict of every claim, in what regime it holds, and what it does not cover."""
+    """Print the verdict of every claim, the setting that it applies to, and caveats."""
     from ablate.report.content import regime
     from ablate.verdict.wording.layers import bounds
 
@@ -155,7 +155,7 @@ def announce(console: Console, verdict: Verdict) -> None:
 
 
 def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
-    """Return the answer with what qualifies it; the words of the answer are coloured."""
+    """Return the coloured answer of a claim, followed by qualifications."""
     from ablate.report.marks import MARKS
     from ablate.verdict.wording.layers import opening
 

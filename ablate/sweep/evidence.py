@@ -1,4 +1,4 @@
-"""The evidence of a sweep that has ended, from W&B or from its folder."""
+"""Load the evidence of a finished sweep, from W&B or from its folder."""
 
 from pathlib import Path
 
@@ -9,26 +9,27 @@ from ablate.verdict.load import load_evidence
 
 
 def from_wandb(project: str, group: str) -> Evidence:
-    """Read the latest sweep of a group, and say where its results are from.
+    """Load the latest sweep of a W&B group, and print where its results come from.
 
     Raises:
-        UserError: W&B is not reached, or does not have it.
+        UserError: W&B cannot be reached, or does not have the sweep.
     """
     from ablate.wandb.fetch import connect, fetch
 
-    found = fetch(connect(), project, group)
-    runs = len(found.evidence.runs)
-    print(f"{found.analysis}: {found.own} of {runs} results are from the W&B runs themselves.")
-    if found.own < runs:
+    fetched = fetch(connect(), project, group)
+    runs = len(fetched.evidence.runs)
+    direct = fetched.n_from_runs
+    print(f"{fetched.analysis}: {direct} of {runs} results are from the W&B runs themselves.")
+    if direct < runs:
         print("The others are from the evidence that was logged with the verdict.")
-    return found.evidence
+    return fetched.evidence
 
 
 def from_folder(folder: Path) -> Evidence:
-    """Read the evidence that a sweep with a study leaves in its folder, or under experiments/.
+    """Load the evidence of a sweep with a study from its folder, or from a folder in experiments/.
 
     Raises:
-        UserError: the folder is not that of a sweep with a study that has ended.
+        UserError: the folder is not a finished sweep with a study.
     """
     from ablate.evidence.gather import gather
 
@@ -37,20 +38,21 @@ def from_folder(folder: Path) -> Evidence:
         return load_evidence(folder)
     check_cells(folder)
     evidence = gather(folder)
-    if "looks" not in evidence.registration:  # a look that nobody counts
+    if "looks" not in evidence.registration:  # without it, the analysis would not be logged
         raise UserError(
-            f"{folder} is of a sweep without a study, or of one that has not ended: the same "
-            "command goes on with it"
+            f"{folder} is a sweep without a study, or one that has not ended: start the same "
+            "command again to continue it"
         )
     return evidence
 
 
 def check_cells(sweep: Path) -> None:
-    """Refuse a sweep whose cells say that the records of their runs lie outside of its results."""
+    """Refuse a sweep whose cells refer to records outside its results folder."""
     from ablate.evidence.gather import SCREENING
     from ablate.record.links import read_links
 
-    results = (sweep.resolve() / "../../..").resolve()  # it is RESULTS/sweeps/NAME/TIME
+    # the folder of the sweep is RESULTS/sweeps/NAME/TIME
+    results = (sweep.resolve() / "../../..").resolve()
     for link in (*read_links(sweep), *read_links(sweep / SCREENING)):
         ends = (link, link.get("short", {}))
         for record in (end[key] for end in ends for key in ("folder", "evaluation") if key in end):

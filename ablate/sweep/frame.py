@@ -1,4 +1,4 @@
-"""Runs as a data frame: what `ablate.load` returns."""
+"""Load runs as a data frame, for `ablate.load`."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -17,11 +17,11 @@ from ablate.record.sealed import read_result
 from ablate.sweep.evidence import check_cells
 
 Row = dict[str, object]
-TARGET = "._target_"  # below a component: its class
+TARGET = "._target_"  # suffix of the key with a component's class
 
 
 def frame(folder: Path) -> pandas.DataFrame:
-    """The runs of a folder as a pandas data frame.
+    """Return the runs of a folder as a pandas data frame.
 
     Raises:
         UserError: the folder has no runs, or a record was changed or damaged.
@@ -45,7 +45,7 @@ def _rows(folder: Path) -> Iterator[Row]:
 
 
 def _of_sweep(folder: Path) -> Iterator[Row]:
-    """Every run at every budget, with the levels of the factors of its study."""
+    """Yield every run at every budget, with the levels of the factors of its study."""
     if not (folder / RUNS).exists():
         check_cells(folder)
         evidence = gather(folder)
@@ -67,15 +67,15 @@ def _of_sweep(folder: Path) -> Iterator[Row]:
 
 
 def _of_results(folder: Path) -> Iterator[Row]:
-    """Every run that has ended, once for each way it was tested, with the keys that tell apart."""
-    found = [one for path in sorted(folder.iterdir()) for one in _ends(path)]
-    told = _telling([config for config, _ in found])
-    for config, row in found:
-        yield {**{key: config.get(key) for key in told}, **row}
+    """Yield every finished run once per evaluation, with the keys that differ between runs."""
+    runs = [run for path in sorted(folder.iterdir()) for run in _ends(path)]
+    keys = _telling([config for config, _ in runs])
+    for config, row in runs:
+        yield {**{key: config.get(key) for key in keys}, **row}
 
 
 def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
-    """Config and row of a run, as each of its tests left it."""
+    """Yield the config and the results of a run, for each of its evaluations."""
     run = read_result(folder)
     if run is None:
         return
@@ -94,7 +94,7 @@ def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
 
 
 def _config(folder: Path) -> Row:
-    """What the identity of a run or a test is made of, by dotted key; components by their class."""
+    """Return the config of a run or an evaluation by dotted key; components by their class."""
     parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
     data = {"data": parts["data"]} if "data" in parts else {}
     return {
@@ -104,7 +104,7 @@ def _config(folder: Path) -> Row:
 
 
 def _telling(configs: Iterable[Row]) -> list[str]:
-    """Keys whose value is not the same in all configs, but for the seed, which has its column."""
+    """Return the keys whose value differs between configs, except the seed."""
     configs = [*configs]
     keys = dict.fromkeys(key for config in configs for key in config)
     return [

@@ -1,4 +1,4 @@
-"""Run the cells of a sweep: check them all, then one clean process each, `n_jobs` at a time."""
+"""Check all cells of a sweep, then run each in a new process, `n_jobs` at a time."""
 
 import os
 import sys
@@ -34,8 +34,9 @@ from ablate.sweep.without import leave_out
 if TYPE_CHECKING:
     from ablate.sweep.preflight import Checked
 
-REPORT = "report.md"  # of committed evidence, in the folder of its experiment
-PRELOADED = "ablate.sweep.preloaded"  # by name, as this process can do without
+REPORT = "report.md"  # report of committed evidence, in its folder
+# a name rather than an import, because this process does not need the module
+PRELOADED = "ablate.sweep.preloaded"
 
 
 def launch(
@@ -45,14 +46,14 @@ def launch(
     first: int,
     before: "Callable[[DictConfig, Planned], None]",
 ) -> list[JobReturn]:
-    """Have every cell run, by the workers of the engine; a failed run fails alone.
+    """Run every cell with the workers of the engine; a failed run does not affect the others.
 
-    Other workers of the sweep may run some of the cells, or all of them. `before` is called with
-    the sound cells before the first of them runs.
+    Other workers of the sweep may run some or all of the cells. `before` is called with the checked
+    cells before the first run.
 
     Raises:
-        UserError: the workers of the engine are gone, and the sweep has not ended.
-        SystemExit: this worker may not wait for what others hold.
+        UserError: the workers of the engine ended before the sweep.
+        SystemExit: other workers hold the remaining cells, and this one may not wait.
     """
     engine: Engine = construct(config.engine)
     console = make_console(stderr=True)
@@ -80,22 +81,22 @@ def launch(
         with View(config.name, len(every), works_here=False) as view, Watch(view, sweep, labels):
             engine.work(here, command, sweep)
     _check_end(config)
-    # Failures are in the record, not raised: Hydra would skip the end of the sweep.
+    # Failures are stored rather than raised: otherwise Hydra would skip the end of the sweep.
     return [JobReturn(overrides=c.overrides, status=JobStatus.COMPLETED) for c in planned.cells]
 
 
 class Planned(NamedTuple):
-    """The cells of the verdict and those that tune a nuisance, composed and sound."""
+    """The composed and checked cells of the verdict, and those that tune a nuisance parameter."""
 
     cells: list[Cell]
     screening: list[Cell]
     study: Study | None
     checked: "Checked"
-    seeds: dict[int, int]  # the screening seed of every replicate; empty where nothing is tuned
+    seeds: dict[int, int]  # screening seed of every replicate; empty if nothing is tuned
 
     @property
     def tune(self) -> Tune | None:
-        """The nuisance that every replicate of an arm chooses."""
+        """The nuisance parameter that is tuned for each replicate of an arm."""
         return self.study.get("tune") if self.study else None
 
 
@@ -108,7 +109,7 @@ def plan(
     """Compose and check all cells of a sweep.
 
     Raises:
-        UserError: what is wrong with one of them, or with all together.
+        UserError: a cell, or the combination of cells, is invalid.
     """
     study = plain_study(config) if config.study is not None else None
     sweep = Path(config.hydra.sweep.dir)
@@ -119,7 +120,7 @@ def plan(
     cells = leave_out(cells, without)
     match = study.get("match") if study else None
     if match:
-        from ablate.sweep.matching import matched_jobs  # torch
+        from ablate.sweep.matching import matched_jobs  # imports torch
 
         numbers = [cell.number for cell in cells]
         jobs = matched_jobs(cells, match)
@@ -131,7 +132,8 @@ def plan(
     after = count(first + len(job_overrides))
     varied = tune["key"] if tune else ""
     screening = compose(context, config, jobs, after, sweep / SCREENING, varied)
-    from ablate.sweep.preflight import preflight  # torch: while the server imports it as well
+    # imports torch, while the server imports it as well
+    from ablate.sweep.preflight import preflight
 
     return Planned(cells, screening, study, preflight(cells, screening), seeds)
 
@@ -139,13 +141,13 @@ def plan(
 def _work(
     context: HydraContext, config: DictConfig, planned: Planned, pool: Pool, *, stay: bool
 ) -> None:
-    """Run cells as one worker, stage after stage, until all of them are done."""
+    """Run all cells as one worker, stage after stage."""
     cells, tune = planned.cells, planned.tune
     with View(config.name, len(cells) + len(planned.screening)) as view, pool:
         runner = Runner(context, config, pool, view, planned.checked.data, stay)
         worker = Worker(runner, planned)
         each = 1 + len(tune["values"]) if tune else 1
-        # nobody looks at a part
+        # a part of a study has no interim analyses
         waves = [cells] if is_part(config) else stages(cells, planned.study)
         ran = in_turn(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
     with alone(config):
@@ -154,24 +156,24 @@ def _work(
 
 @dataclass(frozen=True)
 class Worker:
-    """Runs the stages of a sweep; what they have to agree on, the first of its workers decides."""
+    """Run the stages of a sweep; the first worker makes decisions that all workers share."""
 
     runner: Runner
     planned: Planned
 
     @property
     def sweep(self) -> Path:
-        """The folder that the ends of the cells are noted in."""
+        """The folder with the outcomes of the cells."""
         return Path(self.runner.config.hydra.sweep.dir)
 
     def run(self, number: int, cells: Sequence[Cell]) -> None:
-        """Have the cells of a stage done; what chooses a nuisance for them comes first."""
+        """Run the cells of a stage, after tuning their nuisance parameter."""
         tune = self.planned.tune
         wanted = self._tuned(number, cells, tune) if tune else cells
         self.runner.all(wanted)
 
     def look(self, number: int) -> list[Levels]:
-        """Look at the runs up to a stage; return the levels of the arms that go on."""
+        """Analyse the runs up to a stage; return the levels of the arms that continue."""
         path = self.sweep / f"look-{number}.json"
         going: list[Levels]
         going = once(self.runner.config, path, lambda: going_on(self.runner.config, self.sweep))
@@ -184,7 +186,7 @@ class Worker:
         seeds = self.planned.seeds
         asked = {replicate(cell.levels, seeds[cell.seed]) for cell in cells}
         every = self.planned.screening
-        wanted = [one for one in every if replicate(one.levels, one.seed) in asked]
+        wanted = [cell for cell in every if replicate(cell.levels, cell.seed) in asked]
         links = self.runner.all(wanted, again=again)
         for turn in range(WIDENINGS):
             wider = self._wider(turn, wider_jobs(cells, links, tune, seeds))
@@ -194,7 +196,7 @@ class Worker:
         return compose(self.runner.context, self.runner.config, jobs, numbers, self.sweep)
 
     def _wider(self, turn: int, jobs: dict[int, Overrides]) -> list[Cell]:
-        """The screening cells of a turn, with the same numbers in every worker."""
+        """Return additional screening cells, with the same numbers in every worker."""
         screening = self.planned.screening
         first, last = screening[0].number, screening[-1].number
         numbers = [last + 1 + turn * first + number for number in jobs]
@@ -204,17 +206,17 @@ class Worker:
 
 
 def _check_end(config: DictConfig) -> None:
-    """Raise UserError where workers that ran elsewhere have left cells."""
+    """Raise UserError if remote workers ended before all cells were done."""
     state = state_of(Path(config.hydra.sweep.dir))
     if state is None or state["cells"] is None:
         raise UserError(
-            "the workers are gone, and cells are left: the same command goes on with them; what "
-            f"the workers said is in {Path(config.hydra.sweep.dir) / LOGS}"
+            "the workers ended before all cells were done: start the same command again to "
+            f"continue; the workers' output is in {Path(config.hydra.sweep.dir) / LOGS}"
         )
 
 
 def n_jobs(config: DictConfig) -> int:
-    """Runs at a time: `n_jobs`, else as many as the cores allow, and one on a GPU."""
+    """Return the number of simultaneous runs: `n_jobs`, or what the cores allow; one on a GPU."""
     if config.n_jobs is not None:
         return int(config.n_jobs)
     if config.trainer.accelerator in ("gpu", "cuda"):

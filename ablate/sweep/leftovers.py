@@ -1,7 +1,7 @@
-"""What a results folder holds and nothing needs any more: `ablate clean` finds and removes it.
+"""Find and remove files in a results folder that are no longer needed, for `ablate clean`.
 
-Every kind is a function from a results folder to paths. No kind but those that are asked for by
-name touches what a verdict, a report or `ablate translate` reads.
+Every kind of leftovers is a function from folders to paths. Kinds that delete what a verdict, a
+report or `ablate translate` reads must be requested by name.
 """
 
 import os
@@ -29,7 +29,7 @@ LOCK = ".lock"
 
 @dataclass(frozen=True)
 class Folders:
-    """The results and the cache that are cleaned."""
+    """The results folder and the cache folder to clean."""
 
     results: Path
     cache: Path
@@ -47,16 +47,16 @@ class Folders:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of leftovers: why nothing needs them, and how they are found."""
+    """A kind of leftovers: why nothing needs them, and how to find them."""
 
     reason: str
     find: Callable[[Folders], Iterator[Path]]
-    asked: bool = False  # only where it is named, as somebody may want to keep it
+    asked: bool = False  # removed only on request, because the user may want to keep it
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """A path that can go, with its size in bytes."""
+    """A path that can be removed, with its size in bytes."""
 
     kind: str
     path: Path
@@ -64,19 +64,19 @@ class Leftover:
 
 
 def checkpoints(folders: Folders) -> Iterator[Path]:
-    """Yield the states of runs that have ended."""
+    """Yield the checkpoints of finished runs."""
     for run in folders.runs:
         if _status(run) in RESULTS and (run / "checkpoints").is_dir():
             yield run / "checkpoints"
 
 
 def failed(folders: Folders) -> Iterator[Path]:
-    """Yield the runs that have failed."""
+    """Yield failed runs."""
     return (run for run in folders.runs if _status(run) == "failed")
 
 
 def unfinished(folders: Folders) -> Iterator[Path]:
-    """Yield what processes of this machine that are gone were writing."""
+    """Yield unfinished files of processes on this machine that no longer exist."""
     for folder in (folders.results, *folders.runs, *folders.sweeps, folders.cache / "tokens"):
         for pattern in (".*@*", "*/.*@*", "*/*/.*@*"):
             for path in sorted(folder.glob(pattern)):
@@ -85,28 +85,28 @@ def unfinished(folders: Folders) -> Iterator[Path]:
 
 
 def locks(folders: Folders) -> Iterator[Path]:
-    """Yield the files of locks, where no process holds any of them."""
+    """Yield lock files, if no process holds any of them."""
     paths = sorted(folders.results.glob(f"locks/*{LOCK}"))
     if not any(_is_held(path) for path in paths):
         yield from paths
 
 
 def stale_sweeps(folders: Folders) -> Iterator[Path]:
-    """Yield the sweeps without a verdict whose runs are all gone."""
+    """Yield sweeps without a verdict whose runs no longer exist."""
     for sweep in folders.sweeps:
-        with suppress(UserError):  # nothing is known of a damaged sweep
+        with suppress(UserError):  # nothing is known about a damaged sweep
             if not (sweep / VERDICT).exists() and _has_lost_its_runs(sweep, folders.results):
                 yield sweep
 
 
 def broken_names(folders: Folders) -> Iterator[Path]:
-    """Yield the readable names of runs that are gone."""
+    """Yield readable links to runs that no longer exist."""
     paths = sorted(folders.results.glob(f"{BY_NAME}/*/*"))
     return (path for path in paths if path.is_symlink() and not path.exists())
 
 
 def uploaded(folders: Folders) -> Iterator[Path]:
-    """Yield the offline folders of W&B that W&B has uploaded."""
+    """Yield offline folders that W&B has uploaded."""
     for run in folders.runs:
         notes = [read_note(path) for path in (run, *run.glob("tests/*/"))]
         sent = {note.get("id") for note in notes if note.get("url")}
@@ -116,32 +116,32 @@ def uploaded(folders: Folders) -> Iterator[Path]:
 
 
 def caches(folders: Folders) -> Iterator[Path]:
-    """Yield the tokens of corpora."""
+    """Yield cached token ids of corpora."""
     return (path.parent for path in sorted(folders.cache.glob(f"tokens/*/{MANIFEST}")))
 
 
 def weights(folders: Folders) -> Iterator[Path]:
-    """Yield the weights of runs that have ended."""
+    """Yield the weights of finished runs."""
     return (run / "weights.pt" for run in folders.runs if (run / "weights.pt").is_file())
 
 
 def unused_runs(folders: Folders) -> Iterator[Path]:
-    """Yield the runs that have ended and that no sweep names."""
+    """Yield finished runs that no sweep refers to."""
     named = {run for sweep in folders.sweeps for link in _links(sweep) for run in _runs(link)}
     return (run for run in folders.runs if _status(run) in RESULTS and run.name not in named)
 
 
-# Whole runs come first: a part of what goes as a whole is not named again. Locks come last, as
-# whoever removes a part of a run holds one.
+# Whole runs come first, so that none of their parts is listed again. Locks come last, because
+# removing a part of a run requires its lock.
 KINDS = {
     "unused_runs": Kind(
         "no sweep names it; the same command would train it again", unused_runs, asked=True
     ),
     "checkpoints": Kind("the run has ended, so it will not go on from a saved state", checkpoints),
-    "failed": Kind("a failure is no result; the same command begins the run anew", failed),
-    "unfinished": Kind("half a file of a process that is gone", unfinished),
-    "stale_sweeps": Kind("it has no verdict, and all its runs are gone", stale_sweeps),
-    "broken_names": Kind("the run that it leads to is gone", broken_names),
+    "failed": Kind("a failure is not a result; the same command starts the run again", failed),
+    "unfinished": Kind("an incomplete file of a process that no longer exists", unfinished),
+    "stale_sweeps": Kind("it has no verdict, and its runs no longer exist", stale_sweeps),
+    "broken_names": Kind("the run that it links to no longer exists", broken_names),
     "uploaded": Kind("W&B has the run", uploaded),
     "caches": Kind("the next run makes it again from the corpus", caches),
     "weights": Kind(
@@ -154,23 +154,24 @@ KINDS = {
 
 
 def find_leftovers(folders: Folders, kinds: list[str]) -> list[Leftover]:
-    """Return all leftovers of these kinds, each path once.
+    """Return all leftovers of these kinds, without duplicates.
 
     Raises:
-        UserError: the folder does not hold results, or a sweep is damaged that may name a run.
+        UserError: the folder does not contain results, or a sweep that may refer to a run is
+            damaged.
     """
     if not any((folders.results / name).is_dir() for name in ("runs", "sweeps")):
         raise UserError(f"results={folders.results}: it holds neither runs nor sweeps")
-    found: dict[Path, Leftover] = {}
+    by_path: dict[Path, Leftover] = {}
     for name in (name for name in KINDS if name in kinds):
         for path in KINDS[name].find(folders):
-            if not any(parent in found for parent in (path, *path.parents)):
-                found[path] = Leftover(name, path, _size(path))
-    return list(found.values())
+            if not any(parent in by_path for parent in (path, *path.parents)):
+                by_path[path] = Leftover(name, path, _size(path))
+    return list(by_path.values())
 
 
 def remove(leftover: Leftover, results: Path) -> bool:
-    """Remove a leftover; return False where a process is at its run.
+    """Remove a leftover; return False if a process is using its run.
 
     Raises:
         OSError: the system refuses.
@@ -185,7 +186,7 @@ def remove(leftover: Leftover, results: Path) -> bool:
 
 @contextmanager
 def _alone_at(path: Path, results: Path) -> Iterator[bool]:
-    """Hold the lock of the run that a path belongs to; yield False where a process holds it."""
+    """Hold the lock of the run that contains a path; yield False if another process holds it."""
     runs = results / "runs"
     if runs not in path.parents:
         yield True
@@ -203,7 +204,7 @@ def _alone_at(path: Path, results: Path) -> Iterator[bool]:
 
 
 def _status(run: Path) -> str | None:
-    """Return the status of a run; None where it has not ended or its result is damaged."""
+    """Return the status of a run; None if it has not ended or its result is damaged."""
     with suppress(OSError, UserError):
         status = read_sealed(run / RESULT)["status"]
         return str(status)
@@ -211,10 +212,10 @@ def _status(run: Path) -> str | None:
 
 
 def _links(sweep: Path) -> list[Link]:
-    """Return the cells of a sweep and the runs that tuned it.
+    """Return the cells of a sweep and its screening runs.
 
     Raises:
-        UserError: one of them is damaged.
+        UserError: a file of a cell is damaged.
     """
     return [*read_links(sweep / SCREENING), *read_links(sweep)]
 
@@ -241,7 +242,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file or of all files of a folder; links are not followed."""
+    """Return the size in bytes of a file, or of all files in a folder; links are not followed."""
     if not _is_folder(path):
         return path.lstat().st_size
     files = (Path(parent, name) for parent, _, names in os.walk(path) for name in names)

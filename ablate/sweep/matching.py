@@ -1,9 +1,9 @@
-"""Arms made alike in size or in cost: `study.match` solves for a width, or for a budget.
+"""Match arms in size or cost: `study.match` solves for a width or for a budget.
 
-By parameters: the whole number for `key`, a width, with which the trained parameters of an arm are
-nearest to those of the arm that `to` names. By flops: the number of updates with which an arm takes
-as many floating-point operations. Those of one update are counted in the matrix products of a
-forward and a backward pass over real sentences.
+By parameters: choose the integer for `key`, a width, such that the number of trained parameters of
+an arm is closest to that of the arm named by `to`. By flops: choose the number of steps such that
+both arms need equally many floating-point operations. The operations of one step are counted in the
+matrix products of a forward and a backward pass over real sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ from ablate.train.prepare import build_model, make_model, parameters, prepare_da
 from ablate.train.resolve import resolve
 from ablate.verdict.match import keys
 
-SENTENCES = 64  # over which operations are counted
-MOST = 2**17  # of a width
-NEAR = 0.01  # share by which the nearest width may miss
+SENTENCES = 64  # sentences over which operations are counted
+MOST = 2**17  # largest possible width
+NEAR = 0.01  # allowed relative deviation of the number of parameters
 
 
 def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
-    """Overrides of the cells, each with what makes it like the cell that it is matched to.
+    """Return the overrides of the cells, extended by the value that matches each to its reference.
 
     Raises:
-        UserError: there is no such cell, or no value makes them alike.
+        UserError: the reference does not exist, or no value matches it.
     """
     solved: dict[tuple[Overrides, Overrides], Overrides] = {}
     jobs = []
@@ -45,40 +45,43 @@ def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
 
 
 def _measure(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
-    """The cell of the same seed that a cell is matched to."""
+    """Return the reference cell with the same seed."""
     wanted = cell.levels | match["to"]
     for other in cells:
         if other.levels == wanted and other.seed == cell.seed:
             return other
-    said = ", ".join(f"{key}={level}" for key, level in wanted.items())
-    raise UserError(f"study.match.to: no cell has {said} with seed {cell.seed}")
+    missing = ", ".join(f"{key}={level}" for key, level in wanted.items())
+    raise UserError(f"study.match.to: no cell has {missing} with seed {cell.seed}")
 
 
 def _solved(cell: Cell, measure: Cell, match: Match) -> Overrides:
     jobs = [resolve(arm.task_config()) for arm in (cell, measure)]
     data = [prepare_data(job) for job in jobs]
     if match["by"] == "flops":
-        own, target = map(flops, jobs, data)
-        ratio = target / own
-        found = {key: OmegaConf.select(measure.config, key) for key in keys(match)}
-        values = {key: round(steps * ratio) for key, steps in found.items() if steps}
-        told = f"{own:.4g} and {target:.4g} operations per update"
+        flops_of_arm, target = map(flops, jobs, data)
+        ratio = target / flops_of_arm
+        budgets = {key: OmegaConf.select(measure.config, key) for key in keys(match)}
+        values = {key: round(steps * ratio) for key, steps in budgets.items() if steps}
+        comparison = f"{flops_of_arm:.4g} and {target:.4g} operations per update"
     else:
         own_size = _size_by(jobs[0].config, data[0], match["key"])
         target = _trained(jobs[1].config, data[1])
         width = solve(own_size, target, f"study.match.key={match['key']} of {cell.label}")
         values = {match["key"]: width}
-        told = f"{own_size(width):,} and {target:,} parameters"
+        comparison = f"{own_size(width):,} and {target:,} parameters"
     chosen = tuple(f"{key}={value}" for key, value in values.items())
-    print(f"{cell.label} is matched to {measure.label} by {' '.join(chosen)}: {told}", flush=True)
+    print(
+        f"{cell.label} is matched to {measure.label} by {' '.join(chosen)}: {comparison}",
+        flush=True,
+    )
     return chosen
 
 
 def solve(size: Callable[[int], int], target: int, what: str) -> int:
-    """The whole number of at least 1 whose size, which grows with it, is nearest to a target.
+    """Return the positive integer whose size is closest to a target; size must be increasing.
 
     Raises:
-        UserError: no number comes near.
+        UserError: no integer comes close enough.
     """
     high = 1
     while size(high) < target and high < MOST:
@@ -97,7 +100,7 @@ def solve(size: Callable[[int], int], target: int, what: str) -> int:
 
 
 def _size_by(config: DictConfig, data: TextData, key: str) -> Callable[[int], int]:
-    """Trained parameters as a function of a width."""
+    """Return the number of trained parameters as a function of a width."""
 
     def size(width: int) -> int:
         other = config.copy()
@@ -113,10 +116,10 @@ def _trained(config: DictConfig, data: TextData) -> int:
 
 
 def flops(job: Job, data: TextData) -> float:
-    """Floating-point operations of one update: those of some sentences, scaled to the batch.
+    """Return the floating-point operations of one step, extrapolated from some sentences.
 
     Raises:
-        UserError: the model has recurrent layers, whose operations are not seen.
+        UserError: the model has recurrent layers, whose operations cannot be counted.
     """
     model = make_model(job, data)
     if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):

@@ -1,4 +1,4 @@
-"""The metrics that a run has: the one list by which the metric of a claim is checked."""
+"""List the metrics of a run, to check the metrics of claims."""
 
 import difflib
 
@@ -24,7 +24,7 @@ def metric_names(job: Job, model: Model) -> set[str]:
     gradients = {
         f"gradient/{when}/{part}" for when in ("first", "last") for part in (*layers, *ratios)
     }
-    # "encoder.0.self" is one of the layers behind heads/encoder_self
+    # "encoder.0.self" is one of the layers of heads/encoder_self
     heads = {f"heads/{'_'.join(name.split('.')[::2])}" for name, _ in model.attentions()}
     scored = job.task.metrics
     tested = [*scored, *job.metrics]
@@ -37,11 +37,12 @@ def metric_names(job: Job, model: Model) -> set[str]:
     return {*TRAINED, *KNOWN, *UNSTABLE, *seen, *read}
 
 
-def check_metric(key: str, metric: str, known: set[str]) -> None:
-    """Raise UserError for a metric that no run has, with the nearest one that they have."""
-    if metric in known or (threshold(metric) and NLL in known):
+def check_metric(key: str, metric: str, measured: set[str]) -> None:
+    """Raise UserError for a metric that no run has; the message suggests the closest one."""
+    if metric in measured or (threshold(metric) and NLL in measured):
         return
-    near = difflib.get_close_matches(metric, sorted(known), n=1)
+    near = difflib.get_close_matches(metric, sorted(measured), n=1)
     hint = f"did you mean {near[0]}? " if near else ""
-    shown = sorted(name for name in known if not name[-1].isdigit())  # without single layers
+    # without metrics of single layers
+    shown = sorted(name for name in measured if not name[-1].isdigit())
     raise UserError(f"{key}={metric} is measured in no run; {hint}allowed is {', '.join(shown)}")

@@ -1,7 +1,7 @@
-"""Parts of a study: sweeps that leave evidence for `ablate join`, and no verdict.
+"""Parts of a study: sweeps that produce evidence for `ablate join`, but no verdict.
 
-`part=true` says that a sweep makes a part; so does `without_runs=PIECE`, with which it leaves out
-the runs that other parts have.
+A sweep makes a part with `part=true`, or with `without_runs=PIECE`, which skips the runs that other
+parts have.
 """
 
 from collections.abc import Sequence
@@ -20,42 +20,42 @@ from ablate.sweep.cell import Cell
 
 
 def is_part(config: DictConfig) -> bool:
-    """Whether a sweep makes a part of a study."""
+    """Return whether a sweep makes a part of a study."""
     return bool(config.part or pieces(config))
 
 
 def pieces(config: DictConfig) -> list[Path]:
-    """Return the folders of the pieces whose runs a sweep leaves out.
+    """Return the folders of the pieces whose runs are skipped.
 
     Raises:
-        UserError: `without_runs` is neither a folder nor a list of them.
+        UserError: `without_runs` is neither a folder nor a list of folders.
     """
     given: Any = config.without_runs
     if OmegaConf.is_config(given):
         given = OmegaConf.to_container(given, resolve=True)
     folders = [given] if isinstance(given, str) else given
-    if not isinstance(folders, list) or not all(isinstance(one, str) for one in folders):
+    if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
         raise UserError(
             f"without_runs={given}: it must be a folder with evidence, or [FOLDER,FOLDER]"
         )
-    return [Path(one).expanduser() for one in folders]
+    return [Path(folder).expanduser() for folder in folders]
 
 
 def replicates(config: DictConfig, cells: Sequence[Cell]) -> set[int]:
-    """Return the seeds among which each replicate has its place; in a part all that are planned.
+    """Return the seeds that determine screening seeds; in a part, all planned seeds.
 
-    A nuisance is tuned with a seed that follows from this place, so that a run of a part is the
-    same as in a sweep of the whole study.
+    A nuisance parameter is tuned with a seed that depends on a replicate's position among these, so
+    a run is the same in a part and in a sweep of the whole study.
     """
     seeds = {cell.seed for cell in cells}
     return seeds.union(planned_seeds(config)) if is_part(config) else seeds
 
 
 def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose runs no piece in `without_runs` has.
+    """Return the cells whose runs are in no piece of `without_runs`.
 
     Raises:
-        UserError: a piece is damaged or of another study, or it leaves nothing to do.
+        UserError: a piece is damaged or of another study, or no cell remains.
     """
     folders = pieces(config)
     if is_part(config) and study is None:
@@ -63,17 +63,17 @@ def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell])
     if not folders or study is None:
         return [*cells]
     _, registered = asked(config, study, regime(config))
-    known = registration_hash(registered)
+    own_hash = registration_hash(registered)
     made: set[str] = set()
     for folder in folders:
         piece = Piece.read(folder)
-        if piece.hash != known:
+        if piece.hash != own_hash:
             raise UserError(
-                f"without_runs: {folder} is of another study than this sweep: its registration is "
-                f"{piece.hash}, and not {known}"
+                f"without_runs: {folder} belongs to another study than this sweep: its "
+                f"registration is {piece.hash}, and not {own_hash}"
             )
         made.update(piece.runs)
-    kept = [one for one in cells if replicate(one.levels, one.seed) not in made]
+    kept = [cell for cell in cells if replicate(cell.levels, cell.seed) not in made]
     if cells and not kept:
         raise UserError("without_runs leaves out every run of the sweep: there is nothing to do")
     return kept

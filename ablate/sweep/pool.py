@@ -1,4 +1,4 @@
-"""Clean processes for the runs of a sweep, forked from a server that has imported torch once."""
+"""Processes for the runs of a sweep, forked from a server that has imported torch once."""
 
 import multiprocessing.connection
 import os
@@ -14,55 +14,56 @@ from hydra.types import HydraContext
 
 from ablate.process import fork_server, start_fork_server
 from ablate.sweep.cell import Cell
-from ablate.sweep.deal import Deal
+from ablate.sweep.cell_queue import CellQueue
 from ablate.sweep.worker import work
 
-UNSHADOWED = "ablate.sweep.unshadowed"  # by name, as it changes the process that imports it
-GRACE_SECONDS = 20  # for a run to save its state when the sweep is stopped
-POLL_SECONDS = 1  # between two looks at what other workers do
+# a name rather than an import, because importing it changes the process
+UNSHADOWED = "ablate.sweep.unshadowed"
+GRACE_SECONDS = 20  # time for a run to save its state when the sweep is stopped
+POLL_SECONDS = 1  # interval for checking the progress of other workers
 
 
 class Pool:
-    """At most `size` processes at a time, `preloaded` in each; none outlives the sweep.
+    """Run at most `size` processes at a time, with `preloaded` imported; all end with the sweep.
 
-    Starting and joining happen in one thread only: with several, multiprocessing reports wrong
-    exit statuses.
+    Processes are started and joined in a single thread, because multiprocessing reports wrong exit
+    statuses otherwise.
     """
 
     def __init__(self, size: int, preloaded: str, *, threads: int) -> None:
         self.size = size
-        # The server's environment at its start is that of all runs.
+        # All runs inherit the environment in which the server starts.
         os.environ["OMP_NUM_THREADS"] = str(threads)
         os.environ["TOKENIZERS_PARALLELISM"] = "0"
         self._context = fork_server([UNSHADOWED, preloaded])
         self._running: dict[int, tuple[ForkServerProcess, Cell]] = {}
 
     def prepare(self) -> None:
-        """Start the server, which imports for seconds, while this process does something else."""
+        """Start the server, whose imports take seconds, in the background."""
         start_fork_server()
 
     def run(
-        self, deal: Deal, context: HydraContext, started: Callable[[str], None], *, stay: bool
+        self, queue: CellQueue, context: HydraContext, started: Callable[[str], None], *, stay: bool
     ) -> Iterator[tuple[Cell, int | None]]:
-        """Yield each cell as it ends, with the exit status of its process.
+        """Run cells, and yield each finished cell with the exit status of its process.
 
-        The status of what another worker has done is None. Who is to `stay` watches over what
-        others hold, so that nothing is lost with them.
+        The status is None if another worker ran the cell. With `stay`, this worker also waits for
+        cells that other workers hold, and takes over if they die.
         """
         while True:
-            while len(self._running) < self.size and (cell := deal.take()):
+            while len(self._running) < self.size and (cell := queue.take()):
                 self._start(cell, context)
                 started(cell.label)
-            yield from ((cell, None) for cell in deal.done_elsewhere())
-            if not self._running and not (stay and deal.open):
+            yield from ((cell, None) for cell in queue.done_elsewhere())
+            if not self._running and not (stay and queue.open):
                 return
-            seconds = POLL_SECONDS if deal.open else None
+            seconds = POLL_SECONDS if queue.open else None
             ended = multiprocessing.connection.wait(list(self._running), seconds)
             for sentinel in [s for s in self._running if s in ended]:
                 process, cell = self._running.pop(sentinel)
                 process.join()
                 yield cell, int(process.exitcode or 0)
-                deal.release(cell)
+                queue.release(cell)
 
     def _start(self, cell: Cell, context: HydraContext) -> None:
         sweep = Path(cell.arm.hydra.sweep.dir)

@@ -1,4 +1,4 @@
-"""What is checked for every cell of a sweep before the first one trains."""
+"""Check every cell of a sweep before the first one trains."""
 
 import json
 import shutil
@@ -36,25 +36,25 @@ STATES_WHILE_TRAINING = 3
 
 
 class Checked(NamedTuple):
-    """What was found on the way: fingerprints of the data, by `corpus`, and bytes to be written."""
+    """Fingerprints of the data (by `corpus`), and the disk space in bytes that the sweep needs."""
 
     data: dict[str, Fingerprints]
     needed: int
 
 
 def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
-    """Check and build every arm on the meta device, prepare its data, and see to the space.
+    """Check and build every arm on the meta device, prepare its data, and check the disk space.
 
-    `cells` are those of the verdict, which must form its study; `screening` those that tune it.
-    Cells that differ in their seed alone stand or fall together.
+    `cells` are the runs of the verdict, which must match the study; `screening` are those that tune
+    it. Cells that differ only in their seed are checked once.
 
     Raises:
-        UserError: what is wrong with the first bad cell, naming it.
+        UserError: the first invalid cell; the message names it.
     """
     check_apart(cells)
     arms, builder = _first_of_each(cells), Builder()
     count = Counter(id(cell.arm) for cell in (*cells, *screening))
-    built: dict[int, Built] = {}  # by the number of the cell
+    built: dict[int, Built] = {}  # by cell number
     needed = 0
     for cell in (*arms, *_standing_for(screening)):
         with naming(cell):
@@ -75,14 +75,14 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
 
 
 class Builder:
-    """Prepares data and models on device meta, one for all arms that share it."""
+    """Prepare data and models on device meta; arms share them where possible."""
 
     def __init__(self) -> None:
         self.data: dict[str, TextData] = {}  # by `corpus`
         self.models: dict[str, Model] = {}
 
     def __call__(self, job: Job) -> Built:
-        """Return the data and the model of a job, and check that they fit it.
+        """Return the data and the model of a job, after checking that they fit it.
 
         Raises:
             UserError: the data cannot be used, or they do not fit.
@@ -106,7 +106,7 @@ class Builder:
 
 @contextmanager
 def naming(cell: Cell) -> Iterator[None]:
-    """Name a cell in the UserErrors that its checks raise."""
+    """Add the name of a cell to UserErrors raised in the block."""
     try:
         with name_largest_numbers(cell.config):
             yield
@@ -159,7 +159,7 @@ def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Itera
 
 
 def corpus(config: DictConfig) -> str:
-    """What says which data a run reads."""
+    """Return a key of the data that a run reads."""
     return _key(config, "data", "tokenizer", "batch", "task")
 
 
@@ -172,7 +172,7 @@ def _kept_bytes(model: Model) -> int:
 
 
 def _while_training(config: DictConfig, largest: int) -> int:
-    """Bytes that a run needs beside its weights until it has ended."""
+    """Return the bytes that a run needs in addition to its weights until it ends."""
     checkpoint = config.checkpoint
     kept = min(checkpoint.average, config.budget.steps // checkpoint.every)
     averaged = kept if checkpoint.tested == "average" else 0

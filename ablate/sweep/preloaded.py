@@ -1,6 +1,6 @@
-"""What every run of a sweep needs, done once, in the server that the runs are forked from.
+"""Imports and computations that all runs of a sweep share, done once in the fork server.
 
-Importing torch, Lightning and W&B takes seconds; a run that finds them imported begins at once.
+Importing torch, Lightning and W&B takes seconds; forked runs start immediately.
 """
 
 import pandas  # noqa: F401  # W&B's tables import it
@@ -16,7 +16,7 @@ from ablate.record.commit import source_commit
 from ablate.record.identity import ENTRY_MODULES, source_hashes
 from ablate.record.training import packages
 
-source_hashes([*ENTRY_MODULES])  # to read the source of a run takes a third of a second
+source_hashes([*ENTRY_MODULES])  # cached here, because hashing the source takes a third of a second
 packages()
 source_commit()
-exempt_imports()  # all of this stays: no run has to go through it for garbage
+exempt_imports()  # runs need not search these objects for garbage

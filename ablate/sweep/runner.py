@@ -1,7 +1,7 @@
-"""What one worker of a sweep does: it has cells run, by itself or by other workers.
+"""One worker of a sweep: it runs cells, and waits for cells that other workers run.
 
-All workers run the same stages of a sweep in the same order. A stage is over for a worker when
-every cell of it is done, whoever has done it.
+All workers execute the same stages in the same order. A stage is complete when all its cells are
+done by any worker.
 """
 
 import signal
@@ -17,12 +17,12 @@ from ablate.errors import UserError
 from ablate.record.sealed import read_sealed
 from ablate.record.types import Ended, Fingerprints, Link
 from ablate.sweep.cell import Cell, write_link
-from ablate.sweep.deal import Deal
+from ablate.sweep.cell_queue import CellQueue
 from ablate.sweep.pool import Pool
 from ablate.sweep.share import alone
 from ablate.sweep.view import View
 
-# Exit statuses of a run that was told to end: it has saved its state, and did not fail.
+# Exit statuses of a run that was interrupted: it has saved its state, and did not fail.
 INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n, -n)}
 
 
@@ -30,8 +30,8 @@ INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n,
 class Runner:
     """A worker of the sweep of a config.
 
-    `data` holds the fingerprints of the data (`ablate.sweep.preflight`). Without `stay` it leaves
-    when others hold all cells that are left of a stage.
+    `data` holds the fingerprints of the data (`ablate.sweep.preflight`). Without `stay`, the worker
+    exits when other workers hold all remaining cells of a stage.
     """
 
     context: HydraContext
@@ -42,24 +42,23 @@ class Runner:
     stay: bool
 
     def all(self, cells: Sequence[Cell], *, again: bool = True) -> list[Link]:
-        """Have all cells done, and return what became of them, in their order.
-
-        What failed before this worker came is tried `again`.
+        """Run all cells, and return their outcomes in the same order. With `again`, retry those
+        that failed earlier.
 
         Raises:
-            SystemExit: others hold what is left, and this worker is not to stay.
+            SystemExit: other workers hold the remaining cells, and this worker may not wait.
         """
         self._forget(cells, again=again)
         while True:
             self._work(cells)
             try:
                 return [read_sealed(cell.link) for cell in cells]
-            except FileNotFoundError:  # a worker that came later tries a failed cell again
+            except FileNotFoundError:  # another worker is retrying a failed cell
                 continue
 
     def _work(self, cells: Sequence[Cell]) -> None:
-        deal = Deal(cells)
-        ends = self.pool.run(deal, self.context, self.view.started, stay=self.stay)
+        queue = CellQueue(cells)
+        ends = self.pool.run(queue, self.context, self.view.started, stay=self.stay)
         for cell, status in ends:
             if status in INTERRUPTED and not cell.link.exists():
                 self.view.interrupted(cell.label)
@@ -67,12 +66,12 @@ class Runner:
             if status is not None and not cell.link.exists():
                 _note_crash(cell, status)
             self.view.finished(cell.label, read_sealed(cell.link), here=status is not None)
-        if deal.open:
-            print(f"Other workers hold the last {deal.open} cells, and end the sweep.")
+        if queue.open:
+            print(f"Other workers are running the last {queue.open} cells and will end the sweep.")
             sys.exit(0)
 
     def _forget(self, cells: Sequence[Cell], *, again: bool) -> None:
-        """Remove links that stand for no result: their cells run once more."""
+        """Remove stored outcomes that are invalid, so that their cells run again."""
         stale = [cell for cell in cells if not self._stands(cell, again=again)]
         if stale:
             with alone(self.config):
@@ -80,23 +79,26 @@ class Runner:
                     cell.link.unlink(missing_ok=True)
 
     def _stands(self, cell: Cell, *, again: bool) -> bool:
-        """Whether there is no link, or one whose run is whole and would be the same now."""
-        from ablate.sweep.preflight import record_of  # torch: while the server imports it as well
+        """Return whether the stored outcome of a cell is valid for the present config, or
+        missing.
+        """
+        # imports torch, while the server imports it as well
+        from ablate.sweep.preflight import record_of
 
         try:
             link: Link = read_sealed(cell.link)
         except FileNotFoundError:
             return True
         except UserError as error:
-            print(f"{error}: the cell is done again", flush=True)
+            print(f"{error}: the run will be repeated", flush=True)
             return False
         if link["status"] == "failed":
             return not again
-        found = record_of(cell, self.data).found()
-        return found is not None and found["identity"] == link["identity"]
+        result = record_of(cell, self.data).stored_result()
+        return result is not None and result["identity"] == link["identity"]
 
 
 def _note_crash(cell: Cell, status: int) -> None:
-    """A process that was killed could not say what became of its cell."""
-    found: Ended = {"status": "failed", "error": f"the process ended with status {status}"}
-    write_link(Path(cell.arm.hydra.sweep.dir), cell.config, found)
+    """Store the failure of a cell whose process was killed."""
+    failure: Ended = {"status": "failed", "error": f"the process ended with status {status}"}
+    write_link(Path(cell.arm.hydra.sweep.dir), cell.config, failure)

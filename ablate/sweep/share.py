@@ -1,9 +1,9 @@
-"""Several workers of one sweep: the same command, started several times on one results folder.
+"""Share a sweep between workers: the same command, started several times on a results folder.
 
-results/sweeps/<name>/<time>/sweep.json says which command began the sweep (`key`), how many cells
-that makes, and, once it has ended, how many of them failed. As long as it is open, the same command
-joins it: at the same time, or after a crash. What all workers must agree on is done by one of them,
-under a lock: to begin, to decide what later cells are, to forget a failure, to end.
+results/sweeps/<name>/<time>/sweep.json records a hash of the command (`key`), the number of cells
+and, once the sweep has ended, the number of failures. While the sweep is open, the same command
+joins it, at the same time or after a crash. Steps on which all workers must agree (starting,
+choosing later cells, dropping a failure, ending) are done by one of them under a lock.
 """
 
 import hashlib
@@ -25,24 +25,24 @@ from ablate.record.files import seal, write_json
 from ablate.record.sealed import read_sealed
 
 STATE = "sweep.json"
-# Overrides with which a worker may differ from the others.
+# Overrides that may differ between workers.
 OWN = ("n_jobs=", "engine", "logger", "paths.", "hydra.sweep.dir=")
 
 
 class State(TypedDict):
-    """What sweep.json says of a sweep."""
+    """The content of sweep.json."""
 
     key: str
-    cells: int | None  # that are to run; null until all of them have
-    failed: int | None  # null while it goes on
+    cells: int | None  # number of cells to run; null until it is known
+    failed: int | None  # number of failed runs; null until the sweep has ended
 
 
 @contextmanager
 def alone(config: DictConfig) -> Iterator[None]:
-    """Keep out all other workers of sweeps of this name.
+    """Exclude other workers of sweeps of this name.
 
     Raises:
-        UserError: the results folder takes nothing.
+        UserError: the results folder cannot be written.
     """
     locks = Path(config.paths.results) / "locks"
     try:
@@ -58,25 +58,25 @@ def alone(config: DictConfig) -> Iterator[None]:
 
 @contextmanager
 def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
-    """Settle hydra.sweep.dir, and say whether the sweep is new and is to be begun now.
+    """Set hydra.sweep.dir, and yield whether the sweep is new and must be started.
 
     Raises:
-        UserError: hydra.sweep.dir was given, and another command has begun a sweep there.
-        SystemExit: hydra.sweep.dir was given, and its sweep has ended with all its runs.
+        UserError: hydra.sweep.dir was given, and another command has started a sweep there.
+        SystemExit: hydra.sweep.dir was given, and its sweep has ended without failures.
     """
-    own = key(config, regime)
+    own_key = key(config, regime)
     with alone(config):
-        folder = _joined(config, own)
+        folder = _joined(config, own_key)
         with read_write(config.hydra):
             config.hydra.sweep.dir = str(folder or _free(Path(config.hydra.sweep.dir)))
         yield folder is None
         settled = Path(config.hydra.sweep.dir)
-        known = state_of(settled) or State(key=own, cells=None, failed=None)
-        _write(settled, {**known, "failed": None})
+        state = state_of(settled) or State(key=own_key, cells=None, failed=None)
+        _write(settled, {**state, "failed": None})
 
 
 def key(config: DictConfig, regime: Regime) -> str:
-    """16 hexadecimal digits over what a command asks for: its words, the config files, the code."""
+    """Return a hash of 16 hexadecimal digits of a command: overrides, config files and code."""
     words = [*config.hydra.overrides.task, *config.hydra.overrides.hydra]
     asked = sorted(word for word in words if not word.lstrip("+~").startswith(OWN))
     sources = config.hydra.runtime.config_sources
@@ -86,27 +86,27 @@ def key(config: DictConfig, regime: Regime) -> str:
 
 
 def digest_of_code() -> str:
-    """What stands for the source of this package."""
+    """Return a digest of the source of this package."""
     return _content(PACKAGE.rglob("*.py"))
 
 
 def _content(paths: Iterable[Path]) -> str:
-    found = hashlib.sha256()
+    digest_of_files = hashlib.sha256()
     for path in sorted(paths):
-        found.update(path.read_bytes())
-    return found.hexdigest()
+        digest_of_files.update(path.read_bytes())
+    return digest_of_files.hexdigest()
 
 
-def _joined(config: DictConfig, own: str) -> Path | None:
-    """The folder of the sweep that this command is a worker of, if it has begun."""
+def _joined(config: DictConfig, own_key: str) -> Path | None:
+    """Return the folder of the open sweep that this command belongs to; None if there is none."""
     given = Path(config.hydra.sweep.dir)
     if not any(word.startswith("hydra.sweep.dir=") for word in config.hydra.overrides.hydra):
-        known = sorted((path.parent for path in given.parent.glob(f"*/{STATE}")), reverse=True)
-        return next((folder for folder in known if _is_open(folder, own)), None)
+        folders = sorted((path.parent for path in given.parent.glob(f"*/{STATE}")), reverse=True)
+        return next((folder for folder in folders if _is_open(folder, own_key)), None)
     state = state_of(given)
     if state is None:
         return None
-    if state["key"] != own:
+    if state["key"] != own_key:
         raise UserError(
             f"hydra.sweep.dir={given}: another command, or another version, has begun a sweep there"
         )
@@ -116,26 +116,26 @@ def _joined(config: DictConfig, own: str) -> Path | None:
     return given
 
 
-def _is_open(folder: Path, own: str) -> bool:
+def _is_open(folder: Path, own_key: str) -> bool:
     try:
         state = state_of(folder)
-    except UserError:  # damaged: nobody goes on with it
+    except UserError:  # a damaged sweep is not continued
         return False
-    return state is not None and state["key"] == own and state["failed"] is None
+    return state is not None and state["key"] == own_key and state["failed"] is None
 
 
 def _free(folder: Path) -> Path:
-    """The folder itself, or one beside it where another sweep began in the same second."""
+    """Return the folder, or a new name if another sweep started in the same second."""
     if not (folder / STATE).exists():
         return folder
     return _free(folder.with_name(f"{folder.name}_"))
 
 
 def state_of(folder: Path) -> State | None:
-    """What sweep.json says; None where no sweep has begun.
+    """Return the content of sweep.json; None if no sweep was started.
 
     Raises:
-        UserError: it is damaged.
+        UserError: the file is damaged.
     """
     try:
         state: State = read_sealed(folder / STATE)
@@ -149,18 +149,20 @@ def _write(folder: Path, state: State) -> None:
 
 
 def expect(config: DictConfig, cells: int) -> None:
-    """Write down how many cells must have been run when the sweep ends; call it `alone`."""
+    """Store the number of cells that must be done when the sweep ends; the caller must be
+    `alone`.
+    """
     folder = Path(config.hydra.sweep.dir)
     state = state_of(folder)
-    assert state is not None  # it has begun
+    assert state is not None  # the sweep was started
     _write(folder, {**state, "cells": cells})
 
 
 def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
-    """Return what `decide` told the first worker, as plain data; it is kept in `path`.
+    """Return the decision of the first worker, as plain data; it is stored in `path`.
 
     Raises:
-        UserError: what was kept is damaged.
+        UserError: the stored decision is damaged.
     """
     with alone(config):
         try:
@@ -176,19 +178,21 @@ def conclude(
     end: Callable[[DictConfig], int],
     show: Callable[[DictConfig], object] | None = None,
 ) -> int:
-    """Have one worker end the sweep; return the number of its runs that failed.
+    """End the sweep in exactly one worker; return the number of failed runs.
 
-    `show` prints the end of a sweep that another worker has ended; without it, the folder is named.
+    `show` prints the result of a sweep that another worker has ended; without it, only the folder
+    is printed.
     """
     folder = Path(config.hydra.sweep.dir)
     with alone(config):
         state = state_of(folder)
-        assert state is not None  # nobody removes it
-        if state["cells"] is None:  # Hydra 1.4 calls this after an error too, which goes on
+        assert state is not None  # no process removes the file
+        # Hydra 1.4 calls this even after an exception, which it raises again
+        if state["cells"] is None:
             return 0
         if state["failed"] is None:
             if len(list((folder / "cells").glob("*.json"))) < state["cells"]:
-                print("Another worker tries cells again that had failed; it ends the sweep.")
+                print("Another worker is retrying failed cells and will end the sweep.")
                 return 0
             failed = end(config)
             _write(folder, {**state, "failed": failed})

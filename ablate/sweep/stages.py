@@ -1,4 +1,4 @@
-"""The stages of a sweep with planned looks: which cells each of them runs."""
+"""Divide a sweep with planned interim analyses into stages."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,14 +14,14 @@ from ablate.verdict.stages import needed
 
 
 def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
-    """Cells by the look that waits for them: of each arm the first seeds, then the next ones."""
+    """Return the cells of each stage: first the first seeds of all arms, then the next ones."""
     ends = planned_looks(study) if study else [0]
     seeds = sorted({cell.seed for cell in cells})
     place = {seed: sum(number >= end for end in ends[:-1]) for number, seed in enumerate(seeds)}
-    found: list[list[Cell]] = [[] for _ in ends]
+    by_stage: list[list[Cell]] = [[] for _ in ends]
     for cell in cells:
-        found[place[cell.seed]].append(cell)
-    return [stage for stage in found if stage]
+        by_stage[place[cell.seed]].append(cell)
+    return [stage for stage in by_stage if stage]
 
 
 def in_turn(
@@ -30,7 +30,7 @@ def in_turn(
     look: Callable[[int], list[Levels]],
     leave_out: Callable[[int], object],
 ) -> list[Cell]:
-    """Run stage after stage, by number; a look after each but the last says which arms go on.
+    """Run stage after stage; after each but the last, `look` returns the arms that continue.
 
     Returns the cells that were run.
     """
@@ -47,5 +47,5 @@ def in_turn(
 
 
 def going_on(config: DictConfig, sweep: Path) -> list[Levels]:
-    """Look at the runs that have ended, and return the levels of the arms that go on."""
+    """Analyse the finished runs, and return the levels of the arms that continue."""
     return needed(looked(Path(config.paths.results), sweep, gather(sweep)))

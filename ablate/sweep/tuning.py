@@ -1,8 +1,9 @@
-"""A nuisance is chosen for every arm: on validation, with seeds that the verdict does not use.
+"""Tune a nuisance parameter for every arm, on validation, with seeds that the verdict does not use.
 
-Every replicate chooses for itself, by one screening run per value with a seed of its own, so that
-the interval over replicates knows that another choice was possible. Where an arm chooses once for
-all of its replicates, identical arms differ in 10 to 18 % of sweeps, not 5 (docs/statistics.md).
+Every replicate tunes separately, by one screening run per value with a separate seed, so the
+interval over replicates includes the variation of this choice. If an arm tuned once for all
+replicates, identical arms would differ significantly in 10 to 18 % of sweeps rather than 5 %
+(docs/statistics.md).
 """
 
 import json
@@ -19,31 +20,32 @@ from ablate.record.label import key
 from ablate.record.types import Link
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
-WIDENINGS = 2  # at most, of the grid of a replicate whose choice is at its edge
-DIGITS = 3  # of a value that widens it
-UNTESTED = "test_splits=[]"  # of a run that only chooses
+# maximum number of times that a replicate's grid is extended when its best value is at the edge
+WIDENINGS = 2
+DIGITS = 3  # significant digits of an added value
+UNTESTED = "test_splits=[]"  # screening runs are not tested
 
 
 def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> list[Overrides]:
-    """Overrides of the runs that decide: every arm and replicate with every value.
+    """Return the overrides of the screening runs: every value for every arm and replicate.
 
-    `seeds` holds the screening seed of every replicate. The runs are validated and never tested: no
-    choice may depend on a test. Of two budgets they have the short one.
+    `seeds` holds the screening seed of every replicate. The runs are validated but never tested,
+    because no choice may depend on a test. If there are two budgets, they use the short one.
 
     Raises:
-        UserError: a seed of the verdict is to be used for the choice as well.
+        UserError: a seed of the verdict would be used for tuning as well.
     """
     shared = seeds.keys() & {*seeds.values()}
     if shared:
         raise UserError(
-            f"study.tune.seeds={tune['seeds']}: seed {min(shared)} is one of the verdict; "
+            f"study.tune.seeds={tune['seeds']}: seed {min(shared)} is also used for the verdict; "
             f"choose others ({len(seeds)} are needed, counted on from the largest)"
         )
     return [_job(cell, tune, value, seeds) for cell in cells for value in tune["values"]]
 
 
 def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Overrides:
-    """Overrides of the run that tries a value for a cell."""
+    """Return the overrides of the run that tries a value for a cell."""
     short = OmegaConf.select(cell.arm, "budget.short")
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
     seed = f"seed={seeds[cell.seed]}"
@@ -57,25 +59,25 @@ def wider_jobs(
     tune: Tune,
     seeds: dict[int, int],
 ) -> dict[int, Overrides]:
-    """Overrides of the runs that try the next value where the best one is the last that was tried.
+    """Return the overrides of runs that extend the grid where the best value is at its edge.
 
-    By the number of the cell that asks for one; `seeds` holds the screening seed of every
-    replicate. The grid goes on by the ratio of its last two values; one of words, or with a 0, ends
-    as it is.
+    The result is keyed by cell number; `seeds` holds the screening seed of every replicate. The
+    grid continues with the ratio of its last two values; a grid of words, or one that contains 0,
+    is not extended.
     """
     tried = _by_replicate(links)
     jobs = {}
     for cell in cells:
-        own = tried.get(replicate(cell.levels, seeds[cell.seed]), [])
-        best = choose(own, tune, cell)
-        after = _beyond(best, [link["tuned"]["value"] for link in own])
+        links_of_cell = tried.get(replicate(cell.levels, seeds[cell.seed]), [])
+        best = choose(links_of_cell, tune, cell)
+        after = _beyond(best, [link["tuned"]["value"] for link in links_of_cell])
         if after is not None:
             jobs[cell.number] = _job(cell, tune, after, seeds)
     return jobs
 
 
 def _beyond(best: Any, values: Sequence[Any]) -> float | None:
-    """The value after the last, on the side where the best one is; None where it is inside."""
+    """Return the next value beyond the edge at which the best value is; None if it is inside."""
     if len(values) < 2 or not ordered(values) or min(values) <= 0:
         return None
     up = sorted(values)
@@ -86,39 +88,39 @@ def _beyond(best: Any, values: Sequence[Any]) -> float | None:
 
 
 def replicate(levels: Levels, seed: int) -> str:
-    """Name an arm and a seed."""
+    """Return a key for an arm and a seed."""
     return json.dumps([key(levels), seed])
 
 
 def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:
-    found: dict[str, list[Link]] = {}
+    by_replicate: dict[str, list[Link]] = {}
     for link in links:
-        found.setdefault(replicate(link["levels"], link["seed"]), []).append(link)
-    return found
+        by_replicate.setdefault(replicate(link["levels"], link["seed"]), []).append(link)
+    return by_replicate
 
 
-def choose(own: Sequence[Link], tune: Tune, cell: Cell) -> Any:
-    """The value with the best metric over the screening runs of a cell.
+def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
+    """Return the value with the best metric among the screening runs of a cell.
 
     Raises:
-        UserError: none of them has a result.
+        UserError: no screening run has a result.
     """
-    found = {
+    scores = {
         link["tuned"]["value"]: value(cast(Run, link), tune["metric"])
-        for link in own
+        for link in links
         if link["status"] != "failed"
     }
-    if not found:
-        errors = [link["error"] for link in own if "error" in link]
+    if not scores:
+        errors = [link["error"] for link in links if "error" in link]
         raise UserError(f"study.tune: every screening run of {cell.label} failed: {errors[:1]}")
     best = max if tune["better"] == "higher" else min
-    return best(found, key=lambda chosen: found[chosen])
+    return best(scores, key=lambda chosen: scores[chosen])
 
 
 def tuned_jobs(
     cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
 ) -> list[Overrides]:
-    """Overrides of the cells of the verdict, each with the value chosen for its arm and seed.
+    """Return the overrides of the cells of the verdict, with the tuned value of each.
 
     `seeds` holds the screening seed of every replicate.
     """
@@ -128,5 +130,5 @@ def tuned_jobs(
         for cell in cells
     ]
     return [
-        (*cell.overrides, f"{tune['key']}={one}") for cell, one in zip(cells, chosen, strict=True)
+        (*cell.overrides, f"{tune['key']}={best}") for cell, best in zip(cells, chosen, strict=True)
     ]

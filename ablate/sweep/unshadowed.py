@@ -1,6 +1,7 @@
-"""Imported first by the server of runs: what it imports next is what is installed.
+"""Remove the current folder from the import path; imported first by the server of runs.
 
-Python lets such a process search the current folder first; its runs search it last.
+Python lets such a process search the current folder first, where a file could shadow an installed
+package.
 """
 
 from ablate.config.imports import leave_current_folder

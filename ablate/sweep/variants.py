@@ -1,4 +1,4 @@
-"""The jobs of a screen: each has the overrides of the variant that it names."""
+"""Add the overrides of variants to the jobs of a screen."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,14 +7,14 @@ from ablate.record.label import value_text
 
 
 def words(overrides: Mapping[str, object]) -> list[str]:
-    """Return the overrides of a variant as the words of a command."""
+    """Return the overrides of a variant as words of a command line."""
     return [f"{key}={value_text(value)}" for key, value in overrides.items()]
 
 
 def with_changes(
     jobs: Iterable[Sequence[str]], changes: Mapping[str, Mapping[str, object]]
 ) -> list[list[str]]:
-    """Return the overrides of every job, each with those of the variant that it names.
+    """Return the overrides of every job, with those of its variant added.
 
     Raises:
         UserError: a job names a variant that the screen does not have.

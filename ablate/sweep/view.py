@@ -1,4 +1,4 @@
-"""The live view of a sweep: done, running, failed, expected end."""
+"""Show the progress of a sweep: done, running, failed, estimated end."""
 
 import time
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from ablate.record.types import Link
 
 
 class View:
-    """A bar on a terminal; elsewhere a line for every run that ends."""
+    """Show a progress bar on a terminal; elsewhere print a line for each run that ends."""
 
     def __init__(self, name: str, total: int, *, works_here: bool = True) -> None:
         self.console = make_console(stderr=True)
@@ -39,35 +39,35 @@ class View:
         self._progress.stop()
 
     def expect(self, more: int) -> None:
-        """Count more runs than were known at first."""
+        """Increase the number of expected runs."""
         self.total += more
         self._progress.update(self._bar, total=self.total)
 
     def started(self, label: str) -> None:
-        """A run has started."""
+        """Count a run that has started."""
         self.running += 1
         self._refresh()
 
     def interrupted(self, label: str) -> None:
-        """A run was told to end, and will go on."""
+        """Count a run that was interrupted and will resume."""
         self.running -= 1
         self._refresh()
 
-    def finished(self, label: str, found: Link, *, here: bool) -> None:
-        """A run has ended, with what its record says; `here` when this worker has run it."""
+    def finished(self, label: str, outcome: Link, *, here: bool) -> None:
+        """Show the outcome of a run; `here` is true if this worker ran it."""
         self.running -= here
         self.done += 1
-        self.failed += found["status"] == "failed"
-        self.reused += bool(found.get("reused"))
+        self.failed += outcome["status"] == "failed"
+        self.reused += bool(outcome.get("reused"))
         self._refresh()
-        how = "reused" if found.get("reused") else found["status"]
-        detail = found.get("error") or f"{found['wall_seconds']:.0f} s"
+        how = "reused" if outcome.get("reused") else outcome["status"]
+        detail = outcome.get("error") or f"{outcome['wall_seconds']:.0f} s"
         where = "" if here or not self.works_here else " (earlier, or another worker)"
         line = f"{self.done}/{self.total} {label}: {how}, {detail}{where}"
         self.console.print(line, soft_wrap=True)
 
     def leave_out(self, runs: int) -> None:
-        """Runs that a look has shown not to be needed."""
+        """Decrease the number of expected runs, after an interim analysis ended arms."""
         self.total -= runs
         self._progress.update(self._bar, total=self.total)
 

@@ -1,4 +1,4 @@
-"""The live view of a sweep whose workers run elsewhere, from the files that they leave."""
+"""Show the progress of a sweep with remote workers, from the files that they write."""
 
 import threading
 from collections.abc import Mapping
@@ -11,31 +11,32 @@ from ablate.record.sealed import read_sealed
 from ablate.record.types import Link
 from ablate.sweep.view import View
 
-POLL_SECONDS = 1.0  # between two looks at the folder of a sweep
+POLL_SECONDS = 1.0  # interval between two checks of the folder
 
 
 class Watch:
-    """Shows every cell that ends, until its context ends.
+    """Show every cell that ends, until the context ends.
 
     Args:
         view: shows the cells.
         sweep: folder of the sweep.
-        labels: of the cells, by number.
+        labels: labels of the cells, by number.
     """
 
     def __init__(self, view: View, sweep: Path, labels: Mapping[int, str]) -> None:
         self._view = view
         self._sweep = sweep
         self._labels = labels
-        self._seen: dict[Path, int] = {}  # nanoseconds of the last change
+        self._seen: dict[Path, int] = {}  # time of the last change in nanoseconds
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True)
 
     def look(self, *, failures: bool = True) -> None:
-        """Show the cells that have ended since the last look."""
+        """Show the cells that have ended since the last call."""
         folders = (self._sweep / SCREENING, self._sweep)
         for path in (path for folder in folders for path in sorted(folder.glob("cells/*.json"))):
-            with suppress(OSError, UserError):  # it is run again at this moment, or is damaged
+            # the cell is being run again, or its file is damaged
+            with suppress(OSError, UserError):
                 changed = path.stat().st_mtime_ns
                 if self._seen.get(path) != changed:
                     link: Link = read_sealed(path)
@@ -51,7 +52,7 @@ class Watch:
             self.look()
 
     def __enter__(self) -> "Watch":
-        self.look(failures=False)  # the workers try again what failed before
+        self.look(failures=False)  # the workers will retry earlier failures
         self._thread.start()
         return self
 

@@ -1,4 +1,4 @@
-"""Leaves out the combinations of levels that `without` names."""
+"""Remove the combinations of levels that `without` lists."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,10 +8,10 @@ from ablate.sweep.cell import Cell
 
 
 def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) -> list[Cell]:
-    """All cells but those that have every level of one of `without`.
+    """Return all cells except those with every level of an entry of `without`.
 
     Raises:
-        UserError: one of them names no cell, or nothing is left.
+        UserError: an entry matches no cell, or no cell remains.
     """
     for arm in without:
         if not any(cell.levels.items() >= arm.items() for cell in cells):

@@ -1,4 +1,4 @@
-"""What happens inside the process of one run of a sweep."""
+"""The main function of the process of one run in a sweep."""
 
 import sys
 
@@ -11,7 +11,7 @@ from ablate.sweep.cell import Cell
 
 
 def work(context: HydraContext, cell: Cell, argv: list[str], log: str) -> None:
-    """Run a cell with its output in a file; exit status 0 when it ended as it should."""
+    """Run a cell with its output in a file; exit with status 0 if it succeeded."""
     write_output_to(log)
     end_with_parent()
     setup_globals()

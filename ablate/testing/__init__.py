@@ -1,6 +1,5 @@
-"""The laws of every level, for tests of this package and of any other.
-
-A package with levels of its own applies them to what lies in its config folder:
+"""Tests that every option must pass, for this package and for packages of users. A package with its
+own options applies them to its config folder:
 
     import pytest
     from ablate.testing import checks
@@ -9,9 +8,9 @@ A package with levels of its own applies them to what lies in its config folder:
     def test_our_levels_keep_the_laws(check):
         check()
 
-Levels of the factors of `model` are put into a small Transformer, all else as in the base; losses
-are given random logits. A level that breaks one of the laws of `ablate.model.laws` says so in
-`breaks` of its class, and is then held to that.
+Options of `model` are put into a small Transformer with default components; losses receive random
+logits. An option that violates a law of `ablate.model.laws` declares it in `breaks` of its class;
+then the test requires the violation.
 """
 
 from ablate.testing.check import Check, checks

@@ -1,4 +1,4 @@
-"""One law, applied to one level."""
+"""Apply one law to one option."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ablate.testing import documented, loss, model
 from ablate.testing.level import Level, levels
 
 Law = Callable[[Level], Iterator[str]]
-# laws, each with what a class that breaks it declares; None: no class may break it
+# laws, with the declaration of a class that violates each; None if no class may violate it
 OF_ALL: dict[Law, Enum | None] = dict.fromkeys(documented.LAWS)
 OF_MODELS: dict[Law, Enum | None] = {**OF_ALL, **model.LAWS}
 OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
@@ -17,7 +17,7 @@ OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
 
 @dataclass(frozen=True)
 class Check:
-    """Call it to apply the law to the level."""
+    """A law to be applied to an option; call the object to apply it."""
 
     level: Level
     law: Law
@@ -30,32 +30,36 @@ class Check:
         """Apply the law.
 
         Raises:
-            AssertionError: the level breaks the law, or keeps one that its class declares to break;
-                the sentence says what broke it.
+            AssertionError: the option violates the law, or satisfies one that its class declares to
+                violate; the message says how.
         """
         wrong = [*self.law(self.level)]
         excused = self.declared in self.level.breaks
         if wrong and not excused:
-            raise AssertionError(f"{self.level} breaks a law: {self.said} ({', '.join(wrong)})")
+            raise AssertionError(
+                f"{self.level} breaks a law: {self.statement} ({', '.join(wrong)})"
+            )
         if excused and not wrong:
-            raise AssertionError(f"{self.level} keeps a law that it declares to break: {self.said}")
+            raise AssertionError(
+                f"{self.level} keeps a law that it declares to break: {self.statement}"
+            )
 
     @property
-    def said(self) -> str:
+    def statement(self) -> str:
         """The law in words."""
         return " ".join((self.law.__doc__ or "").split()).removesuffix(".")
 
 
 def checks(folder: Path | str, places: dict[str, tuple[str, ...]] | None = None) -> list[Check]:
-    """Every law that applies to every level whose YAML lies in a config folder.
+    """Return every applicable law for every option in a config folder.
 
     Args:
         folder: the root of the configs, as for `--config-dir`: it has `model/FACTOR/LEVEL.yaml`.
-        places: for levels that cannot stand everywhere, by "model/FACTOR=LEVEL", the words that
-            choose them where they can: "model/attention@model.cross.attention=LEVEL".
+        places: for options that do not work everywhere, by "model/FACTOR=LEVEL": overrides that
+            choose a place where they work, such as "model/attention@model.cross.attention=LEVEL".
 
     Raises:
-        UserError: the folder has no such level.
+        UserError: the folder has no options.
     """
     return [
         Check(level, law, declared)

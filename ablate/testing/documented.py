@@ -1,4 +1,4 @@
-"""Laws of every level's class: what it subclasses and what its docstring says."""
+"""Laws of every option's class: its base class and its docstring."""
 
 import re
 import sys

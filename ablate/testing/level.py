@@ -1,4 +1,4 @@
-"""A level of a factor of the model, or a loss, as its YAML describes it, built small."""
+"""Build an option of the model, or a loss, in a small test model."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
 
 @dataclass(frozen=True)
 class Level:
-    """One level, all else as in the base.
+    """One option, with default components otherwise.
 
-    `folder` is the root of the configs that it lies in, `places` the words that choose it where
-    its factor as a whole would be refused.
+    `folder` is the root of the configs that contain it; `places` are overrides that choose it where
+    the option cannot be used for the whole factor.
     """
 
     group: str
@@ -38,36 +38,36 @@ class Level:
 
     @cached_property
     def config(self) -> DictConfig:
-        """What its YAML says."""
-        found = OmegaConf.load(self.folder / self.group / f"{self.name}.yaml")
-        assert isinstance(found, DictConfig)
-        return found
+        """The content of its YAML file."""
+        config = OmegaConf.load(self.folder / self.group / f"{self.name}.yaml")
+        assert isinstance(config, DictConfig)
+        return config
 
     @cached_property
     def kind(self) -> Any:
-        """The class that its YAML names."""
+        """The class that its YAML file names."""
         from hydra.utils import get_class
 
         return get_class(self.config._target_)
 
     @property
     def breaks(self) -> frozenset[Enum]:
-        """The laws that its class declares not to keep."""
+        """The laws that its class declares to violate."""
         return frozenset(self.kind.breaks)
 
     @cached_property
     def model(self) -> Model:
-        """A small Transformer with this level, its initial values drawn, ready to be tested."""
+        """A small initialised Transformer with this option, in evaluation mode."""
         return built(model_config(*(self.places or (str(self),)), folder=self.folder))
 
     def logits(self, src: Tensor, tgt_in: Tensor) -> Tensor:
-        """Return what the model makes of token ids, "B T V"."""
+        """Return the model's logits for token ids, "B T V"."""
         logits: Tensor = self.model.head(self.model(Seq2Seq(src, tgt_in)))
         return logits
 
 
 def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
-    """Every level of a factor of the model and every loss whose YAML lies in a config folder.
+    """Yield every option of the model and every loss in a config folder.
 
     Raises:
         UserError: there is none.
@@ -81,17 +81,18 @@ def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
 
 
 def model_config(*words: str, size: str = "micro", small: bool = True, folder: Path = CONF) -> Any:
-    """Return the node `model` of overrides, whose levels may lie in another folder."""
+    """Return the composed node `model` for some overrides; options may be in another folder."""
     import hydra
 
     sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []
     path = f"hydra.searchpath=[file://{folder.resolve()}]"
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        return hydra.compose(f"model/{size}", [path, *words, *sizes]).model  # and nothing else
+        # only the node of the model
+        return hydra.compose(f"model/{size}", [path, *words, *sizes]).model
 
 
 def built(config: DictConfig) -> Model:
-    """Return the model of a node `model`, its initial values drawn."""
+    """Return an initialised model for a node `model`."""
     model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
     initialise(model, 1)
     return model.eval()

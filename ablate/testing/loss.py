@@ -15,7 +15,7 @@ from ablate.testing.level import Level
 
 
 def rows() -> tuple[Float[Tensor, "9 12"], Int[Tensor, " 9"]]:
-    """Logits that want a gradient, and targets."""
+    """Return random logits that require a gradient, and targets."""
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(9, 12, generator=generator, requires_grad=True)
     return logits, torch.randint(1, 12, (9,), generator=generator)

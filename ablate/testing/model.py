@@ -17,7 +17,9 @@ from ablate.testing.level import VOCAB, Level, built, model_config
 
 
 def batch() -> Seq2Seq:
-    """Token ids of four padded pairs: src "4 6", tgt_in "4 18", longer than a block of caches."""
+    """Return token ids of four padded pairs: src "4 6", tgt_in "4 18", longer than a cache
+    block.
+    """
     generator = torch.Generator().manual_seed(0)
     src = torch.randint(4, VOCAB, (4, 6), generator=generator)
     tgt_in = torch.randint(4, VOCAB, (4, 18), generator=generator)
@@ -99,7 +101,7 @@ def stepwise(level: Level) -> Iterator[str]:
 
 
 def _with_beams(level: Level, src: Tensor, beams: int = 3) -> Iterator[str]:
-    """Hypotheses go on from one another, and sentences leave."""
+    """Check that hypotheses can continue each other, and that sentences can be dropped."""
     generator = torch.Generator().manual_seed(1)
     state = level.model.start(src, beams)
     src = src.repeat_interleave(beams, 0)
@@ -151,7 +153,7 @@ def initial_values(level: Level) -> Iterator[str]:
 
 @cache
 def _base() -> Any:
-    """The model that levels differ from in one thing."""
+    """Return the default model, from which options differ in one component."""
     return built(model_config())
 
 

@@ -19,7 +19,7 @@ from ablate.record.arm import distinct_levels
 from ablate.record.by_name import link
 from ablate.record.label import words_of
 from ablate.record.training import Record
-from ablate.record.types import Outcome, Result, Shorter, Whole
+from ablate.record.types import CombinedResult, Outcome, Result, Shorter
 from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.budgets import HandOver, Longer
@@ -61,7 +61,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
     with Interruption() as interruption, record.locked():
         give_name(record, short=longer is not None)
         short: Shorter = {"short": run(job.short, Longer(job, record))} if job.short else {}
-        if not job.config.fresh and (earlier := record.found()):
+        if not job.config.fresh and (earlier := record.stored_result()):
             advise_reused(job.loggers, record, earlier)
             return conclude(record, earlier, short, reused=True, trained=False)
         model = make_model(job, data)
@@ -147,7 +147,7 @@ def give_name(record: Record, *, short: bool) -> None:
         link(record.results, record.folder, config.name, name)
 
 
-def measure_untrained(probe: Probe, model: Model, record: Record) -> Whole:
+def measure_untrained(probe: Probe, model: Model, record: Record) -> CombinedResult:
     """Measure a model without training."""
     with record.phase("probe"):
         values = probe(model)
@@ -158,7 +158,7 @@ def measure_untrained(probe: Probe, model: Model, record: Record) -> Whole:
 
 def train_and_test(
     job: Job, task: Training, tracking: Tracking, start: Start, states: list[Callback]
-) -> Whole:
+) -> CombinedResult:
     """Train, unless that was done before, and test."""
     record = tracking.record
     checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from ablate.record.training import Record
-from ablate.record.types import Failure, Whole
+from ablate.record.types import CombinedResult, Failure
 from ablate.train.module import Training
 
 
@@ -21,7 +21,7 @@ class RunLogger(ABC):
         """Raise UserError for settings that cannot work; called before any work."""
 
     @abstractmethod
-    def advise_reused(self, record: Record, found: Whole) -> str:
+    def advise_reused(self, record: Record, found: CombinedResult) -> str:
         """Return how to log a run that was done before; empty where it was logged then."""
 
     @abstractmethod
@@ -44,7 +44,7 @@ class RunLogger(ABC):
         """Show the inside of the model, with the weights that will be tested."""
 
     @abstractmethod
-    def end(self, found: Whole | Failure) -> None:
+    def end(self, found: CombinedResult | Failure) -> None:
         """Log what result.json says, also of a run that failed."""
 
     @abstractmethod

@@ -16,7 +16,7 @@ from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
 from ablate.record.training import Record
-from ablate.record.types import Outcome, Shorter, Whole
+from ablate.record.types import CombinedResult, Outcome, Shorter
 
 
 @rank_zero_only
@@ -55,7 +55,7 @@ def announce(
 
 
 @rank_zero_only
-def _print_result(record: Record, found: Whole, *, reused: bool) -> None:
+def _print_result(record: Record, found: CombinedResult, *, reused: bool) -> None:
     metrics = found.get("metrics", {})
     shown = {k: v for k, v in metrics.items() if k.startswith(("val/", "test", "probe/"))}
     table = Table(
@@ -86,7 +86,7 @@ def peak_memory() -> str:
 
 
 def conclude(
-    record: Record, found: Whole, short: Shorter, *, reused: bool, trained: bool
+    record: Record, found: CombinedResult, short: Shorter, *, reused: bool, trained: bool
 ) -> Outcome:
     """Print the end of a run and return its result, with what of it is new.
 

@@ -11,7 +11,7 @@ from pytorch_lightning.loggers.logger import Logger
 
 from ablate.config.construct import building
 from ablate.record.training import Record
-from ablate.record.types import Failure, Whole
+from ablate.record.types import CombinedResult, Failure
 from ablate.train.guard import GuardedLogger
 from ablate.train.job import Job
 from ablate.train.module import Training
@@ -63,7 +63,7 @@ class Tracking:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        found = None if error else self.record.found()
+        found = None if error else self.record.stored_result()
         for logger in self._run_loggers:
             logger.end(found or failure(error, self.record))
 
@@ -108,7 +108,7 @@ def check_loggers(job: Job) -> None:
             logger.check()
 
 
-def advise_reused(loggers: Loggers, record: Record, found: Whole) -> None:
+def advise_reused(loggers: Loggers, record: Record, found: CombinedResult) -> None:
     """Say of a run that was done before, and not logged then, how to log it."""
     for make in loggers.values() if record.writes else ():
         kind = _kind(make)

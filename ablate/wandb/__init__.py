@@ -1,1 +1,1 @@
-"""Everything that speaks to Weights & Biases."""
+"""The connection to Weights & Biases."""

@@ -1,4 +1,4 @@
-"""The W&B side of a sweep: one run that holds its verdict, in the group of its runs."""
+"""Log the verdict of a sweep to W&B, as an additional run in the group of its runs."""
 
 import hashlib
 import io
@@ -32,39 +32,39 @@ CLAIM = (
     *("margin", "alpha", "p_supported", "p_refuted", "pairs", "steps", "headline", "evidence"),
 )
 ENDINGS = ("finished", "diverged", "collapsed", "failed")
-DOTS = 120  # per inch of a figure
+DOTS = 120  # resolution of a figure in dots per inch
 
 
 class Note(TypedDict):
-    """Where a run is found in W&B."""
+    """The location of a run in W&B."""
 
     id: str
-    url: str | None  # null until it is uploaded
+    url: str | None  # null until the run is uploaded
 
 
-Links = dict[int, Note]  # by cell
+Links = dict[int, Note]  # by cell number
 
 
 def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
-    """Log the end of a sweep, when its runs are logged to W&B; say in one line if that fails.
-
-    `folder` is that of the sweep, with the evidence and the report already in it.
+    """Log the verdict of a sweep if its runs are logged to W&B; print one line if that fails.
+    `folder` is the folder of the sweep, which already contains evidence and report.
     """
     if config.logger is None or config.logger.get("_target_") != LOGGER:
         return
     try:
         send_analysis(config.logger, evidence, verdict, folder)
-    except Exception as error:  # whatever it is, the verdict is on disk and stays
+    except Exception as error:  # any error of W&B; the verdict is already on disk
         print(f"W&B has no analysis of this sweep: {type(error).__name__}: {error}")
 
 
 def send_analysis(
     logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path, *, quiet: bool = False
 ) -> None:
-    """Log the end of a sweep, with the settings of logger=wandb; a repeated one replaces it.
+    """Log the verdict of a sweep with the settings of logger=wandb; a repeated analysis replaces
+    it.
 
     Raises:
-        Exception: whatever W&B raises.
+        Exception: any error of W&B.
     """
     verdict = finite(verdict)
     links = read_notes(folder)
@@ -100,26 +100,28 @@ def send_analysis(
 
 
 def analysis_identity(evidence: Evidence, folder: Path) -> str:
-    """The same for the same sweep and study, so that a repeated analysis makes no twin."""
+    """Return an id that is the same for the same sweep and study, so that no duplicate is
+    created.
+    """
     named = [evidence.name, folder.name, evidence.registration.get("hash", "")]
     return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
 
 
 def read_notes(sweep: Path) -> Links:
-    """Where the runs of a sweep are found in W&B, as far as they are logged there."""
-    found = {}
+    """Return the locations in W&B of a sweep's runs, as far as they are logged."""
+    by_cell = {}
     for link in read_links(sweep):
         folder = link.get("evaluation", link.get("folder"))
         if folder and (note := Path(folder) / NOTE).exists():
-            with suppress(ValueError):  # damaged: the table of runs has a link less
-                found[link["cell"]] = json.loads(note.read_text(encoding="utf-8"))
-    return found
+            with suppress(ValueError):  # damaged: the table of runs will lack this link
+                by_cell[link["cell"]] = json.loads(note.read_text(encoding="utf-8"))
+    return by_cell
 
 
 def pages(
     evidence: Evidence, verdict: Verdict, folder: Path, links: Links
 ) -> Iterator[tuple[str, Any]]:
-    """Tables, figures and report under the names that W&B shows them by."""
+    """Yield tables, figures and report, by their names in W&B."""
     yield "claims", claims_table(verdict)
     yield "arms", arms_table(evidence, verdict)
     yield "runs", runs_table(evidence, verdict, links)
@@ -129,52 +131,54 @@ def pages(
 
 
 def claims_table(verdict: Verdict) -> wandb.Table:
-    """One row per claim and budget, as verdict.json has it."""
+    """Return a table with a row per claim and budget, as in verdict.json."""
     rows = []
     for claim in at_each_budget(verdict["claims"]):
         p = claim.get("p_adjusted") or {}
-        known = {**claim, **interval(claim)}
-        known |= {"p_supported": p.get("supported"), "p_refuted": p.get("refuted")}
-        rows.append([known.get(column) for column in CLAIM])
+        fields = {**claim, **interval(claim)}
+        fields |= {"p_supported": p.get("supported"), "p_refuted": p.get("refuted")}
+        rows.append([fields.get(column) for column in CLAIM])
     return wandb.Table(columns=list(CLAIM), data=rows)
 
 
 def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:
-    """One row per arm: how its runs ended, and the mean and spread of what the claims ask for."""
+    """Return a table with a row per arm: statuses of its runs, mean and spread of judged
+    metrics.
+    """
     metrics = shown(evidence, verdict)
     spread = [f"{metric} {part}" for metric in metrics for part in ("mean", "sd")]
     rows = [
         [arm["arm"], arm["seeds"], *(ended[ending] for ending in ENDINGS)]
-        + [one for metric in metrics for one in _spread(arm["metrics"].get(metric))]
+        + [value for metric in metrics for value in _spread(arm["metrics"].get(metric))]
         for arm in verdict["arms"]
         for ended in [dict(arm)]
     ]
     return wandb.Table(columns=["arm", "seeds", *ENDINGS, *spread], data=rows)
 
 
-def _spread(found: Spread | None) -> tuple[float | None, float | None]:
-    """Mean and standard deviation, where an arm has the metric."""
-    return (found["mean"], found["sd"]) if found else (None, None)
+def _spread(spread: Spread | None) -> tuple[float | None, float | None]:
+    """Return mean and standard deviation, if an arm has the metric."""
+    return (spread["mean"], spread["sd"]) if spread else (None, None)
 
 
 def runs_table(evidence: Evidence, verdict: Verdict, links: Links) -> wandb.Table:
-    """One row per run, with its address in W&B, or its id there until it is uploaded."""
+    """Return a table with a row per run, with its URL in W&B, or its id until it is uploaded."""
     metrics = shown(evidence, verdict)
     rows = []
     for run in evidence.runs:
         link = links.get(run["cell"])
         where = link["url"] or link["id"] if link else ""
         made = "reused" if run["reused"] else "run here"
-        known = [run["metrics"].get(metric) for metric in metrics]
-        rows.append([run["arm"], run["seed"], run["status"], made, where, *known, run["command"]])
+        values = [run["metrics"].get(metric) for metric in metrics]
+        rows.append([run["arm"], run["seed"], run["status"], made, where, *values, run["command"]])
     return wandb.Table(
         columns=["arm", "seed", "status", "made", "W&B run", *metrics, "command"], data=rows
     )
 
 
 def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.Image]]:
-    """The figures of the report, on white."""
-    from ablate.report.draw.style import style  # matplotlib
+    """Yield the figures of the report on a white background."""
+    from ablate.report.draw.style import style  # imports matplotlib
 
     with style():
         for figure in figures(evidence, verdict):
@@ -184,9 +188,9 @@ def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.
 
 
 def summary(verdict: Verdict) -> dict[str, object]:
-    """The verdict, the effect and its interval for every claim, and the number of runs."""
+    """Return verdict, effect and interval of every claim, and the number of runs."""
     counted = ("runs", "failed_runs", "reused_runs", "exploratory")
-    found = {key: value for key, value in verdict.items() if key in counted}
+    summary_values = {key: value for key, value in verdict.items() if key in counted}
     for claim in verdict["claims"]:
         values: dict[str, object] = {
             "verdict": claim["verdict"],
@@ -194,18 +198,18 @@ def summary(verdict: Verdict) -> dict[str, object]:
             "margin": claim["margin"],
             **interval(claim),
         }
-        found |= {f"{key}/{claim['id']}": value for key, value in values.items()}
-    return found
+        summary_values |= {f"{key}/{claim['id']}": value for key, value in values.items()}
+    return summary_values
 
 
 def interval(claim: Answer) -> dict[str, float | None]:
-    """Both ends of the interval of a claim; None where there is none."""
+    """Return both ends of a claim's interval; None if there is none."""
     low, high = claim["interval"] or (None, None)
     return {"low": low, "high": high}
 
 
 def bundle(name: str, folder: Path) -> wandb.Artifact:
-    """All that a verdict is made from, as an artifact."""
+    """Return an artifact with all files from which a verdict is computed."""
     artifact = wandb.Artifact(f"{re.sub(r'[^a-zA-Z0-9_.-]', '_', name)}-evidence", type=EVIDENCE)
     for file in (*FILES, "verdict.json"):
         if (folder / file).exists():

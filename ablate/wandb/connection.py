@@ -1,4 +1,4 @@
-"""Whether W&B is reached: decided without a prompt and without waiting."""
+"""Determine whether W&B can be reached, without a prompt and without waiting."""
 
 import http.client
 import os
@@ -15,29 +15,29 @@ from pydantic import ValidationError
 from ablate.errors import UserError
 from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE
 
-Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # W&B's own
+Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # the modes of W&B
 MODES = ("auto", "online", "offline")
-SECONDS = 2.0  # for an answer; a network that needs longer is none
+SECONDS = 2.0  # time limit for an answer
 
-# What says which run this is and where its files lie, which is ours to say; a process that started
-# this one may have left it. Everything else (key, host, project, tags, notes, mode, ...) is the
-# user's wish: conf/logger/wandb.yaml reads it, or W&B does.
+# Variables that identify another run or its files, which a parent process may have set. All other
+# variables (key, host, project, tags, notes, mode, ...) are settings of the user, read by
+# conf/logger/wandb.yaml or by W&B.
 ANOTHER_RUN = (
     *("WANDB_RUN_ID", "WANDB_JOB_TYPE", "WANDB_DIR", "WANDB_RUN_DIR"),
     *("WANDB_RESUME", "WANDB_RESUME_FROM", "WANDB_FORK_FROM", "WANDB_RUN_STORAGE_ID"),
-    # an agent's sweep would replace our project, group and id
+    # the sweep of a W&B agent would replace project, group and id
     *("WANDB_SWEEP_ID", "WANDB_SWEEP_PARAM_PATH"),
-    # the background process of the other run, which ends with it
+    # the background process of another run, which ends with that run
     "WANDB_SERVICE",
 )
 GIVEN_BY = {"project": "WANDB_PROJECT", "group": "WANDB_RUN_GROUP", "tags": "WANDB_TAGS"}
-SECRET = ("KEY", "TOKEN", "HEADERS", "PROXY", "PROXIES")  # in names of variables
+SECRET = ("KEY", "TOKEN", "HEADERS", "PROXY", "PROXIES")  # parts of names of variables with secrets
 
 
 def clean_environment() -> None:
-    """Remove the variables of W&B that name another run, and the empty ones.
+    """Remove variables of W&B that identify another run, and empty ones.
 
-    W&B takes an empty variable for a value, and refuses it; to a shell it is as good as none.
+    W&B rejects empty variables, which most shells treat as unset.
     """
     for name, value in list(os.environ.items()):
         if name in ANOTHER_RUN or (name.startswith("WANDB_") and not value.strip(" ,")):
@@ -47,7 +47,7 @@ def clean_environment() -> None:
 
 
 def check_environment() -> None:
-    """Check every variable of W&B's as W&B will read it.
+    """Check every variable of W&B.
 
     Raises:
         UserError: W&B does not accept the value of a variable.
@@ -91,25 +91,25 @@ def _setting(key: str, name: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of an error of W&B's or pydantic's, on one line."""
+    """Return the reason of an error of W&B or pydantic, on one line."""
     if isinstance(error, ValidationError):
         return str(error.errors()[0]["msg"])
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def as_tags(given: Iterable[object] | str | None) -> list[str]:
-    """Return tags, each once and none empty; in a text they have commas between them."""
+    """Return tags without duplicates and empty ones; text is split at commas."""
     listed = given.split(",") if isinstance(given, str) else given or []
     return [tag for tag in dict.fromkeys(str(tag).strip() for tag in listed) if tag]
 
 
 def settle(wanted: str) -> Mode:
-    """Return the mode for `wandb.init`: WANDB_MODE if set, else what is wanted.
+    """Return the mode for `wandb.init`: WANDB_MODE if it is set, else `wanted`.
 
-    "auto" is online with a key and a network, else offline. Takes at most SECONDS.
+    "auto" is online if a key and a network exist, else offline. It takes at most SECONDS.
 
     Raises:
-        UserError: WANDB_MODE is no mode, or the mode is online and there is no key.
+        UserError: WANDB_MODE is invalid, or the mode is online and there is no key.
     """
     mode = os.environ.get("WANDB_MODE") or wanted
     if mode not in ("auto", *get_args(Mode)):
@@ -128,19 +128,19 @@ def settle(wanted: str) -> Mode:
 
 
 def has_key() -> bool:
-    """Whether somebody is logged in; asks nobody."""
-    # silent: to say who is logged in, a login would ask the server
+    """Return whether a user is logged in, without a prompt."""
+    # silent: otherwise login would contact the server
     wandb.setup(settings=wandb.Settings(silent=True))
     try:
         return wandb.login(prompt=False, verify=False)
-    except (wandb.Error, ValueError):  # a key of the wrong form
+    except (wandb.Error, ValueError):  # a malformed key
         return False
 
 
 def reachable(url: str) -> bool:
-    """Whether a host answers in time; asks through the proxy if there is one, and sends nothing."""
+    """Return whether a host answers in time (through a proxy, if there is one); sends no data."""
     answers: list[bool] = []
-    # A thread, because looking up a name has no time limit of its own.
+    # A thread, because name resolution has no time limit.
     thread = threading.Thread(target=lambda: answers.append(_answers(url)), daemon=True)
     thread.start()
     thread.join(SECONDS)
@@ -148,14 +148,14 @@ def reachable(url: str) -> bool:
 
 
 def _answers(url: str) -> bool:
-    anyone = ssl.create_default_context()  # W&B itself checks who it is before it sends
+    anyone = ssl.create_default_context()  # W&B verifies the server itself before it sends data
     anyone.check_hostname = False
     anyone.verify_mode = ssl.CERT_NONE
     try:
         question = urllib.request.Request(url, method="HEAD")
         urllib.request.urlopen(question, timeout=SECONDS, context=anyone).close()
     except urllib.error.HTTPError as answer:
-        return answer.code < 500  # above, a proxy speaks for a host that it does not reach
+        return answer.code < 500  # higher codes come from a proxy that cannot reach the host
     except (OSError, ValueError, http.client.HTTPException):
         return False
     return True

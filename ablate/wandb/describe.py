@@ -1,4 +1,4 @@
-"""What W&B is told of a run: by the logger while it trains, or from its record afterwards."""
+"""Describe a run to W&B: in the logger during training, or afterwards from its record."""
 
 import json
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ from ablate.record.arm import arm, choices, distinct_levels, is_swept, levels
 from ablate.record.files import write_json
 from ablate.record.label import cut
 from ablate.record.training import Record
-from ablate.record.types import Failure, TrainingParts, Whole
+from ablate.record.types import CombinedResult, Failure, TrainingParts
 from ablate.wandb.connection import as_tags
 from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE, RESULT, STEP
 from ablate.wandb.note import NOTE
 from ablate.wandb.start import finish
 
 BEST = {"higher": "max", "lower": "min"}
-# How a metric is summed up over a run, by the part after the slash; the others by their last value.
+# How a metric is summarised over a run, by the last part of its key; others by their last value.
 SUMMARIES = {
     **{name: BEST[metric.better] for name, metric in METRICS.items() if metric.better},
     "gradient_norm": "max",
 }
-CURVES = ("train", "val")  # what is measured again and again
-PLAIN = ("status", "error", "identity", "wall_seconds", "ended")  # of result.json
+CURVES = ("train", "val")  # splits that are measured repeatedly
+PLAIN = ("status", "error", "identity", "wall_seconds", "ended")  # keys of result.json
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ class Names:
 
     @classmethod
     def of(cls, node: Mapping[str, Any]) -> "Names":
-        """Read the keys of logger=wandb."""
+        """Read the names from the keys of logger=wandb."""
         plain = {key: node[key] or None for key in ("entity", "group", "name", "notes")}
         return cls(project=node["project"] or "", tags=tuple(as_tags(node["tags"])), **plain)
 
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """A run, with the folder of its training.
+    """A run with the folder of its training.
 
-    `identity` is that of its evaluation, or that of a probe; `parts` are what the identity of
-    the training is made of.
+    `identity` is that of its evaluation (or of a probe); `parts` is what the identity of the
+    training was computed from.
     """
 
     config: DictConfig
@@ -66,12 +66,12 @@ class LoggedRun:
 
     @classmethod
     def of(cls, record: Record) -> "LoggedRun":
-        """Describe the run of a record; its identity is known before it has a result."""
+        """Describe the run of a record, which need not have a result yet."""
         last = record.evaluation if record.config.probe is None else record
         return cls(record.config, record.folder, record.identity, last.identity, record.parts)
 
     def arguments(self, names: Names) -> dict[str, object]:
-        """Return project, group, names, tags and config, as `wandb.init` takes them."""
+        """Return project, group, names, tags and config for `wandb.init`."""
         return {
             "project": names.project,
             "entity": names.entity,
@@ -85,7 +85,7 @@ class LoggedRun:
 
 
 def note_of(run: Run, logged: LoggedRun) -> dict[str, str | None]:
-    """Return where W&B has a run; the url is null until the run is uploaded."""
+    """Return the location of a run in W&B; the url is null until the run is uploaded."""
     return {
         "id": run.id,
         "url": run.url,
@@ -96,18 +96,20 @@ def note_of(run: Run, logged: LoggedRun) -> dict[str, str | None]:
     }
 
 
-def conclude(run: Run, logged: LoggedRun, found: Whole | Failure, *, quiet: bool = False) -> None:
-    """Put the result into the summary, finish the W&B run, and note beside the result where it is.
+def conclude(
+    run: Run, logged: LoggedRun, result: CombinedResult | Failure, *, quiet: bool = False
+) -> None:
+    """Write the result to the summary, finish the W&B run, and save its location beside the result.
 
-    The exit status is 0 for a result and 1 for a failure. Unless `quiet`, an offline run says how
-    to upload it.
+    The exit status is 0 for a result and 1 for a failure. Unless `quiet`, a message explains how to
+    upload an offline run.
 
     Raises:
-        UserError: the note cannot be written.
+        UserError: the location cannot be saved.
     """
-    run.summary.update({"training": logged.training, **summary(found)})
-    finish(run, failed=found["status"] == "failed", quiet=quiet)
-    folder = Path(found.get("evaluation", logged.folder))
+    run.summary.update({"training": logged.training, **summary(result)})
+    finish(run, failed=result["status"] == "failed", quiet=quiet)
+    folder = Path(result.get("evaluation", logged.folder))
     write_json(folder / NOTE, note_of(run, logged))
 
 
@@ -117,7 +119,7 @@ def claim_tags(config: DictConfig) -> list[str]:
 
 
 def title(config: DictConfig, given: str | None) -> str:
-    """What a run is called: as it is `given`, in a sweep with what tells it from the others."""
+    """Return the title of a run: the given name, and in a sweep the words that distinguish it."""
     if given and not is_swept():
         return given
     name = arm_label(distinct_levels(config, tuned=True))
@@ -127,7 +129,7 @@ def title(config: DictConfig, given: str | None) -> str:
 
 
 def log_again(run: Run, metrics: Path) -> None:
-    """Log what an earlier process has measured, from its metrics.jsonl."""
+    """Log the metrics of an earlier process again, from its metrics.jsonl."""
     for text in metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []:
         line = json.loads(text)
         values = {name: value for name, value in line.items() if name not in ("step", "time")}
@@ -135,7 +137,7 @@ def log_again(run: Run, metrics: Path) -> None:
 
 
 def define_metrics(run: Run) -> None:
-    """Count by optimiser steps, and sum up a curve by its best or its worst value."""
+    """Use optimiser steps as x-axis, and summarise curves by their best or worst value."""
     run.define_metric(STEP)
     run.define_metric("*", step_metric=STEP, step_sync=True)
     for prefix in CURVES:
@@ -144,10 +146,10 @@ def define_metrics(run: Run) -> None:
 
 
 def columns(run: LoggedRun) -> dict[str, object]:
-    """The config in W&B: the resolved tree, the levels as flat columns, and the identities."""
+    """Return the config for W&B: the resolved tree, levels as flat columns, and identities."""
     tree: Any = OmegaConf.to_container(run.config, resolve=True)
     environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
-    # W&B takes a dot for nesting
+    # W&B interprets dots as nesting
     named = {f: "null" if v is None else v for f, v in levels(run.config).items()}
     flat = {f"level/{f.replace('.', '/')}": v for f, v in named.items()}
     return {
@@ -166,12 +168,14 @@ def columns(run: LoggedRun) -> dict[str, object]:
     }
 
 
-def summary(found: Whole | Failure) -> dict[str, object]:
-    """The result for the summary; what has no curve, as test/bleu, has its plain name too."""
-    given: Mapping[str, object] = found
-    own = {key: given[key] for key in PLAIN if key in given}
-    known = found["metrics"]
-    plain = {name: value for name, value in known.items() if name.partition("/")[0] not in CURVES}
-    metrics = {f"{RESULT}{name}": value for name, value in known.items()}
-    seconds = {f"seconds/{phase}": value for phase, value in found["seconds"].items()}
-    return {**own, **plain, **metrics, **seconds}
+def summary(result: CombinedResult | Failure) -> dict[str, object]:
+    """Return the result for the summary; metrics without a curve also get their plain name."""
+    given: Mapping[str, object] = result
+    plain_fields = {key: given[key] for key in PLAIN if key in given}
+    all_metrics = result["metrics"]
+    plain = {
+        name: value for name, value in all_metrics.items() if name.partition("/")[0] not in CURVES
+    }
+    metrics = {f"{RESULT}{name}": value for name, value in all_metrics.items()}
+    seconds = {f"seconds/{phase}": value for phase, value in result["seconds"].items()}
+    return {**plain_fields, **plain, **metrics, **seconds}

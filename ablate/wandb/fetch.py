@@ -1,9 +1,9 @@
-"""The evidence of a study from W&B, in place of the folders of its sweep.
+"""Load the evidence of a study from W&B.
 
-The artifact of the analysis run says which cells the sweep has, how the study was registered, and
-what the statistics of every sentence are. Each result is that of the cell's own W&B run, wherever
-in the project that is. Where there is none (the run failed, was logged elsewhere, was repeated
-since, or is not uploaded), the result that the artifact has stands.
+The artifact of the analysis run contains the cells of the sweep, the registration of the study, and
+the statistics of every sentence. Each result is read from the W&B run of its cell, anywhere in the
+project. If there is none (the run failed, was logged elsewhere, was repeated since, or is not
+uploaded), the result in the artifact is used.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,15 +32,17 @@ NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 @dataclass(frozen=True)
 class Fetched:
-    """The evidence, how many of its results are from runs of their own, and the analysis run."""
+    """The evidence, the number of results that come from separate W&B runs, and the analysis
+    run.
+    """
 
     evidence: Evidence
-    own: int
+    n_from_runs: int
     analysis: str
 
 
 def connect() -> Any:
-    """Return W&B's reader, without a prompt.
+    """Return W&B's API client, without a prompt.
 
     Raises:
         UserError: there is no key, or no network, or W&B does not accept one of its variables.
@@ -56,7 +58,7 @@ def connect() -> Any:
 
 
 def fetch(api: Any, project: str, group: str) -> Fetched:
-    """Read the latest analysis of a group, and the runs that it is about.
+    """Load the latest analysis of a group, and its runs.
 
     Args:
         api: `wandb.Api()`.
@@ -83,15 +85,15 @@ def fetch(api: Any, project: str, group: str) -> Fetched:
         identity = analysis.config["runs"].get(str(line["cell"]))
         run = runs.get(identity) or _elsewhere(api, project, identity)
         results.append(_result(line, run))
-    merged = [found or line for found, line in zip(results, evidence.runs, strict=True)]
+    merged = [result or line for result, line in zip(results, evidence.runs, strict=True)]
     check_runs(f"project={project}", merged, evidence.study["factors"])
-    own = sum(found is not None for found in results)
-    return Fetched(replace(evidence, runs=merged), own, f"{analysis.name} ({analysis.id})")
+    n_from_runs = sum(result is not None for result in results)
+    return Fetched(replace(evidence, runs=merged), n_from_runs, f"{analysis.name} ({analysis.id})")
 
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """Turn whatever W&B's client raises into one sentence: it has many kinds of errors."""
+    """Convert errors of W&B's client, which are of many types, to a UserError."""
     try:
         yield
     except Exception as error:
@@ -100,10 +102,10 @@ def asking(what: str) -> Iterator[None]:
 
 def _download(analysis: Any) -> Evidence:
     with asking(f"the artifacts of {analysis.name} ({analysis.id})"):
-        found = [a for a in analysis.logged_artifacts() if a.type == EVIDENCE]
-    if not found:
+        artifacts = [a for a in analysis.logged_artifacts() if a.type == EVIDENCE]
+    if not artifacts:
         raise UserError(f"{analysis.name} ({analysis.id}) has no artifact of type {EVIDENCE}")
-    latest = max(found, key=lambda artifact: artifact.created_at)
+    latest = max(artifacts, key=lambda artifact: artifact.created_at)
     with TemporaryDirectory() as folder:
         for name in FILES:
             _save(latest, name, folder)
@@ -111,10 +113,10 @@ def _download(analysis: Any) -> Evidence:
 
 
 def _save(artifact: Any, name: str, folder: str) -> None:
-    """Download one file of an artifact, by its name alone, if the artifact has it.
+    """Download one file of an artifact, if the artifact has it.
 
     Raises:
-        UserError: the name is a reference's, which may be to a file of this machine.
+        UserError: the entry is a reference, which could point to a file on this machine.
     """
     with asking(f"{name} of the artifact {artifact.name}"):
         entry = artifact.get_entry(name) if name in artifact.manifest.entries else None
@@ -127,7 +129,7 @@ def _save(artifact: Any, name: str, folder: str) -> None:
 
 
 def _elsewhere(api: Any, project: str, identity: str | None) -> Any:
-    """A run of another group, or None; it may be in no group of this project."""
+    """Return a run of another group, or None."""
     if not FILE_NAME.fullmatch(identity or ""):  # a slash would lead to another project
         return None
     try:
@@ -137,22 +139,22 @@ def _elsewhere(api: Any, project: str, identity: str | None) -> Any:
 
 
 def _result(line: Run, run: Any) -> Run | None:
-    """The line of a cell with the result that its W&B run has; None if that is another result."""
+    """Return the line of a cell with the result in its W&B run; None if that is another result."""
     if run is None or run.summary_metrics.get("ended") != line["ended"]:
         return None
     summary = run.summary_metrics
     with asking(f"the result of {run.name} ({run.id})"):
-        known = [name for name in CURVES if name in line["curve"]]
-        rows = {int(row[STEP]): row for row in run.scan_history(keys=[STEP, *known])}
-        curve = {name: [_number(rows[step][name]) for step in sorted(rows)] for name in known}
+        curves = [name for name in CURVES if name in line["curve"]]
+        rows = {int(row[STEP]): row for row in run.scan_history(keys=[STEP, *curves])}
+        curve = {name: [_number(rows[step][name]) for step in sorted(rows)] for name in curves}
         metrics = {
             key.removeprefix(RESULT): _number(value)
             for key, value in summary.items()
             if key.startswith(RESULT)
         }
-        points = {"step": sorted(rows), **curve} if rows and known else {}
+        points = {"step": sorted(rows), **curve} if rows and curves else {}
         metrics, points = kept(_in_order(metrics, line["metrics"]), points)
-        found = {
+        result = {
             "status": summary["status"],
             "metrics": metrics,
             "curve": points,
@@ -160,14 +162,14 @@ def _result(line: Run, run: Any) -> Run | None:
             "seconds": summary["wall_seconds"],
             "versions": _in_order(run.config["versions"], line["versions"]),
         }
-    return cast(Run, {**line, **found})
+    return cast(Run, {**line, **result})
 
 
 def _number(value: Any) -> Any:
-    """A value with null in place of what W&B has for NaN and infinities: text."""
+    """Convert W&B's text for NaN and infinities to null."""
     return None if value in NOT_FINITE else finite(value)
 
 
-def _in_order(values: dict[str, Value], known: Iterable[str]) -> dict[str, Value]:
-    """In the order of the record, which W&B does not keep: a report shows things in it."""
-    return {key: values[key] for key in dict.fromkeys([*known, *values]) if key in values}
+def _in_order(values: dict[str, Value], names: Iterable[str]) -> dict[str, Value]:
+    """Restore the order of the record, which W&B does not keep and reports use."""
+    return {key: values[key] for key in dict.fromkeys([*names, *values]) if key in values}

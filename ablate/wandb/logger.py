@@ -1,8 +1,8 @@
-"""The W&B side of a run: Lightning's logger, with a run that begins and ends with ours.
+"""Log a run to W&B with Lightning's logger.
 
-The W&B run of a cell has the identity of its evaluation, or that of a probe. A repeated run takes
-the place of the first. A run that goes on, and one that only tests weights that were trained
-before, hold the whole history: online W&B has it, else what the record has is logged again.
+The W&B run has the identity of the evaluation, or of the probe. A repeated run replaces the first.
+A resumed run, and one that only tests existing weights, has the complete history: online, W&B has
+it; otherwise the metrics in the record are logged again.
 """
 
 import os
@@ -18,7 +18,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from ablate.config.limits import OneOf, Range
 from ablate.errors import UserError
 from ablate.record.training import Record
-from ablate.record.types import Failure, Whole
+from ablate.record.types import CombinedResult, Failure
 from ablate.train.module import Training
 from ablate.train.run_logger import RunLogger
 from ablate.wandb.connection import MODES, as_tags, check_environment, check_names, settle
@@ -29,18 +29,19 @@ from ablate.wandb.start import start
 
 
 class WandbRun(WandbLogger, RunLogger):
-    """Logs to a W&B run of its own, on the first process of a run only.
+    """Log a run to W&B, in the process of rank 0 only.
 
     Args:
         save_dir: the run's folder.
         project: W&B project.
         entity: W&B account or team; None for the user's default.
-        group: of the runs and of their analysis; None for the name of the experiment.
-        name: of the run; in a sweep what its runs' names begin with. None: made from the overrides.
-        notes: on the run.
-        tags: beside those of the claims; a text has commas between them, as WANDB_TAGS.
+        group: group of the runs and of their analysis; None for the name of the experiment.
+        name: name of the run; in a sweep, the prefix of all names. None to derive it from the
+            overrides.
+        notes: notes on the run.
+        tags: tags in addition to those of the claims; as text, separated by commas like WANDB_TAGS.
         mode: auto | online | offline.
-        samples: translations shown per validation.
+        samples: number of translations shown per validation.
     """
 
     def __init__(  # noqa: PLR0913  # what W&B has names for
@@ -82,10 +83,10 @@ class WandbRun(WandbLogger, RunLogger):
         if mode == "online":
             settle(mode)
 
-    def advise_reused(self, record: Record, found: Whole) -> str:
+    def advise_reused(self, record: Record, result: CombinedResult) -> str:
         """Return the command that uploads a run that W&B lacks."""
         place = Place(
-            Path(found.get("evaluation", record.folder)), record.folder, found["identity"]
+            Path(result.get("evaluation", record.folder)), record.folder, result["identity"]
         )
         if place.state(self.names.project, self.names.group or record.config.name) != "missing":
             return ""
@@ -107,12 +108,12 @@ class WandbRun(WandbLogger, RunLogger):
             log_again(self._experiment, record.metrics)
 
     def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Log by this number of optimiser steps."""
+        """Use a function that returns the number of optimiser steps."""
         self.steps_done = steps_done
 
     @rank_zero_only
     def log_metrics(self, metrics: Any, step: int | None = None) -> None:
-        """Log values at the number of optimiser steps that are done."""
+        """Log values at the current number of optimiser steps."""
         super().log_metrics(metrics, self.steps_done())
 
     @rank_zero_only
@@ -125,7 +126,7 @@ class WandbRun(WandbLogger, RunLogger):
     @rank_zero_only
     def show(self, task: Training) -> None:
         """Log attention maps and positions."""
-        from ablate.observe.pictures import pictures  # matplotlib
+        from ablate.observe.pictures import pictures  # imports matplotlib
 
         self.experiment.log(
             {
@@ -135,18 +136,20 @@ class WandbRun(WandbLogger, RunLogger):
         )
 
     @rank_zero_only
-    def end(self, found: Whole | Failure) -> None:
-        """Put the result into the summary, and finish the W&B run: 0 a result, 1 a failure."""
-        with suppress(UserError):  # the result is on disk, which is what counts
-            conclude(self.experiment, self._run, found)
+    def end(self, result: CombinedResult | Failure) -> None:
+        """Write the result to the summary, and finish the W&B run with status 0, or 1 for a
+        failure.
+        """
+        with suppress(UserError):  # the result is already on disk
+            conclude(self.experiment, self._run, result)
 
     @rank_zero_only
     def abandon(self) -> None:
-        """Finish the W&B run; if that fails as well, forget W&B's background process."""
+        """Finish the W&B run; if that fails, stop W&B's background process."""
         if self._experiment is None:
             return
         try:
             self._experiment.finish(exit_code=1)
         except Exception:
-            wandb.teardown()  # else it fails once more when this process ends
+            wandb.teardown()  # otherwise it would fail again when this process ends
             raise

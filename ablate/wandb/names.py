@@ -1,10 +1,10 @@
-"""What things are called in W&B: logged under these names, and found by them."""
+"""Names in W&B, used for logging and for loading."""
 
-STEP = "trainer/global_step"  # the name that Lightning's logger gives the step
-# before every metric of the result; the name alone is, of a curve, the best over the run
+STEP = "trainer/global_step"  # name of the step in Lightning's logger
+# prefix of every metric of the result; without it, a curve is summarised by its best value
 RESULT = "result/"
-ANALYSIS = "analysis"  # job type of the run that ends a sweep
+ANALYSIS = "analysis"  # job type of the analysis run of a sweep
 EVIDENCE = "evidence"  # type of its artifact
-LONGEST_NAME = 64  # of a tag or a job type
-LONGEST_TITLE = 128  # of the name that a run is shown by
-LOGGER = "ablate.wandb.logger.WandbRun"  # what a config names for logger=wandb
+LONGEST_NAME = 64  # maximum length of a tag or a job type
+LONGEST_TITLE = 128  # maximum length of a run's title
+LOGGER = "ablate.wandb.logger.WandbRun"  # target of logger=wandb in a config

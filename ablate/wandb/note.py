@@ -1,4 +1,4 @@
-"""The note beside a result about where W&B has the run, read without W&B."""
+"""Read where W&B has a run from the file beside its result, without importing W&B."""
 
 import json
 from collections import Counter
@@ -9,13 +9,13 @@ from pathlib import Path
 from ablate.record.links import read_links
 
 NOTE = "wandb.json"
-OFFLINE = "wandb/offline-run-*"  # what W&B keeps of a run until it is uploaded
-SYNCED = "*.wandb.synced"  # the file by which W&B marks that it has uploaded one
+OFFLINE = "wandb/offline-run-*"  # W&B's folder of a run until it is uploaded
+SYNCED = "*.wandb.synced"  # file with which W&B marks an uploaded run
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the result of a run lies: `identity` is that of the result, `folder` the training's."""
+    """The location of a run's result; `folder` is the folder of its training."""
 
     result: Path
     folder: Path
@@ -27,7 +27,7 @@ class Place:
         return sorted(self.folder.glob(f"{OFFLINE}-{self.identity}"))
 
     def state(self, project: str, group: str) -> str:
-        """Return whether W&B has the run there: "sent", "waiting" on this disk, or "missing"."""
+        """Return whether W&B has the run: "sent", "waiting" on this disk, or "missing"."""
         note = read_note(self.result)
         wanted = {"project": project, "group": group}
         if not note or any(note.get(key, value) != value for key, value in wanted.items()):
@@ -38,12 +38,12 @@ class Place:
 
 
 def is_synced(offline: Path) -> bool:
-    """Whether W&B has uploaded a run from its offline folder."""
+    """Return whether W&B has uploaded a run from its offline folder."""
     return any(offline.glob(SYNCED))
 
 
 def read_note(folder: Path) -> dict[str, object]:
-    """Return where W&B has a run; empty where no run was logged to its end."""
+    """Return the location of a run in W&B; empty if no run was logged completely."""
     with suppress(OSError, ValueError):
         note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         return note if isinstance(note, dict) else {}
@@ -51,9 +51,9 @@ def read_note(folder: Path) -> dict[str, object]:
 
 
 def advise_upload(sweep: Path, project: str, group: str) -> str:
-    """Return how to upload the runs of a sweep that W&B lacks; empty where it lacks none.
+    """Return how to upload the runs of a sweep that W&B lacks; "" if it has all of them.
 
-    Runs that were reused, or whose logger failed, were never logged there.
+    Reused runs, and runs whose logger failed, were not logged.
     """
     places = [
         Place(Path(link.get("evaluation", link["folder"])), Path(link["folder"]), link["identity"])
@@ -65,9 +65,9 @@ def advise_upload(sweep: Path, project: str, group: str) -> str:
         "waiting": "on this disk alone, as W&B was offline",
         "missing": "not logged, as they were reused or their logger failed",
     }
-    said = [f"{states[one]} {reason}" for one, reason in reasons.items() if states[one]]
-    if not said:
+    counts = [f"{states[state]} {reason}" for state, reason in reasons.items() if states[state]]
+    if not counts:
         return ""
     return (
-        f"W&B lacks runs of this sweep ({'; '.join(said)}). To upload them: ablate upload {sweep}"
+        f"W&B lacks runs of this sweep ({'; '.join(counts)}). To upload them: ablate upload {sweep}"
     )

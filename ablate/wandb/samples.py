@@ -1,4 +1,4 @@
-"""Sample translations at every validation, always of the same sentences."""
+"""Log sample translations at every validation, always of the same sentences."""
 
 from ablate.train.module import Training
 
@@ -7,10 +7,10 @@ COLUMNS = ["line", "source", "reference", "hypothesis"]
 
 
 def translations(task: Training, count: int) -> list[list[int | str]]:
-    """Line number, source, reference and translation of the first lines of validation."""
+    """Return line number, source, reference and translation of the first validation lines."""
     batch = task.data.first_lines("validation", count)
-    found = task.validation_search(task.model, batch.inputs.src.to(task.device))
-    hypotheses = task.data.tokenizers.tgt.decode_batch(found)
+    outputs = task.validation_search(task.model, batch.inputs.src.to(task.device))
+    hypotheses = task.data.tokenizers.tgt.decode_batch(outputs)
     sources, references = task.data.sources("validation"), task.data.references("validation")
     return [
         [line, sources[line], references[line], hypothesis]

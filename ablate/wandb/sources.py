@@ -1,4 +1,4 @@
-"""Which finished runs there are to upload, with the names that their training would give them."""
+"""Find finished runs to upload, with the names that their training would have given them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ablate.record.files import check_links
 from ablate.record.links import read_links
 from ablate.record.sealed import RESULT
 from ablate.record.stored import StoredRun, stored_runs
-from ablate.record.types import Composition, Link, Outcome, Whole
+from ablate.record.types import CombinedResult, Composition, Link, Outcome
 from ablate.wandb.describe import LoggedRun, Names
 from ablate.wandb.names import LOGGER
 
@@ -26,10 +26,10 @@ PREFIX = "logger."
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run with its result, how it was composed, and the settings of logger=wandb for it."""
+    """A run with its result, its composition, and its settings of logger=wandb."""
 
     logged: LoggedRun
-    result: Whole
+    result: CombinedResult
     composition: Composition
     settings: Mapping[str, object]
 
@@ -40,13 +40,12 @@ class FinishedRun:
 
 
 def find_runs(source: Path) -> Iterator[FinishedRun]:
-    """Yield the finished runs of a folder, each once.
-
-    Runs of a sweep have the group, names and tags of the sweep. Of results, the newest sweep that
-    a run belongs to counts.
+    """Yield the finished runs of a folder, without duplicates. Runs of a sweep get the group, names
+    and tags of the sweep; in a results folder, of the newest sweep that contains them.
 
     Raises:
-        UserError: it is no folder of a run, of sweeps, or of results; or a record is damaged.
+        UserError: the folder is not that of a run, of sweeps, or of results; or a record is
+            damaged.
     """
     check_links(source, source)
     if (source / RESULT).exists() and (source / "identity.json").exists():
@@ -69,13 +68,13 @@ def find_runs(source: Path) -> Iterator[FinishedRun]:
 
 
 def sweeps_in(folder: Path) -> list[Path]:
-    """Return the folders of the sweeps in a folder, which may be one itself, oldest first."""
+    """Return the folders of the sweeps in a folder (which may itself be one), oldest first."""
     folders = {path.parent for path in folder.rglob("cells") if path.is_dir()}
     return sorted((path for path in folders if path.name != SCREENING), key=lambda path: path.name)
 
 
 def runs_of_sweep(sweep: Path) -> Iterator[FinishedRun]:
-    """Yield the finished runs of a sweep: those that tuned it, short budgets, and its cells."""
+    """Yield the finished runs of a sweep: screening runs, short budgets, and its cells."""
     about = read_parts(sweep) if (sweep / ABOUT).exists() else None
     for link in (*read_links(sweep / SCREENING), *read_links(sweep)):
         ends: list[Any] = [link["short"]] if "short" in link else []
@@ -85,13 +84,13 @@ def runs_of_sweep(sweep: Path) -> Iterator[FinishedRun]:
 
 
 def settings_of_sweep(sweep: Path) -> dict[str, object]:
-    """Return the settings of logger=wandb as the command of a sweep has them."""
+    """Return the settings of logger=wandb in the command of a sweep."""
     return _defaults() | _given(read_links(sweep)[0]["overrides"])
 
 
 def _stored(sweep: Path, end: Outcome) -> StoredRun | None:
-    """Return the run that a cell has become; None where its record is gone or is another one."""
-    results = sweep.resolve().parents[2]  # it is RESULTS/sweeps/NAME/TIME
+    """Return the stored run of a cell; None if its record is missing or has changed."""
+    results = sweep.resolve().parents[2]  # the folder of the sweep is RESULTS/sweeps/NAME/TIME
     folder = results / "runs" / end["training"]
     folder = folder if folder.is_dir() else Path(end["folder"])
     runs = stored_runs(folder) if folder.is_dir() else iter(())
@@ -127,16 +126,16 @@ def _finished(
 
 
 def _defaults() -> dict[str, object]:
-    """Return the settings of logger=wandb, those of the environment among them."""
+    """Return the default settings of logger=wandb, including environment variables."""
     node = OmegaConf.load(CONF / "logger/wandb.yaml")
     return cast(dict[str, object], OmegaConf.to_container(node, resolve=True))
 
 
 def _given(overrides: list[str]) -> dict[str, object]:
-    """Return the settings of logger=wandb that a command line has given."""
+    """Return the settings of logger=wandb in a command line."""
     words = [word for word in overrides if word.lstrip("+").startswith(PREFIX)]
     try:
         parsed = OverridesParser.create().parse_overrides(words)
     except HydraException as error:
         raise UserError(f"{' '.join(words)}: {error}") from None
-    return {one.key_or_group.removeprefix(PREFIX): one.value() for one in parsed}
+    return {override.key_or_group.removeprefix(PREFIX): override.value() for override in parsed}

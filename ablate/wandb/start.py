@@ -1,4 +1,4 @@
-"""Starting a W&B run: of one cell of a sweep, or of a sweep's analysis."""
+"""Start W&B runs, for a cell or for the analysis of a sweep."""
 
 import shutil
 from pathlib import Path
@@ -10,22 +10,21 @@ from wandb.sdk.wandb_run import Run
 from ablate.wandb.connection import Mode, clean_environment, settle
 
 INIT_SECONDS = 30.0
-FINISH_SECONDS = 120.0  # for what is not uploaded yet; it stays on disk and can be synced
+FINISH_SECONDS = 120.0  # time limit for uploading; the rest stays on disk and can be synced
 
 
 def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: Any) -> Run:
-    """Start the W&B run with this id, and keep its files in a folder.
-
-    Offline there is one file per id: what an earlier process has left is removed, because the
-    server would put two of them together in an order that nobody sees.
+    """Start the W&B run with this id, and keep its files in a folder. Offline there is one file per
+    id: files of earlier processes are removed, because the server would merge them in an unknown
+    order.
 
     Args:
-        wanted: auto | online | offline. Where W&B is not reached, the run is offline; auto notices
-            within seconds, and online tries for longer.
+        wanted: auto | online | offline. If W&B cannot be reached, the run is offline; auto gives up
+            within seconds, online tries for longer.
         folder: gets a subfolder `wandb`.
         identity: id of the run; online, an earlier run with this id is replaced.
-        goes_on: whether it is continued instead.
-        about: project, entity, group and whatever else `wandb.init` takes.
+        goes_on: whether the earlier run is continued instead.
+        about: project, entity, group and further arguments of `wandb.init`.
 
     Raises:
         UserError: online is wanted, and there is no key.
@@ -39,20 +38,20 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
         return _init(mode, about, goes_on=goes_on)
     except wandb.Error as error:
         print(f"warning: W&B is not reached, and this run is logged offline: {error}", flush=True)
-        wandb.teardown()  # it still holds the id
+        wandb.teardown()  # it still uses the id
         return _init("offline", about, goes_on=False)
 
 
 def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Run:
-    # W&B's own lines are of use only when something is sent; offline, `finish` says enough.
+    # W&B's messages are useful only if data is sent; offline, `finish` prints a message.
     wandb.setup(settings=wandb.Settings(mode=mode, silent=mode != "online"))
     return wandb.init(
         **about,
         resume="allow" if goes_on and mode == "online" else None,
         settings=wandb.Settings(
             mode=mode,
-            reinit="create_new",  # never somebody else's run of this process
-            x_save_requirements=False,  # in environment.json; collecting them takes 0.1 s
+            reinit="create_new",  # never reuse another run of this process
+            x_save_requirements=False,  # environment.json has them; collecting them takes 0.1 s
             init_timeout=INIT_SECONDS,
             finish_timeout=FINISH_SECONDS,
         ),
@@ -60,7 +59,7 @@ def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Run:
 
 
 def finish(run: Run, *, failed: bool, quiet: bool = False) -> None:
-    """Finish a W&B run; unless `quiet`, say how to upload it later if it is offline."""
+    """Finish a W&B run; unless `quiet`, print how to upload an offline run."""
     folder = Path(run.dir).parent
     run.finish(exit_code=int(failed))
     if run.offline and not quiet:

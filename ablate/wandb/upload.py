@@ -1,4 +1,4 @@
-"""Sends finished runs to W&B from their records, under the ids that their training would use."""
+"""Upload finished runs to W&B from their records, with the ids that training would use."""
 
 import subprocess
 import sys
@@ -15,9 +15,9 @@ from ablate.wandb.start import start
 
 
 def state(run: FinishedRun) -> str:
-    """Return whether W&B has a run: "sent", "waiting" for an upload on this disk, or "missing".
+    """Return whether W&B has a run: "sent", "waiting" on this disk, or "missing".
 
-    A run that W&B has in another project or group is missing here.
+    A run in another project or group counts as missing.
     """
     return _place(run).state(run.names.project, run.names.group or run.logged.config.name)
 
@@ -47,16 +47,16 @@ def check(run: FinishedRun) -> None:
 
 
 def send(run: FinishedRun, mode: str) -> str:
-    """Have W&B show a run as its training would have logged it; return its new state.
+    """Log a run to W&B as its training would have done; return its new state.
 
     Args:
-        run: that W&B lacks.
+        run: a run that W&B lacks.
         mode: online | offline; offline the run is kept on this disk, ready to be uploaded.
     """
     if state(run) == "waiting" and mode == "offline":
         return "waiting"
     if state(run) == "waiting":
-        for folder in _place(run).offline:  # it has pictures and samples, which no record has
+        for folder in _place(run).offline:  # it contains pictures and samples, which records do not
             subprocess.run([sys.executable, "-m", "wandb", "sync", str(folder)], check=True)
         return "sent"
     with recomposed(run.composition):

@@ -1,4 +1,4 @@
-"""The launcher of sweeps: one clean process per run, several at once.
+"""The launcher of sweeps: a new process per run, several at a time.
 
 This module is imported at every start of Hydra, so it imports nothing heavy.
 """
@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 @dataclass
 class AblateLauncherConf:
-    """Nothing to choose here: the number of runs at a time is `n_jobs`."""
+    """Has no settings: `n_jobs` sets the number of simultaneous runs."""
 
     _target_: str = "hydra_plugins.ablate_launcher.launcher.AblateLauncher"
 
@@ -29,14 +29,14 @@ class AblateLauncher(Launcher):
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Take what Hydra gives; the task function is always `ablate.train.run.run`."""
+        """Store Hydra's context and config; the task function is always `ablate.train.run.run`."""
         self.context = hydra_context
         self.config = config
 
     def launch(
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
-        """Run all cells; a failed one does not stop the others."""
+        """Run all cells; a failed cell does not stop the others."""
         from ablate.plan.doubts import say_doubts
         from ablate.sweep.launch import launch
 

@@ -1,4 +1,4 @@
-"""The sweeper of sweeps: Hydra's own, without its second look at every job.
+"""Hydra's sweeper without its second check of every job.
 
 This module is imported at every start of Hydra, so it imports nothing heavy.
 """
@@ -17,7 +17,7 @@ from ablate.sweep.variants import with_changes
 
 @dataclass
 class AblateSweeperConf(basic_sweeper.BasicSweeperConf):
-    """The choices of Hydra's own sweeper."""
+    """The configuration of Hydra's basic sweeper."""
 
     _target_: str = "hydra_plugins.ablate_launcher.sweeper.AblateSweeper"
 
@@ -26,23 +26,23 @@ ConfigStore.instance().store(group="hydra/sweeper", name="ablate", node=AblateSw
 
 
 class AblateSweeper(basic_sweeper.BasicSweeper):
-    """Every combination of the swept values, one job each."""
+    """Creates one job for every combination of the swept values."""
 
     def split_arguments(  # type: ignore[override]
         self, overrides: list[Override], max_batch_size: int | None
     ) -> list[list[list[str]]]:
-        """Split into batches of jobs; each job of a screen has the overrides of its variant."""
+        """Split into batches of jobs; for a screen, add the overrides of each job's variant."""
         assert self.config is not None
         changes = variants(self.config)
         batches = super().split_arguments(overrides, max_batch_size)
         return [with_changes(batch, changes) for batch in batches]
 
     def jobs(self, arguments: Sequence[str]) -> list[list[str]]:
-        """Overrides of every job, of the config and of the command line."""
+        """Return the overrides of every job, from the config and the command line."""
         assert self.hydra_context is not None
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         given = parser.parse_overrides([*self._parse_config(), *arguments])
         return [list(job) for batch in self.split_arguments(given, None) for job in batch]
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
-        """Leave it to our launcher, which composes an arm once; Hydra composes every seed of it."""
+        """Do nothing: the launcher checks jobs, composing each arm once rather than each seed."""

@@ -3,9 +3,9 @@
     python -m lab.bench.cells                             100 and 1000 cells on this machine
     python -m lab.bench.cells engine=ray engine.workers=2 n_jobs=1      the same by another engine
 
-The cells are probes, which take a fraction of a second, two at a time. What is told is the time
-that a slot has for a cell beyond what the record of the cell counts as its own; both columns should
-not grow.
+The cells are probes, which take a fraction of a second, two at a time. Measured is the time that a
+slot spends on a cell beyond what the cell's record counts; neither column should grow with the
+number of cells.
 """
 
 import json
@@ -20,7 +20,7 @@ ARMS = 10  # of that study
 
 
 def main() -> None:
-    """Print a row for every size."""
+    """Print a row for every number of cells."""
     given = dict(word.split("=", 1) for word in sys.argv[1:])
     sizes = [int(size) for size in given.pop("cells", "100,1000").split(",")]
     print("| cells | wall s | s per cell beside its own | coordinator, MB |")
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def row(folder: Path, cells: int, words: list[str]) -> str:
-    """Run a sweep of so many cells, and tell its cost."""
+    """Run a sweep of that many cells, and return the table row with its cost."""
     seeds = f"seed=range({cells // ARMS})"
     place = (f"paths.results={folder / 'results'}", f"paths.cache={folder / 'cache'}", "n_jobs=2")
     start = time.perf_counter()
@@ -47,12 +47,13 @@ def row(folder: Path, cells: int, words: list[str]) -> str:
         json.loads(path.read_text(encoding="utf-8"))
         for path in folder.glob("results/sweeps/*/*/cells/*")
     ]
-    own = sum(link["wall_seconds"] for link in links)
-    return f"| {len(links)} | {wall:.1f} | {(2 * wall - own) / len(links):.3f} | {most / 1e6:.0f} |"
+    seconds = sum(link["wall_seconds"] for link in links)
+    beside = (2 * wall - seconds) / len(links)
+    return f"| {len(links)} | {wall:.1f} | {beside:.3f} | {most / 1e6:.0f} |"
 
 
 def memory(process: int) -> int:
-    """Resident bytes of a process; 0 when it is gone."""
+    """Return a process's resident memory in bytes; 0 if the process has ended."""
     try:
         pages = Path(f"/proc/{process}/statm").read_text(encoding="utf-8").split()[1]
     except OSError:

@@ -1,4 +1,4 @@
-"""What the commands of bench share: their options, their child processes, and their errors."""
+"""Options, child processes and errors of the commands in lab.bench."""
 
 import functools
 import json
@@ -20,8 +20,8 @@ from ablate.errors import UserError
 TUNING = ("MALLOC_", "OMP_", "MKL_", "KMP_", "ONEDNN_", "GLIBC_TUNABLES")
 
 
-def told(main: Callable[[], None]) -> Callable[[], None]:
-    """Let a command end with one sentence and status 2 where the user has made a mistake."""
+def exit_on_user_error(main: Callable[[], None]) -> Callable[[], None]:
+    """Decorate a command: a UserError becomes one sentence on stderr and exit status 2."""
 
     @functools.wraps(main)
     def command() -> None:
@@ -52,15 +52,15 @@ def options(
     for argument in arguments:
         if "=" not in argument:
             raise UserError(f"{argument!r} is not an option; an option is key=value.")
-    own = [argument for argument in arguments if argument.split("=")[0] in defaults]
-    rest = [argument for argument in arguments if argument not in own]
-    given: Any = OmegaConf.to_container(OmegaConf.from_dotlist(own))
-    found = {**defaults, **given}
+    own_options = [argument for argument in arguments if argument.split("=")[0] in defaults]
+    rest = [argument for argument in arguments if argument not in own_options]
+    given: Any = OmegaConf.to_container(OmegaConf.from_dotlist(own_options))
+    values = {**defaults, **given}
     for key, default in defaults.items():
         if isinstance(default, int | float):
-            _check_number(key, found[key], default)
-    found["what"] = _chosen(found["what"], choices)
-    return found, rest
+            _check_number(key, values[key], default)
+    values["what"] = _chosen(values["what"], choices)
+    return values, rest
 
 
 def environment(threads: int, **more: str) -> dict[str, str]:
@@ -91,8 +91,8 @@ def finish(process: Any) -> dict[str, Any]:
         raise UserError(
             f"{' '.join(process.args[1:4])} ended with status {process.returncode} and no figure."
         )
-    found: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
-    return found
+    figures: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
+    return figures
 
 
 def run(

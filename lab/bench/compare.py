@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lab.bench.command import environment, finish, options, run, told
+from lab.bench.command import environment, exit_on_user_error, finish, options, run
 from lab.bench.record import Row, keep, row
 from lab.bench.setting import FAST, PRECISION, TINY, WIDE, Setting
 from lab.bench.sweep_overhead import seconds_beyond
@@ -158,15 +158,15 @@ COMPARISONS: dict[str, Comparison] = {
 }
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Measure what is asked for, and keep each comparison as soon as it is done."""
     defaults = {**DEFAULTS, "what": list(COMPARISONS)}
-    found, rest = options(sys.argv[1:], defaults, list(COMPARISONS))
+    values, rest = options(sys.argv[1:], defaults, list(COMPARISONS))
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        setting = Setting(found, rest, Path(folder))
-        for what in found["what"]:
+        setting = Setting(values, rest, Path(folder))
+        for what in values["what"]:
             rows = keep(COMPARISONS[what](setting, what))
     print(table(rows))
 

@@ -29,7 +29,7 @@ from ablate.errors import UserError
 from ablate.task.translation import Translation
 from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
-from lab.bench.command import environment, finish, start, told
+from lab.bench.command import environment, exit_on_user_error, finish, start
 from lab.bench.ours import compose, fit
 
 DEFAULTS = {"pairs": 5_000_000, "small": 10_000, "seed": 1, "folder": None, "out": None}
@@ -42,20 +42,20 @@ STEPS = 20  # of training
 LANGUAGES = ("aa", "bb")
 
 
-@told
+@exit_on_user_error
 def main() -> None:
-    """Measure, or be one of the measured processes."""
+    """Measure all phases, or run the one phase that the first argument names."""
     first, *rest = sys.argv[1:] or [""]
     if first in PHASES:
         print(json.dumps(PHASES[first](Path(*rest))))
         return
-    found = given(sys.argv[1:])
-    with tempfile.TemporaryDirectory(dir=found["folder"]) as folder:
-        figures = measure(found, Path(folder))
-    line = json.dumps({"pairs": found["pairs"], "small": found["small"], **figures})
+    sizes = given(sys.argv[1:])
+    with tempfile.TemporaryDirectory(dir=sizes["folder"]) as folder:
+        figures = measure(sizes, Path(folder))
+    line = json.dumps({"pairs": sizes["pairs"], "small": sizes["small"], **figures})
     print(line)
-    if found["out"]:
-        Path(found["out"]).write_text(line + "\n", encoding="utf-8")
+    if sizes["out"]:
+        Path(sizes["out"]).write_text(line + "\n", encoding="utf-8")
 
 
 def given(arguments: list[str]) -> dict[str, Any]:
@@ -68,22 +68,22 @@ def given(arguments: list[str]) -> dict[str, Any]:
     for key in options:
         if key not in DEFAULTS:
             raise UserError(f"There is no option {key}; allowed is {', '.join(DEFAULTS)}.")
-    found = {**DEFAULTS, **options}
-    if not SMALLEST <= found["small"] < found["pairs"]:
+    values = {**DEFAULTS, **options}
+    if not SMALLEST <= values["small"] < values["pairs"]:
         raise UserError(
-            f"small={found['small']} pairs={found['pairs']}: small must be at least {SMALLEST}, "
+            f"small={values['small']} pairs={values['pairs']}: small must be at least {SMALLEST}, "
             "and pairs larger."
         )
-    return found
+    return values
 
 
-def measure(found: dict[str, Any], folder: Path) -> dict[str, Any]:
+def measure(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the figures of all phases, for the large corpus and above the small one."""
-    sizes = {"small": found["small"], "large": found["pairs"]}
+    sizes = {"small": values["small"], "large": values["pairs"]}
     measured = {}
     for name, pairs in sizes.items():
         (folder / name).mkdir()
-        generate(folder / name, pairs, found["seed"])
+        generate(folder / name, pairs, values["seed"])
         measured[name] = {phase: run(phase, folder / name) for phase in PHASES}
     more = sizes["large"] - sizes["small"]
     figures = {}
@@ -128,11 +128,11 @@ def lexicon(random: np.random.Generator) -> Any:
 def run(phase: str, folder: Path) -> dict[str, float]:
     """Return what a phase prints about itself, with its peak of `own` memory added, in bytes."""
     process = start(["-m", "lab.bench.corpus", phase, str(folder)], environment(1))
-    own = 0
+    private = 0
     while process.poll() is None:
-        own = max(own, memory(process.pid, "RssAnon"))
+        private = max(private, memory(process.pid, "RssAnon"))
         time.sleep(0.01)
-    return {**finish(process), "own": own}
+    return {**finish(process), "own": private}
 
 
 def memory(process: int | str, kind: str) -> int:
@@ -176,12 +176,12 @@ class Pairs(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, i: int
     ) -> None:
-        """Count those of a step."""
+        """Count the pairs of a step."""
         self.count += len(batch.lines)
 
 
 def train(folder: Path) -> dict[str, float]:
-    """Take the first steps of training."""
+    """Take the first training steps."""
     text = (f"data.{key}={value}" for key, value in text_of(folder).items() if value is not None)
     config = compose(
         [

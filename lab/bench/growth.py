@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.bench.command import environment, options, run, told
+from lab.bench.command import environment, exit_on_user_error, options, run
 from lab.bench.growth_figure import draw
 from lab.bench.record import machine
 
@@ -32,39 +32,39 @@ AXES = {
 DEFAULTS = {"seconds": 10.0, "warm_up": 3.0, "threads": 2}
 
 
-def measure(axis: str, found: dict[str, Any], rest: Sequence[str]) -> list[dict[str, Any]]:
+def measure(axis: str, values: dict[str, Any], rest: Sequence[str]) -> list[dict[str, Any]]:
     """Return the points of an axis."""
-    return [_point(axis, value, found, rest) for value in AXES[axis]]
+    return [_point(axis, value, values, rest) for value in AXES[axis]]
 
 
-def _point(axis: str, value: int, found: dict[str, Any], rest: Sequence[str]) -> dict[str, Any]:
+def _point(axis: str, value: int, values: dict[str, Any], rest: Sequence[str]) -> dict[str, Any]:
     """Measure one point; a corpus is cached first, by a process whose memory counts apart."""
-    times = [str(found["seconds"]), str(found["warm_up"])]
-    own = [f"threads={found['threads']}", *rest]
-    env = environment(found["threads"], TOKENIZERS_PARALLELISM="true")
+    times = [str(values["seconds"]), str(values["warm_up"])]
+    overrides = [f"threads={values['threads']}", *rest]
+    env = environment(values["threads"], TOKENIZERS_PARALLELISM="true")
     command = ["-m", "lab.bench.growth_point", axis, str(value)]
     point: dict[str, Any] = {"axis": axis, "value": value}
     with tempfile.TemporaryDirectory() as folder:
         if axis == "corpus":
-            point |= run([*command, "build", folder, *times, *own], env)
-        point |= run([*command, "train", folder, *times, *own], env)
+            point |= run([*command, "build", folder, *times, *overrides], env)
+        point |= run([*command, "train", folder, *times, *overrides], env)
     print(json.dumps(point), flush=True)
-    return {**point, "machine": f"{machine()}, {found['threads']} threads"}
+    return {**point, "machine": f"{machine()}, {values['threads']} threads"}
 
 
 def read() -> list[dict[str, Any]]:
-    """Return the points that were measured before."""
-    found: list[dict[str, Any]] = []
-    return json.loads(POINTS_FILE.read_text(encoding="utf-8")) if POINTS_FILE.exists() else found
+    """Return the points that are stored."""
+    empty: list[dict[str, Any]] = []
+    return json.loads(POINTS_FILE.read_text(encoding="utf-8")) if POINTS_FILE.exists() else empty
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Measure the axes asked for, keep each as soon as it is done, and draw the figure."""
-    found, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(AXES)}, list(AXES))
+    values, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(AXES)}, list(AXES))
     points = read()
-    for axis in found["what"]:
-        points = [point for point in points if point["axis"] != axis] + measure(axis, found, rest)
+    for axis in values["what"]:
+        points = [point for point in points if point["axis"] != axis] + measure(axis, values, rest)
         POINTS_FILE.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
     draw(points, FIGURE)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-BLUE, ORANGE = "#0072B2", "#D55E00"  # of Okabe and Ito, told apart by all
+BLUE, ORANGE = "#0072B2", "#D55E00"  # of Okabe and Ito, distinguishable for all
 
 
 class Column(NamedTuple):
@@ -46,9 +46,9 @@ def draw(points: Sequence[dict[str, Any]], path: Path) -> None:
         grid = figure.subplots(len(ROWS), len(axes), squeeze=False)
         for i, (quantity, (label, side)) in enumerate(ROWS.items()):
             for j, axis in enumerate(axes):
-                own = [_grown(point) for point in points if point["axis"] == axis]
+                axis_points = [_grown(point) for point in points if point["axis"] == axis]
                 theory = getattr(COLUMNS[axis], side)
-                _panel(grid[i, j], own, quantity, theory)
+                _panel(grid[i, j], axis_points, quantity, theory)
                 grid[i, j].set_xlabel(COLUMNS[axis].label)
             grid[i, 0].set_ylabel(label)
         path.parent.mkdir(parents=True, exist_ok=True)

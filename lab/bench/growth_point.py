@@ -113,7 +113,7 @@ def train(job: Job, data: Any, watch: Stopwatch) -> dict[str, float]:
     model = build_model(job.config.model, data)
     initialise(model, job.config.seed)
     fit(job, model, data, watch)
-    return {**watch.found(), "peak_mib": peak_mib(), "before_mib": before}
+    return {**watch.figures(), "peak_mib": peak_mib(), "before_mib": before}
 
 
 def main() -> None:
@@ -126,14 +126,14 @@ def main() -> None:
     torch.set_num_threads(config.threads)
     keep_memory()
     if phase == "build":
-        found = build(config, Path(folder), value)
+        figures = build(config, Path(folder), value)
     else:
         sizes = {"length": LENGTH, "vocabulary": VOCABULARY} | {axis: value}
         generated = Generated(sizes["length"], sizes["vocabulary"])
         job = resolve(config)
         data = prepare_data(job) if axis == "corpus" else generated
-        found = train(job, data, Stopwatch(float(warm_up), float(seconds)))
-    print(json.dumps(found))
+        figures = train(job, data, Stopwatch(float(warm_up), float(seconds)))
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

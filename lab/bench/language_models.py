@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.record.sealed import read_result
-from lab.bench.command import environment, options, run, told
+from lab.bench.command import environment, exit_on_user_error, options, run
 
 ROWS = {
     "language_model": ["model=decoder_only", "task=language_model"],
@@ -70,20 +70,27 @@ def pace(clock: Clock) -> float:
     return statistics.median((b - a) / (j - i) for (i, a), (j, b) in pairwise(clock))
 
 
-def pair(name: str, seed: int, found: dict[str, Any], rest: Sequence[str]) -> Pair:
+def pair(name: str, seed: int, values: dict[str, Any], rest: Sequence[str]) -> Pair:
     """Train both sides with a seed; the other one goes first where the seed is odd.
 
     Raises:
         UserError: one of them has failed.
     """
-    steps = (f"budget.steps={found['updates']}", f"budget.validate_every={found['updates']}")
-    own = [*SETTING, *ROWS[name], *steps, f"threads={found['threads']}", f"seed={seed}", *rest]
-    env = environment(found["threads"])
+    steps = (f"budget.steps={values['updates']}", f"budget.validate_every={values['updates']}")
+    words = [
+        *SETTING,
+        *ROWS[name],
+        *steps,
+        f"threads={values['threads']}",
+        f"seed={seed}",
+        *rest,
+    ]
+    env = environment(values["threads"])
     if seed % 2:
-        ours = by_command(own, env)
-    other = run(["-m", "lab.bench.torch_loop", name, *own], env)
+        ours = by_command(words, env)
+    other = run(["-m", "lab.bench.torch_loop", name, *words], env)
     if not seed % 2:
-        ours = by_command(own, env)
+        ours = by_command(words, env)
     theirs = Side(other["nll"], other["parameters"], [(i, t) for i, t in other["clock"]])
     return Pair(seed, theirs, ours, other["tokens"])
 
@@ -115,26 +122,32 @@ def read_clock(path: Path) -> Clock:
 
 def table(name: str, pairs: Sequence[Pair]) -> str:
     """Return markdown: a line for every seed, then mean and spread; the ratio is a median."""
-    lines = [_line(name, one) for one in pairs]
-    sides = [[math.exp(one.torch.nll) for one in pairs], [math.exp(one.ours.nll) for one in pairs]]
-    rates = [*zip(*(one.rates for one in pairs), strict=True)]
-    said = [f"{statistics.fmean(side):.2f} ± {spread(side):.2f}" for side in sides]
-    said += [f"{statistics.median(side):,.0f}" for side in rates]
+    lines = [_line(name, pair) for pair in pairs]
+    sides = [
+        [math.exp(pair.torch.nll) for pair in pairs],
+        [math.exp(pair.ours.nll) for pair in pairs],
+    ]
+    rates = [*zip(*(pair.rates for pair in pairs), strict=True)]
+    cells = [f"{statistics.fmean(side):.2f} ± {spread(side):.2f}" for side in sides]
+    cells += [f"{statistics.median(side):,.0f}" for side in rates]
     ratio = statistics.median(ours / theirs for theirs, ours in zip(*rates, strict=True))
-    lines.append(f"| {name} | mean ± sd; median | {' | '.join(said)} | {ratio:.2f} |")
+    lines.append(f"| {name} | mean ± sd; median | {' | '.join(cells)} | {ratio:.2f} |")
     return "\n".join(lines)
 
 
-def _line(name: str, one: Pair) -> str:
-    theirs, ours = one.rates
-    said = [f"{math.exp(side.nll):.2f}" for side in (one.torch, one.ours)]
-    said += [f"{theirs:,.0f}", f"{ours:,.0f}", f"{ours / theirs:.2f}"]
-    return f"| {name} | {one.seed} | {' | '.join(said)} |"
+def _line(name: str, pair: Pair) -> str:
+    theirs, ours = pair.rates
+    cells = [f"{math.exp(side.nll):.2f}" for side in (pair.torch, pair.ours)]
+    cells += [f"{theirs:,.0f}", f"{ours:,.0f}", f"{ours / theirs:.2f}"]
+    return f"| {name} | {pair.seed} | {' | '.join(cells)} |"
 
 
 def difference(pairs: Sequence[Pair]) -> str:
     """Say how far apart the means are, beside what seeds make of them."""
-    sides = [[math.exp(one.torch.nll) for one in pairs], [math.exp(one.ours.nll) for one in pairs]]
+    sides = [
+        [math.exp(both.torch.nll) for both in pairs],
+        [math.exp(both.ours.nll) for both in pairs],
+    ]
     apart = statistics.fmean(sides[1]) - statistics.fmean(sides[0])
     noise = math.sqrt(sum(spread(side) ** 2 / len(side) for side in sides))
     sizes = f"{pairs[0].torch.parameters:,} and {pairs[0].ours.parameters:,} parameters"
@@ -146,14 +159,14 @@ def spread(values: Sequence[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else math.nan
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Measure the rows asked for and print each as a table."""
-    found, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, list(ROWS))
-    for name in found["what"]:
+    values, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, list(ROWS))
+    for name in values["what"]:
         pairs = []
-        for seed in range(1, found["seeds"] + 1):
-            pairs.append(pair(name, seed, found, rest))
+        for seed in range(1, values["seeds"] + 1):
+            pairs.append(pair(name, seed, values, rest))
             print(_line(name, pairs[-1]), file=sys.stderr, flush=True)
         print(f"{HEAD}\n{RULE}\n{table(name, pairs)}\n\n{name}: {difference(pairs)}\n", flush=True)
 

@@ -110,17 +110,17 @@ def base(work: Path) -> Path:
 
 def row(sweep: Sweep, level: str, cell: dict[str, Any]) -> str:
     """Return a line of the table."""
-    found, metric = cell["metrics"], sweep.metric
+    metrics, metric = cell["metrics"], sweep.metric
     chance, bound = {
         "test/bleu": (0, 100),
         "test/skill": (0, 1),
-        "test/nll": (found.get("unigram_nll"), None),
+        "test/nll": (metrics.get("unigram_nll"), None),
     }[metric]
     numbers = (
-        found.get(metric),
+        metrics.get(metric),
         chance,
         bound,
-        found.get("test/nll"),
+        metrics.get("test/nll"),
         cell["seconds"].get("training"),
     )
     shown = ("-" if number is None else f"{number:.4g}" for number in numbers)

@@ -25,13 +25,13 @@ def to_marian(weights: dict[str, Tensor], positions: Tensor) -> dict[str, Tensor
         weights: of `lab.bench.baseline`.
         positions: its sinusoids, (length, d_model), which Marian keeps as parameters.
     """
-    found = {f"{place}.weight": weights["embed.weight"] for place in EMBEDDINGS}
+    converted = {f"{place}.weight": weights["embed.weight"] for place in EMBEDDINGS}
     for stack in ("encoder", "decoder"):
-        found[f"model.{stack}.embed_positions.weight"] = positions
+        converted[f"model.{stack}.embed_positions.weight"] = positions
     for name, value in weights.items():
         if name != "embed.weight":
-            found |= _renamed(name, value)
-    return found
+            converted |= _renamed(name, value)
+    return converted
 
 
 def _renamed(name: str, value: Tensor) -> dict[str, Tensor]:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.record.sealed import read_result
-from lab.bench.command import environment, options, run, told
+from lab.bench.command import environment, exit_on_user_error, options, run
 from lab.bench.language_models import pace, read_clock
 
 DEFAULTS = {"seeds": 5, "steps": 2000, "to": "results/nanogpt.jsonl"}
@@ -113,7 +113,7 @@ def kept(path: Path, key: dict[str, Any], train: Callable[[], Side]) -> Side:
     return side
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Train both sides with every seed, and print a table."""
     given, rest = options(sys.argv[1:], {**DEFAULTS, "what": ["all"]}, ["all"])

@@ -98,10 +98,10 @@ def loss(net: Gpt, ids: Tensor) -> Tensor:
 def make_optimizer(net: Gpt) -> torch.optim.AdamW:
     """Return AdamW, which decays matrices alone."""
     matrices = [p for p in net.parameters() if p.dim() > 1]
-    others = [p for p in net.parameters() if p.dim() < 2]
+    vectors = [p for p in net.parameters() if p.dim() < 2]
     groups = [
         {"params": matrices, "weight_decay": DECAY},
-        {"params": others, "weight_decay": 0.0},
+        {"params": vectors, "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=PEAK, betas=(0.9, 0.99), fused=True)
 

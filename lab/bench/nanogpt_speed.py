@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
-from lab.bench.command import environment, options, start, told
+from lab.bench.command import environment, exit_on_user_error, options, start
 from lab.bench.nanogpt_figure import draw
 from lab.bench.nanogpt_side import Sizes
 
@@ -136,7 +136,7 @@ def grow(given: dict[str, Any], overrides: Sequence[str]) -> None:
     draw(points, FIGURE)
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Measure the rows asked for and print them, or the growth."""
     names = [*ROWS, "growth"]

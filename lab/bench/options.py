@@ -31,7 +31,7 @@ import torch
 from ablate.errors import UserError
 from ablate.train.resolve import resolve
 from ablate.train.run import run as run_job
-from lab.bench.command import options, told
+from lab.bench.command import exit_on_user_error, options
 from lab.bench.ours import compose, peak_mib
 from lab.bench.record import machine
 
@@ -173,7 +173,7 @@ def _line(name: str, row: Row) -> str:
     return f"| {name} | {words} | {figures} | {row['parameters']:,} |"
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Measure the rows that are missing, keep each at once, and print the table."""
     defaults = {"steps": 200, "what": list(OPTIONS), "to": None}

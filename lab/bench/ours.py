@@ -69,7 +69,7 @@ class Stopwatch(pl.Callback):
         self.last = now
         trainer.should_stop = self.window > 0 and now - self.start > self.warm_up + self.seconds
 
-    def found(self) -> dict[str, float]:
+    def figures(self) -> dict[str, float]:
         """Target tokens per second, the mean over the window and the median step."""
         return {
             "rate": self.tokens / self.window,
@@ -112,7 +112,7 @@ def train(config: DictConfig, watch: Stopwatch, *, wait: bool = False) -> dict[s
     if wait:
         wait_for_the_others()
     fit(job, model, data, watch)
-    return watch.found()
+    return watch.figures()
 
 
 def wait_for_the_others() -> None:
@@ -146,9 +146,9 @@ def decode(
     start = time.perf_counter()
     while len(times) < 2 or time.perf_counter() - start < seconds:
         begin = time.perf_counter()
-        found = [ids for src in batches for ids in search(task.model, src)]
+        translations = [ids for src in batches for ids in search(task.model, src)]
         times.append(time.perf_counter() - begin)
-    hypotheses = data.tokenizers.tgt.decode_batch(found)
+    hypotheses = data.tokenizers.tgt.decode_batch(translations)
     references = data.references("test")
     bleu = sacrebleu.corpus_bleu(hypotheses, [[references[i] for i in order]]).score
     rate = len(sources) / statistics.median(times[1:])
@@ -175,11 +175,11 @@ def main() -> None:
     torch.set_num_threads(config.threads)
     keep_memory()
     if given.mode == "train":
-        found = train(config, Stopwatch(given.warm_up, given.seconds), wait=given.wait)
+        figures = train(config, Stopwatch(given.warm_up, given.seconds), wait=given.wait)
     else:
         greedy = given.mode == "greedy"
-        found = decode(config, given.seconds, given.weights, greedy=greedy, wait=given.wait)
-    print(json.dumps({"mode": given.mode, **found, "peak_mib": peak_mib()}))
+        figures = decode(config, given.seconds, given.weights, greedy=greedy, wait=given.wait)
+    print(json.dumps({"mode": given.mode, **figures, "peak_mib": peak_mib()}))
 
 
 if __name__ == "__main__":

@@ -116,8 +116,8 @@ class TimedTranslation(Training):
 
     def configure_optimizers(self) -> Any:
         """Time the optimiser; the closure that Lightning gives it is no part of its work."""
-        found: Any = super().configure_optimizers()
-        optimizer, clock = found["optimizer"], self.clock
+        configured: Any = super().configure_optimizers()
+        optimizer, clock = configured["optimizer"], self.clock
         step, zero_grad = optimizer.step, optimizer.zero_grad
 
         @functools.wraps(step)  # it bears the mark that the schedule looks for
@@ -126,7 +126,7 @@ class TimedTranslation(Training):
 
         optimizer.step = clock.timed("optimiser", timed_step)
         optimizer.zero_grad = clock.timed("optimiser", zero_grad)
-        return found
+        return configured
 
     def training_step(self, *args: Any) -> torch.Tensor:
         """Count the forward pass."""

@@ -107,10 +107,10 @@ def decode(text):
     times, start = [], time.perf_counter()
     while not times or time.perf_counter() - start < A.seconds:
         begin = time.perf_counter()
-        found = translator.translate_batch(sources, **options)
+        translations = translator.translate_batch(sources, **options)
         times.append(time.perf_counter() - begin)
     number = {piece: i for i, piece in enumerate(text.itos)}
-    ids = [[number[piece] for piece in result.hypotheses[0]] for result in found]
+    ids = [[number[piece] for piece in result.hypotheses[0]] for result in translations]
     result = dict(runs=len(times), sent_s=len(pairs) / statistics.median(times))
     return {**result, **(base.bleu(text, ids) if A.bleu else {})}
 

@@ -97,7 +97,7 @@ def translate(net, pairs, beams):
     for k in range(0, len(order), A.batch):
         part = order[k : k + A.batch]
         src = base.pad([pairs[i][0] for i in part])
-        found = net.generate(
+        generated = net.generate(
             input_ids=src,
             attention_mask=(src != PAD).long(),
             num_beams=beams,
@@ -106,7 +106,7 @@ def translate(net, pairs, beams):
             early_stopping=False,
             max_new_tokens=src.size(1) + 10,
         )
-        for i, row in zip(part, found.tolist(), strict=True):
+        for i, row in zip(part, generated.tolist(), strict=True):
             out[i] = until_eos(row[1:])
     return out
 

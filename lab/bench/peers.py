@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
-from lab.bench.command import finish, options, told
+from lab.bench.command import exit_on_user_error, finish, options
 from lab.bench.compare import DEFAULTS
 from lab.bench.record import Row, keep, read, row
 from lab.bench.setting import TINY, Setting
@@ -105,7 +105,10 @@ def train(setting: Setting, name: str, interpreter: Path) -> list[Row]:
 
     settings = f"fp32; other: {PEERS[name].title}"
     rate = setting.alternate(f"train_tiny_fp32_{name}", mine, theirs, "target tokens/s", settings)
-    peaks = [found["peak_mib"] for found in ours], [found["peak_rss_mib"] for found in other]
+    peaks = (
+        [run["peak_mib"] for run in ours],
+        [run["peak_rss_mib"] for run in other],
+    )
     return [rate, row(f"memory_train_{name}", *peaks, "MiB", settings)]
 
 
@@ -128,15 +131,15 @@ def _peer(setting: Setting, name: str, interpreter: Path, mode: str, *arguments:
     return setting.baseline(mode, arguments, script=PEERS[name].script, python=str(interpreter))
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Install and measure what is asked for, and keep each peer as soon as it is done."""
     defaults = {**DEFAULTS, "what": list(PEERS), "python": sys.executable}
-    found, rest = options(sys.argv[1:], defaults, list(PEERS))
+    values, rest = options(sys.argv[1:], defaults, list(PEERS))
     with tempfile.TemporaryDirectory() as folder:
-        setting = Setting(found, rest, Path(folder))
-        for name in found["what"]:
-            interpreter = install(name, found["python"])
+        setting = Setting(values, rest, Path(folder))
+        for name in values["what"]:
+            interpreter = install(name, values["python"])
             try:
                 rows = compare(setting, name, interpreter) if interpreter else []
             except UserError as error:

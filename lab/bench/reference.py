@@ -116,10 +116,12 @@ def trials(tried: Sequence[Path]) -> Iterator[str]:
     """Yield a row for every short run: the weights of its last update, which nothing averages."""
     configs = [leaves(cast(DictConfig, OmegaConf.load(run / "config.yaml"))) for run in tried]
     for run, config in zip(tried, configs, strict=True):
-        own = [setting(key, config[key]) for key in config if config[key] != configs[0].get(key)]
+        own_keys = [
+            setting(key, config[key]) for key in config if config[key] != configs[0].get(key)
+        ]
         last = {key: values[-1] for key, values in curve(run).items()}
         figures = f"{last['step']:,} | {last['val/nll']:.2f} | {last['val/bleu']:.2f}"
-        yield f"| {', '.join(own) or 'nothing: the first'} | {figures} |"
+        yield f"| {', '.join(own_keys) or 'nothing: the first'} | {figures} |"
 
 
 def setting(key: str, value: Any) -> str:
@@ -139,9 +141,9 @@ def scores(run: Finished) -> Iterator[str]:
 
 def sentence(run: Finished, i: int) -> str:
     """Return a source, its reference and its translation as a quotation."""
-    said = run.text.src[i], run.text.tgt[i], run.translations[i]
+    texts = run.text.src[i], run.text.tgt[i], run.translations[i]
     names = ("source", "reference", "translation")
-    return "\\\n".join(f"> {name} {i + 1}: {text}" for name, text in zip(names, said, strict=True))
+    return "\\\n".join(f"> {name} {i + 1}: {text}" for name, text in zip(names, texts, strict=True))
 
 
 def curve(folder: Path) -> dict[str, list[Any]]:
@@ -154,8 +156,10 @@ def curve(folder: Path) -> dict[str, list[Any]]:
     for line in lines:
         if "val/nll" in line:
             by_step.setdefault(line["step"], line)
-    found = by_step.values()
-    return {key: [line.get(key) for line in found] for key in ("step", "val/nll", "val/bleu")}
+    measurements = by_step.values()
+    return {
+        key: [line.get(key) for line in measurements] for key in ("step", "val/nll", "val/bleu")
+    }
 
 
 def main() -> None:

@@ -77,10 +77,10 @@ def main() -> int:
             for side, checkout in (("before", given.before), ("after", given.after))
         )
         for level in sorted(before.keys() | after.keys()):
-            told = _difference(before.get(level), after.get(level))
-            differing += bool(told)
+            difference = _difference(before.get(level), after.get(level))
+            differing += bool(difference)
             nll = (before.get(level) or {}).get("metrics", {}).get("val/nll")
-            print(f"| {number} | {sweep} | {level} | {nll} | {told or 'equal'} |", flush=True)
+            print(f"| {number} | {sweep} | {level} | {nll} | {difference or 'equal'} |", flush=True)
     print(f"{differing} differ")
     return int(differing > 0)
 
@@ -115,24 +115,24 @@ def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
         done.write_text(json.dumps(read_cells(results)), encoding="utf-8")
         if log.returncode:
             print(f"{sweep}: exit status {log.returncode}: {log.stdout[-500:]}{log.stderr[-500:]}")
-    found: dict[str, dict[str, Any]] = json.loads(done.read_text(encoding="utf-8"))
-    return found
+    cells: dict[str, dict[str, Any]] = json.loads(done.read_text(encoding="utf-8"))
+    return cells
 
 
 def read_cells(results: Path) -> dict[str, dict[str, Any]]:
     """Return the numbers of every cell, of the latest sweep that has it; a failed cell has none."""
-    found = {}
+    cells = {}
     for path in sorted(results.glob("sweeps/*/*/cells/*.json")):
         cell = json.loads(path.read_text(encoding="utf-8"))
         folder = Path(cell["evaluation"]) if cell.get("evaluation") else None
         hypotheses = sorted(folder.glob("*.hyp")) if folder else []
-        found[" ".join(sorted(cell["overrides"]))] = {
+        cells[" ".join(sorted(cell["overrides"]))] = {
             "status": cell["status"],
             "metrics": cell.get("metrics", {}),
             "seconds": cell.get("seconds", {}),
             "translations": [text.read_text(encoding="utf-8") for text in hypotheses],
         }
-    return {_short(key, found): value for key, value in found.items()}
+    return {_short(key, cells): value for key, value in cells.items()}
 
 
 def _short(overrides: str, every: dict[str, Any]) -> str:
@@ -147,12 +147,12 @@ def _difference(before: dict[str, Any] | None, after: dict[str, Any] | None) -> 
         return "missing " + ("before" if before is None else "after")
     if "failed" in (before["status"], after["status"]):
         return f"{before['status']} before, {after['status']} after"
-    told = [key for key in ("status", "translations") if before[key] != after[key]]
+    unequal = [key for key in ("status", "translations") if before[key] != after[key]]
     for key in sorted(before["metrics"]):  # what is measured since then differs from nothing
         values = [side["metrics"].get(key) for side in (before, after)]
         if repr(values[0]) != repr(values[1]):
-            told.append(f"{key}: {values[0]} and {values[1]}")
-    return "; ".join(told)
+            unequal.append(f"{key}: {values[0]} and {values[1]}")
+    return "; ".join(unequal)
 
 
 if __name__ == "__main__":

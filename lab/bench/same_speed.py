@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ablate.errors import UserError
-from lab.bench.command import environment, run, told
+from lab.bench.command import environment, exit_on_user_error, run
 from lab.bench.setting import ENDLESS, TINY, WIDE
 from lab.bench.table import number
 
@@ -40,7 +40,7 @@ SHORT = (
 )
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Measure, print the table, and exit with the status."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -92,14 +92,14 @@ class Side:
             UserError: training has failed.
         """
         results = self.work / "results"
-        if not (found := sorted(results.glob("runs/*/weights.pt"))):
+        if not (weights := sorted(results.glob("runs/*/weights.pt"))):
             overrides = [*TINY, *self.overrides, *SHORT, f"paths.results={results}"]
             command = [self.python, "-m", "ablate", *overrides]
             subprocess.run(command, cwd=self.checkout, env=self.env, stdout=subprocess.DEVNULL)
-            found = sorted(results.glob("runs/*/weights.pt"))
-        if not found:
+            weights = sorted(results.glob("runs/*/weights.pt"))
+        if not weights:
             raise UserError(f"{self.checkout} has trained no weights; what was wrong stands above.")
-        return found[0]
+        return weights[0]
 
     @property
     def python(self) -> str:

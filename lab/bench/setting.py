@@ -50,9 +50,9 @@ class Setting:
         """Start one of our measured processes; `finish` gives its figures."""
         threads = threads or self.options["threads"]
         weights = "-" if mode == "train" else str(self.run / "weights.pt")
-        own = [*overrides, *ENDLESS, f"threads={threads}", *self.rest]
+        words = [*overrides, *ENDLESS, f"threads={threads}", *self.rest]
         times = [str(self.options["seconds"]), weights, "--warm-up", str(self.options["warm_up"])]
-        command = ["-m", "lab.bench.ours", mode, *times, *flags, *own]
+        command = ["-m", "lab.bench.ours", mode, *times, *flags, *words]
         return start(command, environment(threads))
 
     def several(self, mode: str, *arms: Sequence[str]) -> float:

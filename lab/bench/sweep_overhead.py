@@ -40,9 +40,9 @@ def seconds_beyond(folder: Path, at_once: int) -> tuple[float, float]:
 def beyond(runs: Sequence[dict[str, Any]], at_once: int) -> tuple[float, float]:
     """Return the two medians for the results of runs, of which `at_once` ran at a time."""
     runs = sorted(runs, key=lambda run: run["started"])
-    own = [sum(run["seconds"].get(part, 0.0) for part in OWN_WORK) for run in runs]
-    recorded = [run["wall_seconds"] - work for run, work in zip(runs, own, strict=True)]
-    places = zip(runs, runs[at_once:], own, strict=False)
+    works = [sum(run["seconds"].get(part, 0.0) for part in OWN_WORK) for run in runs]
+    recorded = [run["wall_seconds"] - work for run, work in zip(runs, works, strict=True)]
+    places = zip(runs, runs[at_once:], works, strict=False)
     whole = [after["started"] - run["started"] - work for run, after, work in places]
     return statistics.median(recorded), statistics.median(whole)
 

@@ -5,7 +5,7 @@ python -m lab.bench.table
 
 from collections.abc import Sequence
 
-from lab.bench.command import told
+from lab.bench.command import exit_on_user_error
 from lab.bench.record import Row, machine, read
 
 HEAD = ("what", "ours", "other", "unit", "ours / other", "of which", "machine")
@@ -37,7 +37,7 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-@told
+@exit_on_user_error
 def main() -> None:
     """Print the table of lab/bench/results.json."""
     print(table(read()))

@@ -165,9 +165,9 @@ def main() -> None:
     torch.manual_seed(config.seed)
     net = kind(data.tgt_vocab, config.model)
     seed_dropout(seed_of(config), 0)
-    found = by_hand(job, net, data)
+    measurements = by_hand(job, net, data)
     size = sum(p.numel() for p in net.parameters())
-    print(json.dumps({"nll": nll(net, data), "parameters": size, **found}))
+    print(json.dumps({"nll": nll(net, data), "parameters": size, **measurements}))
 
 
 if __name__ == "__main__":

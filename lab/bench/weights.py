@@ -46,8 +46,8 @@ def renamed(name: str) -> str:
     norm = re.fullmatch(r"(en|de)coder\.residual\.norms\.(\d+)(\..*)", name)
     if norm:  # numbered through the stack there, within a layer here
         stack, number, leaf = norm.groups()
-        layer, own = divmod(int(number), SUBLAYERS[stack])
-        name = f"{stack}coder.layers.{layer}.norm{own + 1}{leaf}"
+        layer, sublayer = divmod(int(number), SUBLAYERS[stack])
+        name = f"{stack}coder.layers.{layer}.norm{sublayer + 1}{leaf}"
     for pattern, replacement in NAMES.items():
         name = re.sub(pattern, replacement, name)
     return name

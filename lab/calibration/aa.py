@@ -31,17 +31,17 @@ def judge_splits(parts: Parts, margin: float) -> dict[str, int | float | dict[st
         ([0, *chosen], [run for run in range(1, len(parts)) if run not in chosen])
         for chosen in itertools.combinations(range(1, len(parts)), len(parts) // 2 - 1)
     ]
-    found = [parts[first] - parts[second] for first, second in halves]
+    differences = [parts[first] - parts[second] for first, second in halves]
     return {
         "splits": len(halves),
-        "largest difference": round(max(abs(float(one.mean())) for one in found), 3),
-        "superiority, margin 0": _shares(found, "superiority", 0.0),
-        f"equivalence, margin {margin:g}": _shares(found, "equivalence", margin),
+        "largest difference": round(max(abs(float(x.mean())) for x in differences), 3),
+        "superiority, margin 0": _shares(differences, "superiority", 0.0),
+        f"equivalence, margin {margin:g}": _shares(differences, "equivalence", margin),
     }
 
 
-def _shares(found: list[Parts], kind: str, margin: float) -> dict[str, float]:
-    effects = [estimate(one.mean(1), one) for one in found]
+def _shares(differences: list[Parts], kind: str, margin: float) -> dict[str, float]:
+    effects = [estimate(x.mean(1), x) for x in differences]
     verdicts = [KINDS[kind].alone(effect, margin, ALPHA).status for effect in effects]
     return {side: round(verdicts.count(side) / len(verdicts), 4) for side in (SUPPORTED, REFUTED)}
 
@@ -57,10 +57,10 @@ def ten_runs(evidence: Evidence, split: str) -> tuple[str, Parts]:
         evidence.runs, key=lambda run: (run["levels"].get(REPLICATE) or 0, run["seed"])
     ):
         if run["status"] == "finished" and split in evidence.statistics.get(run["identity"], {}):
-            own = {k: v for k, v in run["levels"].items() if k != REPLICATE}
-            arms.setdefault(json.dumps(own, sort_keys=True), []).append(run)
+            varied = {k: v for k, v in run["levels"].items() if k != REPLICATE}
+            arms.setdefault(json.dumps(varied, sort_keys=True), []).append(run)
     for levels, runs in arms.items():
         if len(runs) >= RUNS:
             rows = [evidence.statistics[run["identity"]][split] for run in runs[:RUNS]]
-            return levels, np.array([contributions(one) for one in rows])
+            return levels, np.array([contributions(run) for run in rows])
     raise UserError(f"no arm has {RUNS} finished runs with statistics of split {split}")

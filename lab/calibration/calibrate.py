@@ -35,11 +35,11 @@ def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: boo
 
 def total(marks: Iterable[Marks]) -> Marks:
     """Sums by name."""
-    found: Marks = {}
-    for one in marks:
-        for name, mark in one.items():
-            found[name] = found.get(name, 0.0) + mark
-    return found
+    totals: Marks = {}
+    for chunk in marks:
+        for name, mark in chunk.items():
+            totals[name] = totals.get(name, 0.0) + mark
+    return totals
 
 
 def calibrate(sweeps: int, seeds: list[int]) -> Results:
@@ -66,12 +66,12 @@ def keep(results: Results, sweeps: int) -> Promises:
     """Power of the seeds that are said to be needed, for every kind of noise."""
     rows = [(kind, name) for kind in reversed(KINDS) for name in PROMISES]  # the longest first
     noises = [noise_of(results, kind, SENTENCES) for kind, _ in rows]
-    found: Promises = {kind: {} for kind in KINDS}
+    promises: Promises = {kind: {} for kind in KINDS}
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         marks = pool.map(_keep, rows, noises, [sweeps] * len(rows))
-        for (kind, _), one in zip(rows, track(marks, "promised power", len(rows)), strict=True):
-            found[kind] |= one
-    return found
+        for (kind, _), pairs in zip(rows, track(marks, "promised power", len(rows)), strict=True):
+            promises[kind] |= pairs
+    return promises
 
 
 def tried(sweeps: int) -> Tried:

@@ -45,16 +45,16 @@ def _row(agent: str, draws: list[Draw], rng: np.random.Generator, campaigns: int
     drawn = [draws[place % len(draws)] for place in range(campaigns)]
     useless = [_campaign(agent, draw, rng, [0.0] * USELESS) for draw in drawn]
     mixed = [_campaign(agent, draw, rng, [USEFUL] * 3 * KEPT, KEPT) for draw in drawn]
-    wrong = np.mean([one.wrong > 0 for one in useless])
-    tried = sum(one.tried for one in mixed)
+    wrong = np.mean([campaign.wrong > 0 for campaign in useless])
+    tried = sum(campaign.tried for campaign in mixed)
     cells = (
         f"{wrong:.1%} (± {1.96 * (wrong * (1 - wrong) / campaigns) ** 0.5:.1%})",
-        f"{np.mean([one.kept for one in useless]):.2f}",
+        f"{np.mean([campaign.kept for campaign in useless]):.2f}",
         f"{sum(o.candidate_runs for o in useless) / sum(o.tried for o in useless):.2f}",
-        f"{sum(one.kept for one in mixed) / tried:.1%}",
-        f"{sum(one.candidate_runs for one in mixed) / tried:.2f}",
+        f"{sum(campaign.kept for campaign in mixed) / tried:.1%}",
+        f"{sum(campaign.candidate_runs for campaign in mixed) / tried:.2f}",
         f"{sum(o.baseline_runs for o in mixed) / sum(o.baselines for o in mixed):.0f}",
-        f"{np.mean([one.bias for one in mixed]):+.3f}",
+        f"{np.mean([campaign.bias for campaign in mixed]):+.3f}",
     )
     return " | ".join(cells)
 

@@ -60,25 +60,25 @@ def with_referee(
     rules: Rules, draw: Draw, rng: np.random.Generator, effects: list[float], stop_at: int = 10**9
 ) -> Campaign:
     """Run a campaign: each candidate improves the baseline by its effect, in turn."""
-    found, truth = Campaign(), 0.0
+    campaign, truth = Campaign(), 0.0
     baseline = truth + draw(rng, rules.baseline_runs)
-    found.baseline_runs = rules.baseline_runs
+    campaign.baseline_runs = rules.baseline_runs
     for number, effect in enumerate(effects, 1):
         kept, runs = _candidate(rules, draw, rng, number, baseline, truth - effect)
-        found.tried += 1
-        found.candidate_runs += runs
+        campaign.tried += 1
+        campaign.candidate_runs += runs
         if not kept:
             continue
-        found.kept += 1
-        found.wrong += effect <= 0
+        campaign.kept += 1
+        campaign.wrong += effect <= 0
         truth -= effect
         baseline = truth + draw(rng, rules.baseline_runs)
-        found.baseline_runs += rules.baseline_runs
-        found.baselines += 1
-        found.bias = float(baseline.mean()) - truth
-        if found.kept >= stop_at:
+        campaign.baseline_runs += rules.baseline_runs
+        campaign.baselines += 1
+        campaign.bias = float(baseline.mean()) - truth
+        if campaign.kept >= stop_at:
             break
-    return found
+    return campaign
 
 
 def _candidate(
@@ -104,19 +104,19 @@ def greedy(
     draw: Draw, rng: np.random.Generator, effects: list[float], runs: int = 1, stop_at: int = 10**9
 ) -> Campaign:
     """Keep a candidate whenever the mean of its runs is below the best mean so far."""
-    found, truth = Campaign(), 0.0
+    campaign, truth = Campaign(), 0.0
     best = float((truth + draw(rng, runs)).mean())
-    found.baseline_runs = runs
+    campaign.baseline_runs = runs
     for effect in effects:
         mean = float((truth - effect + draw(rng, runs)).mean())
-        found.tried += 1
-        found.candidate_runs += runs
+        campaign.tried += 1
+        campaign.candidate_runs += runs
         if mean >= best:
             continue
-        found.kept += 1
-        found.wrong += effect <= 0
+        campaign.kept += 1
+        campaign.wrong += effect <= 0
         truth, best = truth - effect, mean
-        found.bias = best - truth
-        if found.kept >= stop_at:
+        campaign.bias = best - truth
+        if campaign.kept >= stop_at:
             break
-    return found
+    return campaign

@@ -1,7 +1,7 @@
 """Ten ways to try until a claim holds that is false, and how often each of them succeeds.
 
 Two equal arms, normal seeds. Every try goes through the code of a real sweep: it is written into
-the book, earlier seeds are pooled, the looks are charged, the claim is decided. A route ends with
+the log, earlier seeds are pooled, the looks are charged, the claim is decided. A route ends with
 the first verdict "supported" that is not exploratory, or after its last try.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ablate.evidence.analysis_log import Book, Sweep, questions
-from ablate.evidence.earlier_sweeps import Past
+from ablate.evidence.analysis_log import AnalysisLog, Sweep, questions
+from ablate.evidence.earlier_sweeps import EarlierSweeps
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import study_hash
 from ablate.verdict.decide import decide
@@ -45,51 +45,60 @@ class Try:
 
 
 @dataclass
-class Bench:
-    """Somebody's results: runs by what decides their numbers, the book, the evidence of sweeps."""
+class PHackingSimulation:
+    """Somebody's results: runs by what decides their numbers, the log, the evidence of sweeps."""
 
     rng: np.random.Generator
-    book: Book = field(default_factory=lambda: Book([], []))
+    log: AnalysisLog = field(default_factory=lambda: AnalysisLog([], []))
     scores: dict[tuple[Any, ...], float] = field(default_factory=dict)
     kept: dict[str, Evidence] = field(default_factory=dict)
 
-    def succeeds(self, one: Try) -> bool:
+    def succeeds(self, trial: Try) -> bool:
         """Whether a sweep ends in the false verdict, and it is not exploratory."""
-        evidence = self.judged(one)
+        evidence = self.judged(trial)
         if asked_of(CLAIM, evidence)["tried"]:
             return False
         ((_, _, decision),) = decide(evidence)
         return decision.status == SUPPORTED
 
-    def judged(self, one: Try) -> Evidence:
-        """The evidence of a sweep with what the book adds to it."""
-        study: Any = {"factors": ["arm"], "seeds": one.planned, "tune": None}
-        study |= {"claims": [{**CLAIM, "margin": one.margin}]}
-        number = len(self.book.sweeps)
-        settings: dict[str, object] = {"optimizer.lr": one.rate}
+    def judged(self, trial: Try) -> Evidence:
+        """The evidence of a sweep with what the log adds to it."""
+        study: Any = {"factors": ["arm"], "seeds": trial.planned, "tune": None}
+        study |= {"claims": [{**CLAIM, "margin": trial.margin}]}
+        number = len(self.log.sweeps)
+        settings: dict[str, object] = {"optimizer.lr": trial.rate}
         asked = questions(study)
-        own = Sweep(
-            *(one.name, float(number), str(number), study_hash(study), {}, settings),
-            *(one.replicate, sorted(one.seeds), asked, one.contest),
-            {f"arm={ARMS[0]}": {"arm.steps": one.inside}},
+        sweep = Sweep(
+            *(trial.name, float(number), str(number), study_hash(study), {}, settings),
+            *(trial.replicate, sorted(trial.seeds), asked, trial.contest),
+            {f"arm={ARMS[0]}": {"arm.steps": trial.inside}},
         )
-        self.book.sweeps.append(own)
-        runs = [self.run(one, arm, seed) for arm in ARMS for seed in own.seeds]
-        registration = self.book.registration(own)
-        evidence = Evidence.made_up(study, runs, name=one.name, registration=registration)
-        self.kept[own.folder] = evidence
-        past = Past.of(self.book, own, study, lambda sweep: self.kept[sweep.folder])
-        found = past.joined(evidence)
-        self.book.looks.append(past.look(found))
-        return found
+        self.log.sweeps.append(sweep)
+        runs = [self.run(trial, arm, seed) for arm in ARMS for seed in sweep.seeds]
+        registration = self.log.registration(sweep)
+        evidence = Evidence.made_up(study, runs, name=trial.name, registration=registration)
+        self.kept[sweep.folder] = evidence
+        earlier = EarlierSweeps.of(self.log, sweep, study, lambda sweep: self.kept[sweep.folder])
+        joined = earlier.joined(evidence)
+        self.log.looks.append(earlier.look(joined))
+        return joined
 
-    def run(self, one: Try, arm: str, seed: int) -> dict[str, Any]:
+    def run(self, trial: Try, arm: str, seed: int) -> dict[str, Any]:
         """The same runs have the same numbers."""
-        key = (one.replicate, seed, one.rate, arm, one.inside if arm == ARMS[0] else 0.0)
+        key = (
+            trial.replicate,
+            seed,
+            trial.rate,
+            arm,
+            trial.inside if arm == ARMS[0] else 0.0,
+        )
         score = self.scores.setdefault(key, float(self.rng.standard_normal()))
         return {
             **{"levels": {"arm": arm}, "arm": arm, "seed": seed, "identity": str(key)},
-            **{"cell": len(self.scores), "status": "failed" if seed in one.failed else "finished"},
+            **{
+                "cell": len(self.scores),
+                "status": "failed" if seed in trial.failed else "finished",
+            },
             **{"metrics": {"test/nll": score, "unigram_nll": 9.0}},
         }
 
@@ -102,37 +111,37 @@ class Bench:
         return tuple(sorted(loss, key=lambda seed: -loss[seed])[:many])
 
 
-Route = Callable[[Bench], Iterator[Try]]
+Route = Callable[[PHackingSimulation], Iterator[Try]]
 
 
-def _peeks(bench: Bench) -> Iterator[Try]:
+def _peeks(user: PHackingSimulation) -> Iterator[Try]:
     for many in (5, 10, 15, 20):
         yield Try(seeds=tuple(range(many)), planned=20)
 
 
-def _further(bench: Bench) -> Iterator[Try]:
+def _further(user: PHackingSimulation) -> Iterator[Try]:
     for many in range(SEEDS, SEEDS * 3 + 1, 4):
         yield Try(seeds=tuple(range(many)))
 
 
-def _dropped(many: int, bench: Bench) -> Iterator[Try]:
+def _dropped(many: int, user: PHackingSimulation) -> Iterator[Try]:
     yield Try()
     for count in range(1, many + 1):
-        out = bench.worst(count)
+        out = user.worst(count)
         yield Try(seeds=tuple(seed for seed in range(SEEDS) if seed not in out))
 
 
-def _stopped(bench: Bench) -> Iterator[Try]:
+def _stopped(user: PHackingSimulation) -> Iterator[Try]:
     yield Try()
-    yield Try(failed=bench.worst(1))
+    yield Try(failed=user.worst(1))
 
 
-def _inside(bench: Bench) -> Iterator[Try]:
+def _inside(user: PHackingSimulation) -> Iterator[Try]:
     for number in range(TRIES):
         yield Try(inside=float(number))
 
 
-def _fresh(change: Callable[[int], dict[str, Any]], bench: Bench) -> Iterator[Try]:
+def _fresh(change: Callable[[int], dict[str, Any]], user: PHackingSimulation) -> Iterator[Try]:
     for number in range(TRIES):
         yield replace(Try(replicate=number), **change(number))
 
@@ -154,5 +163,7 @@ ROUTES: dict[str, Route] = {
 def fishing(route: str, users: Iterable[int]) -> int:
     """How many of the users with these numbers come to a false verdict by this route."""
     place = list(ROUTES).index(route)
-    benches = (Bench(np.random.default_rng([4, place, number])) for number in users)
-    return sum(any(bench.succeeds(one) for one in ROUTES[route](bench)) for bench in benches)
+    simulations = (
+        PHackingSimulation(np.random.default_rng([4, place, number])) for number in users
+    )
+    return sum(any(user.succeeds(trial) for trial in ROUTES[route](user)) for user in simulations)

@@ -27,14 +27,14 @@ Wrong = dict[tuple[str, int, str, str], float]  # by noise, seeds, sentence and 
 
 def wrong_headlines(ledgers: int, seeds: list[int]) -> Wrong:
     """Return the share of ledgers with a wrong headline, in the worse direction of the noise."""
-    found: Wrong = {}
+    wrong: Wrong = {}
     for noise in NOISES:
         for n in seeds:
             for word, effect in WRONG.items():
                 both = [_shares(noise, n, ledgers, effect, word, mirror) for mirror in (0, 1)]
                 for sentence in SENTENCES:
-                    found[noise, n, sentence, word] = max(share[sentence] for share in both)
-    return found
+                    wrong[noise, n, sentence, word] = max(share[sentence] for share in both)
+    return wrong
 
 
 def _shares(

@@ -32,8 +32,8 @@ def t_test(plus: Seeds, minus: Seeds) -> P:
 
 def welch(plus: Seeds, minus: Seeds) -> P:
     """Test by Welch's t of two samples, blind to the pairs."""
-    found = stats.ttest_ind(plus, minus, axis=1, equal_var=False, alternative="greater")
-    return np.asarray(found.pvalue)
+    tested = stats.ttest_ind(plus, minus, axis=1, equal_var=False, alternative="greater")
+    return np.asarray(tested.pvalue)
 
 
 def chosen(plus: Seeds, minus: Seeds) -> P:

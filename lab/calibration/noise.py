@@ -34,18 +34,18 @@ def noise(evidence: Evidence, split: str = "test") -> dict[str, dict[str, int | 
         UserError: no arm has two finished runs with statistics of this split.
     """
     arms = {arm: _parts(runs, evidence, split) for arm, runs in by_arm(evidence.runs).items()}
-    found = {
+    noise = {
         arm: _spread(np.array(list(parts.values())))
         for arm, parts in arms.items()
         if len(parts) > 1
     }
-    for (first, ones), (second, others) in itertools.combinations(arms.items(), 2):
-        pairs = [ones[seed] - others[seed] for seed in ones if seed in others]
+    for (first, ones), (second, partners) in itertools.combinations(arms.items(), 2):
+        pairs = [ones[seed] - partners[seed] for seed in ones if seed in partners]
         if len(pairs) > 1:
-            found[f"{first} - {second}"] = _spread(np.array(pairs))
-    if not found:
+            noise[f"{first} - {second}"] = _spread(np.array(pairs))
+    if not noise:
         raise UserError(f"no arm has two finished runs with statistics of split {split}")
-    return found
+    return noise
 
 
 def _parts(runs: list[Run], evidence: Evidence, split: str) -> dict[int, Any]:
@@ -58,7 +58,7 @@ def _parts(runs: list[Run], evidence: Evidence, split: str) -> dict[int, Any]:
 
 def _spread(parts: Parts) -> dict[str, int | float]:
     names = ("seed", "sentence", "rest")
-    sizes = (round(max(0.0, found) ** 0.5, 3) for found in components(parts))
+    sizes = (round(max(0.0, variance) ** 0.5, 3) for variance in components(parts))
     return {
         "mean": round(float(parts.mean()), 2),
         **dict(zip(names, sizes, strict=True)),

@@ -42,14 +42,14 @@ def t_over_seeds(parts: Parts, level: float) -> Ends:
 
 def satterthwaite(parts: Parts, level: float) -> Ends:
     """The same two variances as ours, with one t of Satterthwaite's degrees of freedom."""
-    found = estimate(parts.mean(1), parts)
-    of_seeds = found.seed_variance / found.pairs
-    total = of_seeds + found.sentence_variance
+    effect = estimate(parts.mean(1), parts)
+    of_seeds = effect.seed_variance / effect.pairs
+    total = of_seeds + effect.sentence_variance
     df = total**2 / (
-        of_seeds**2 / (found.pairs - 1) + found.sentence_variance**2 / (found.sentences - 1)
+        of_seeds**2 / (effect.pairs - 1) + effect.sentence_variance**2 / (effect.sentences - 1)
     )
     half = float(stats.t.ppf((1 + level) / 2, df)) * math.sqrt(total)
-    return found.effect - half, found.effect + half
+    return effect.effect - half, effect.effect + half
 
 
 def bootstraps(parts: Parts, level: float, weights: Weights) -> tuple[Ends, Ends]:
@@ -57,10 +57,10 @@ def bootstraps(parts: Parts, level: float, weights: Weights) -> tuple[Ends, Ends
     means, errors = _resampled(parts.astype(np.float32), weights)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     low, high = np.quantile(means, tails)
-    found = estimate(parts.mean(1), parts)
+    effect = estimate(parts.mean(1), parts)
     kept = errors > 0  # a resample of one seed alone may have no error
-    t_low, t_high = np.quantile((means[kept] - found.effect) / errors[kept], tails)
-    studentised = found.effect - t_high * found.error, found.effect - t_low * found.error
+    t_low, t_high = np.quantile((means[kept] - effect.effect) / errors[kept], tails)
+    studentised = effect.effect - t_high * effect.error, effect.effect - t_low * effect.error
     return (float(low), float(high)), (float(studentised[0]), float(studentised[1]))
 
 

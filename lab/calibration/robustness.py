@@ -69,7 +69,7 @@ def _worse(ends: np.ndarray) -> float:
     return float(max((low > 0).mean(), (high < 0).mean()))
 
 
-def checked(found: Robustness, wrong: Wrong, sweeps: int) -> list[Row]:
+def checked(robustness: Robustness, wrong: Wrong, sweeps: int) -> list[Row]:
     """Return every rate that is promised, with its nominal level and what is allowed above it."""
     headlines = [
         Row(f"headline, {', '.join(map(str, key))}", share, WRONG_HEADLINES, LEDGERS)
@@ -77,7 +77,7 @@ def checked(found: Robustness, wrong: Wrong, sweeps: int) -> list[Row]:
     ]
     return headlines + [
         Row(f"{name}, {n} seeds, {test}", rates[test], nominal + ALLOWED, sweeps)
-        for (name, n), rates in found.items()
+        for (name, n), rates in robustness.items()
         for test, nominal in NOMINAL.items()
         if name in PROMISED and n >= ENOUGH
     ]
@@ -110,10 +110,10 @@ LEDGER = (
 )
 
 
-def section(found: Robustness, prices: dict[str, Curve], wrong: Wrong, sweeps: int) -> str:
+def section(robustness: Robustness, prices: dict[str, Curve], wrong: Wrong, sweeps: int) -> str:
     """Return the section of docs/calibration.md, with its heading."""
-    seeds = sorted({n for _, n in found})
-    tables = [_table(found, [*names], seeds) for names in (PROMISED, BEYOND)]
+    seeds = sorted({n for _, n in robustness})
+    tables = [_table(robustness, [*names], seeds) for names in (PROMISED, BEYOND)]
     head = "| method | largest share | power | power at 4 % |\n| --- | ---: | ---: | ---: |"
     rows = [
         f"| {name} | {_percent(x.level)} | {_percent(x.power)} | {_percent(x.power_allowed)} |"
@@ -146,12 +146,14 @@ def replaced(page: str, section: str) -> str:
     return pattern.sub(lambda _: f"{section}\n", page, count=1)
 
 
-def _table(found: Robustness, names: list[str], seeds: list[int]) -> str:
+def _table(robustness: Robustness, names: list[str], seeds: list[int]) -> str:
     lines = [f"| noise | {' | '.join(f'{n} seeds' for n in seeds)} |"]
     lines.append(f"| --- |{' ---: |' * len(seeds)}")
     for name in names:
         cells = [
-            " / ".join(_percent(found[name, n][test]) for test in (ONE_SIDED, EQUIVALENCE, PLAIN))
+            " / ".join(
+                _percent(robustness[name, n][test]) for test in (ONE_SIDED, EQUIVALENCE, PLAIN)
+            )
             for n in seeds
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")

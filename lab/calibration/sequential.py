@@ -43,15 +43,15 @@ Scores = Float[np.ndarray, "arms seeds"]
 def sequential(case: str, sweeps: Iterable[int]) -> Marks:
     """How many of the sweeps with these numbers end as counted, and the seeds that they take."""
     kind, effect, wanted = CASES[case]
-    found = dict.fromkeys((FIXED, STAGED, USED), 0.0)
+    costs = dict.fromkeys((FIXED, STAGED, USED), 0.0)
     for number in sweeps:
         rng = np.random.default_rng([5, list(CASES).index(case), number])
         scores = rng.normal([[effect * MARGIN], [0.0]], SPREAD, (len(ARMS), SEEDS))
         status, seeds = _staged(kind, scores)
-        found[FIXED] += _status(_evidence(kind, scores, [])) == wanted
-        found[STAGED] += status == wanted
-        found[USED] += seeds / SEEDS
-    return found
+        costs[FIXED] += _status(_evidence(kind, scores, [])) == wanted
+        costs[STAGED] += status == wanted
+        costs[USED] += seeds / SEEDS
+    return costs
 
 
 def _staged(kind: str, scores: Scores) -> tuple[str, int]:
@@ -77,8 +77,8 @@ def _evidence(kind: str, scores: Scores, seen: list[list[int]]) -> Evidence:
     asked: dict[str, Any] = {"asked": {"false": {"looks": seen, "tried": [], "regimes": 0}}}
     runs = [
         _run(arm, seed, 10.0 - score)
-        for arm, own in zip(ARMS, scores, strict=True)
-        for seed, score in enumerate(own.tolist())
+        for arm, arm_scores in zip(ARMS, scores, strict=True)
+        for seed, score in enumerate(arm_scores.tolist())
     ]
     return Evidence.made_up(study, runs, registration=asked)
 

@@ -74,8 +74,8 @@ class Design:
         of_arm = rng.standard_normal((arms, 1, sentences)) * self.noise.arm
         logit = np.reshape(self.levels, (-1, 1, 1)) + of_seed + of_sentence + of_arm
         lengths = rng.choice(LENGTHS, sentences)
-        said = lengths - (rng.random((arms, seeds, sentences)) < DROPPED)
-        return _counts(special.expit(logit), said, lengths, rng)
+        produced = lengths - (rng.random((arms, seeds, sentences)) < DROPPED)
+        return _counts(special.expit(logit), produced, lengths, rng)
 
     def truth(self, arm: int) -> float:
         """Expected BLEU over new seeds, on endless new sentences."""
@@ -101,18 +101,18 @@ def _excess(level: float, noise: Noise, arm: int, wanted: float) -> float:
 
 def _counts(
     chance: Float[np.ndarray, "arms seeds sentences"],
-    said: Int[np.ndarray, "arms seeds sentences"],
+    produced: Int[np.ndarray, "arms seeds sentences"],
     lengths: Int[np.ndarray, " sentences"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, "arms seeds sentences 10"]:
     words = np.arange(LENGTHS[-1])
     drawn = rng.random((*chance.shape, len(words)), dtype=np.float32)
-    right = (drawn < chance[..., None].astype(np.float32)) & (words < said[..., None])
+    right = (drawn < chance[..., None].astype(np.float32)) & (words < produced[..., None])
     rows = np.empty((*chance.shape, 10), dtype=np.int64)
-    rows[..., 0], rows[..., 1] = said, lengths
+    rows[..., 0], rows[..., 1] = produced, lengths
     grams = right
     for order in range(ORDERS):
         grams = right if order == 0 else grams[..., :-1] & right[..., order:]
         rows[..., 2 + order] = grams.sum(-1)
-        rows[..., 6 + order] = np.maximum(said - order, 0)
+        rows[..., 6 + order] = np.maximum(produced - order, 0)
     return rows

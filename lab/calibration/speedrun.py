@@ -102,8 +102,8 @@ def report(entries: Path) -> str:
     records = {how: _better(adjusted, best, BY[how]) for how in ("t", "corrected")}
     stated = {}
     for first, second in STATED:
-        found = _better(adjusted, {str(first): str(second)}, BY["t"])
-        stated[f"{first} {second}"] = found[str(first)]
+        contrasts = _better(adjusted, {str(first): str(second)}, BY["t"])
+        stated[f"{first} {second}"] = contrasts[str(first)]
     lines = [f"| {' | '.join(HEAD)} |", f"| {' | '.join(['---:'] * len(HEAD))} |"]
     for number in numbers:
         arm = reached["t"][number]["arms"][0]

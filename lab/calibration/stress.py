@@ -22,21 +22,23 @@ Seeds = Float[np.ndarray, "sweeps seeds"]
 
 def stress(sweeps: int, seeds: list[int]) -> dict[tuple[str, int], Marks]:
     """Shares by kind of noise and number of seeds."""
-    found = {}
+    rows = {}
     for n in (n for n in seeds if n > 3):
-        for one in CORRELATIONS:
-            found[f"{one:g}", n] = of_groups(one, n, sweeps, np.random.default_rng([1, n]))
+        for rho in CORRELATIONS:
+            rows[f"{rho:g}", n] = of_groups(rho, n, sweeps, np.random.default_rng([1, n]))
         for apart in APART:
-            found[f"{apart:g} BLEU apart", n] = of_tuning(
+            rows[f"{apart:g} BLEU apart", n] = of_tuning(
                 apart, n, sweeps, np.random.default_rng([2, n])
             )
-    return found
+    return rows
 
 
 def false_difference(plus: Seeds, minus: Seeds) -> float:
     """Return the share of the sweeps in which two equal arms are called different."""
     pairs = zip(plus, minus, strict=True)
-    ends = np.array([estimate(one - other, plus=one).interval(1 - ALPHA) for one, other in pairs])
+    ends = np.array(
+        [estimate(plus - other, plus=plus).interval(1 - ALPHA) for plus, other in pairs]
+    )
     return float(((ends[:, 0] > 0) | (ends[:, 1] < 0)).mean())
 
 
@@ -46,8 +48,8 @@ def of_groups(correlation: float, seeds: int, sweeps: int, rng: np.random.Genera
     missed = {"documents named": 0, "not named": 0}
     for _ in range(sweeps):
         parts = documents(correlation, seeds, rng)
-        told = by_group(parts, groups)
-        missed["documents named"] += _misses(estimate(told.mean(1), told))
+        grouped = by_group(parts, groups)
+        missed["documents named"] += _misses(estimate(grouped.mean(1), grouped))
         missed["not named"] += _misses(estimate(parts.mean(1), parts))
     return {name: count / sweeps for name, count in missed.items()}
 
@@ -57,13 +59,13 @@ def documents(
 ) -> Float[np.ndarray, "seeds sentences"]:
     """Contributions of sentences, document by document, with this correlation inside of one."""
     shared = rng.standard_normal(DOCUMENTS).repeat(SENTENCES) * correlation**0.5
-    own = rng.standard_normal(DOCUMENTS * SENTENCES) * (1 - correlation) ** 0.5
-    rest = rng.standard_normal((seeds, len(own))) * OF_REST
-    return rng.standard_normal((seeds, 1)) * OF_SEED + OF_SENTENCE * (shared + own) + rest
+    independent = rng.standard_normal(DOCUMENTS * SENTENCES) * (1 - correlation) ** 0.5
+    rest = rng.standard_normal((seeds, len(independent))) * OF_REST
+    return rng.standard_normal((seeds, 1)) * OF_SEED + OF_SENTENCE * (shared + independent) + rest
 
 
-def _misses(found: Estimate) -> bool:
-    low, high = found.interval(1 - ALPHA)
+def _misses(effect: Estimate) -> bool:
+    low, high = effect.interval(1 - ALPHA)
     return not low <= 0 <= high
 
 
@@ -77,8 +79,8 @@ def of_tuning(apart: float, seeds: int, sweeps: int, rng: np.random.Generator) -
     once = rates + rng.standard_normal((2, sweeps, 1, 3)) * 0.5**0.5
     each = rates + rng.standard_normal((2, sweeps, seeds, 3))
     final = rng.standard_normal((2, sweeps, seeds))
-    found = {}
+    rows = {}
     for name, screened in (("an arm chooses", once), ("a replicate chooses", each)):
-        one, other = rates[screened.argmax(-1)] + final
-        found[name] = false_difference(one, other)
-    return found
+        plus, other = rates[screened.argmax(-1)] + final
+        rows[name] = false_difference(plus, other)
+    return rows

@@ -180,8 +180,8 @@ def checked(
         Row(f"{_name(row)}, interval", marks[OURS], ALPHA, sweeps) for row, marks in results.items()
     ]
     rows += [
-        Row(f"{kind}, power of {name}", 1 - found[name], 1 - PROMISED_POWER, sweeps)
-        for kind, found in promises.items()
+        Row(f"{kind}, power of {name}", 1 - promised[name], 1 - PROMISED_POWER, sweeps)
+        for kind, promised in promises.items()
         for name in PROMISES
     ]
     for (kind, seeds), marks in weak.items():
@@ -221,9 +221,9 @@ def _section(title: str, text: str, table: list[Cells]) -> list[str]:
 def _noise_table(results: Results) -> list[Cells]:
     table = [["noise", "seed", "sentence", "rest"]]
     for kind in dict.fromkeys(kind for kind, _ in results):
-        found = best_known(results, kind)
+        rates = best_known(results, kind)
         sizes = [
-            max(0.0, found[f"noise: {level}"]) ** 0.5 for level in ("seed", "sentence", "rest")
+            max(0.0, rates[f"noise: {level}"]) ** 0.5 for level in ("seed", "sentence", "rest")
         ]
         table.append([f"simulated: {kind}", *(f"{size:.2f}" for size in sizes)])
     for kind, measured in MEASURED.items():
@@ -276,15 +276,15 @@ def best_known(results: Results, kind: str) -> Marks:
 
 def most(results: Results, kind: str) -> int:
     """The most seeds that a row has with this noise."""
-    return max(n for known, n in results if known == kind)
+    return max(n for other_kind, n in results if other_kind == kind)
 
 
 def _promise_table(promises: Promises) -> list[Cells]:
     table = [["noise", *PROMISES]]
-    for kind, found in promises.items():
+    for kind, promised in promises.items():
         cells = [
-            f"{_percent(found[name])}, planned {_percent(found[f'{name}: planned'])}, "
-            f"{found[f'{name}: seeds']:g} seeds"
+            f"{_percent(promised[name])}, planned {_percent(promised[f'{name}: planned'])}, "
+            f"{promised[f'{name}: seeds']:g} seeds"
             for name in PROMISES
         ]
         table.append([kind, *cells])

@@ -70,7 +70,7 @@ def effect() -> float:
     return float(optimize.brentq(missing, 0.0, 20.0)) * (2 / SEEDS) ** 0.5
 
 
-def draw_figure(found: dict[str, Curve], path: Path) -> None:
+def draw_figure(curves: dict[str, Curve], path: Path) -> None:
     """Draw the curves; a marker stands where the nominal level is 2.5 %.
 
     Raises:
@@ -82,8 +82,8 @@ def draw_figure(found: dict[str, Curve], path: Path) -> None:
     with mpl.rc_context({"svg.hashsalt": "ablate", "font.size": 9}):
         figure = Figure(figsize=(7.5, 4.5), layout="constrained")
         axes = figure.subplots()
-        for number, (name, curve) in enumerate(found.items()):
-            last = number == len(found) - 1
+        for number, (name, curve) in enumerate(curves.items()):
+            last = number == len(curves) - 1
             colour, width = ("black", 2.2) if last else (f"C{number % 10}", 1.0)
             axes.plot(100 * curve.levels, 100 * curve.powers, label=name, color=colour, lw=width)
             axes.plot(100 * curve.level, 100 * curve.power, "o", color=colour)

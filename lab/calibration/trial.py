@@ -56,8 +56,8 @@ class Trial:
         ends = {OURS: same.interval(level)}
         if self.weights is not None:
             rivals = bootstraps(parts, level, self.weights)
-            others = (t_over_seeds(parts, level), satterthwaite(parts, level))
-            ends |= dict(zip(RIVALS, (*rivals, *others), strict=True))
+            alternatives = (t_over_seeds(parts, level), satterthwaite(parts, level))
+            ends |= dict(zip(RIVALS, (*rivals, *alternatives), strict=True))
         return {name: float(not low <= 0 <= high) for name, (low, high) in ends.items()}
 
     def _superiority(self, same: Estimate, better: Estimate) -> Marks:
@@ -86,23 +86,23 @@ def _of(plus: Parts, minus: Parts) -> Estimate:
     return estimate(parts.mean(1), parts, plus.mean(1))
 
 
-def _verdicts(name: str, kind: str, margin: float, found: Estimate) -> Marks:
-    decision = KINDS[kind].alone(found, margin, ALPHA)
+def _verdicts(name: str, kind: str, margin: float, effect: Estimate) -> Marks:
+    decision = KINDS[kind].alone(effect, margin, ALPHA)
     marks = {f"{name}: {side}": float(decision.status == side) for side in (SUPPORTED, REFUTED)}
     return marks | {f"{name}: {LARGE}": float(decision.grade == LARGE)}
 
 
-def _family(found: list[Estimate]) -> Marks:
+def _family(effects: list[Estimate]) -> Marks:
     """Three claims of one file: two of no effect, one of a true effect, sharing their baseline."""
     rule = KINDS["superiority"]
-    p = [rule.scaled(rule.tests(one, 0.0)) for one in found]
+    p = [rule.scaled(rule.tests(effect, 0.0)) for effect in effects]
     verdicts = [rule.decide(adjusted, ALPHA).status for adjusted in adjust(p, [ALPHA] * len(p))]
     false = [verdict in (SUPPORTED, REFUTED) for verdict in verdicts[:2]] + [verdicts[2] == REFUTED]
     return {"family": float(any(false))}
 
 
-def _noise(parts: Parts, found: Estimate) -> Marks:
+def _noise(parts: Parts, effect: Estimate) -> Marks:
     """Of equal arms: variances of a difference, and the skewness that the test corrects for."""
     sizes = dict(zip(("seed", "sentence", "rest"), components(parts), strict=True))
-    sizes["skewness"] = found.skewness or 0.0
+    sizes["skewness"] = effect.skewness or 0.0
     return {f"noise: {name}": size for name, size in sizes.items()}

@@ -228,10 +228,10 @@ main()
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        ("hydra.run.dir=there", r"hydra\.run\.dir=there: .* say paths\.results=FOLDER"),
+        ("hydra.run.dir=there", r"hydra\.run\.dir=there: .* set paths\.results=FOLDER"),
         ("hydra.job.chdir=true", r"hydra\.job\.chdir=true: .* paths\.results"),
-        ("hydra/launcher=joblib", r"hydra/launcher=joblib: .* say n_jobs=N"),
-        ("hydra/launcher=submitit_slurm", r"submitit_slurm: .* say engine=submitit"),
+        ("hydra/launcher=joblib", r"hydra/launcher=joblib: .* use n_jobs=N"),
+        ("hydra/launcher=submitit_slurm", r"submitit_slurm: .* use engine=submitit"),
         ("hydra/launcher=ray", r"say engine=ray"),
     ],
 )

@@ -17,7 +17,7 @@ WRONG = {  # by command, part of the sentence that is said
     "dropout=0.1": "did you mean model.dropout.rate?",
     "model.dropout=0.1": "set by model.dropout.rate=0.1",
     "max_steps=9": "did you mean budget.steps",
-    "trainer.max_epochs=3": "say budget.steps=N",
+    "trainer.max_epochs=3": "budget.steps=N",
     "epochs=3": "did you mean budget.steps?",
     "budget.epochs=3": "did you mean budget.steps?",
     "steps=100": "did you mean budget.steps?",
@@ -93,7 +93,7 @@ WRONG = {  # by command, part of the sentence that is said
     "translate 'ein hund'": "unknown argument ein hund",
     "logger.wandb.project=x": "did you mean logger.project?",
     "weight_decay=0.1": "did you mean optimizer=adamw with optimizer.weight_decay?",
-    "hydra.run.dir=out": "say paths.results=FOLDER",
+    "hydra.run.dir=out": "paths.results=FOLDER",
 }
 
 

@@ -15,7 +15,7 @@ def test_the_words_that_lightning_adds_for_a_further_device_are_taken():
 
 @pytest.mark.parametrize("folder", ["elsewhere", '"elsewhere"'])
 def test_another_folder_is_refused_with_or_without_quotes(folder):
-    with pytest.raises(UserError, match="say paths.results=FOLDER"):
+    with pytest.raises(UserError, match="paths.results=FOLDER"):
         check_words([f"hydra.run.dir={folder}"])
 
 

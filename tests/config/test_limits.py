@@ -23,9 +23,9 @@ def default():
     [
         ("optimizer.lr", float("nan"), "at least 0"),
         ("optimizer.lr", -1, "at least 0"),
-        ("paths.results", "~/runs", "is no home folder"),
-        ("paths.cache", "~/c", "is no home folder"),
-        ("name", "~/x y", "is no home folder"),
+        ("paths.results", "~/runs", "~/runs: use /"),
+        ("paths.cache", "~/c", "~/c: use /"),
+        ("name", "~/x y", "~/x y: use /"),
         ("optimizer.lr", float("inf"), "a finite number"),
         ("optimizer.betas", [0.9, float("nan")], "a finite number"),
         ("optimizer.betas", [], "have 2 items"),

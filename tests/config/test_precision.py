@@ -65,7 +65,7 @@ def test_a_gpu_gets_bfloat16_from_ampere_on(gpu, accelerator, capability, precis
 
 def test_a_gpu_that_is_not_there_cannot_be_asked(processor):
     processor("amx_bf16")
-    with pytest.raises(UserError, match=r"trainer\.precision=auto: there is no GPU to ask"):
+    with pytest.raises(UserError, match=r"trainer\.precision=auto: .*GPU"):
         fastest("gpu")
 
 

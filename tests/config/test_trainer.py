@@ -32,7 +32,7 @@ from ablate.train.resolve import resolve
         ("min_steps=9999999", "budget.steps=9999999"),
         ("limit_train_batches=1e30", "at most"),
         ("limit_predict_batches=1", "data.n_test"),
-        ("model_registry=x", "its own folder"),
+        ("model_registry=x", "trainer.model_registry"),
         ("val_check_interval=true", "a number"),
         ("val_check_interval={hours: -1}", "longer than no time"),
         ("max_time={weeks: 1}", "DD:HH:MM:SS"),

@@ -169,7 +169,7 @@ def test_a_changed_bit_in_any_file_is_named_and_built_again(tmp_path, corpus, ca
             _digest.cache_clear()  # as in another process
             open_cache(tmp_path, corpus(), BPE)
             (line,) = capsys.readouterr().out.splitlines()
-            assert line.startswith(f"{place / name} is damaged") and line.endswith("built anew")
+            assert line.startswith(f"{place / name} is damaged")
             assert {path.name: path.read_bytes() for path in place.iterdir()} == whole
 
 

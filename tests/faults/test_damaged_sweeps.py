@@ -99,7 +99,7 @@ def test_a_sweep_that_is_gone_on_with(cases, swept, whole, table):
                 continue
             assert status == 0, said
             assert records(case) == records(whole)
-            table(name, how, "done again")
+            table(name, how, "will be repeated")
 
 
 def sweep_of(results):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, Look, Sweep, write
+from ablate.evidence.analysis_log import BOOK, Analysis, Sweep, write
 from ablate.evidence.folder import Evidence
 from ablate.evidence.manifest import MANIFEST, read_manifest
 from ablate.ledger.entries import read_entries
@@ -155,7 +155,7 @@ def looked(folders, verdict):
         folder = f"sweeps/mine/{number}"
         one = replace(SWEEP, folder=folder, time=float(number), claims=[[claim, ""]], **parts)
         write(folders / "results", one)
-        write(folders / "results", Look(folder, number + 0.5, [(0, 0), (0, 1)], []))
+        write(folders / "results", Analysis(folder, number + 0.5, [(0, 0), (0, 1)], []))
         verdict(f"results/{folder}", {claim: "refuted"}, time=float(number))
         return folders / "results" / folder
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from ablate.plan.cost import PER_CELL, PER_SWEEP, cost, wall
-from ablate.plan.registry import Evaluated, Kin, Row
+from ablate.plan.registry import Evaluated, Row, RunSignature
 
 
 def kin(variant="a", size="s"):
-    return Kin(arm=variant, variant=variant, size=size, regime=size)
+    return RunSignature(arm=variant, variant=variant, size=size, regime=size)
 
 
 def row(seed=0, metrics=None, **given):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ablate.plan.noise import noise, regimes
-from ablate.plan.registry import Kin, rows
+from ablate.plan.registry import RunSignature, rows
 from ablate.record.arrays import write_arrays
 from ablate.record.files import seal, write_json
 from ablate.record.training import processor
@@ -55,12 +55,14 @@ def changed(path, value):
     ],
 )
 def test_what_two_runs_share(path, same):
-    one, other = Kin.of(PARTS), Kin.of(changed(path, 7))
+    one, other = RunSignature.of(PARTS), RunSignature.of(changed(path, 7))
     assert [name for name in vars(one) if getattr(one, name) == getattr(other, name)] == same
 
 
 def test_a_key_that_is_tuned_makes_no_other_arm():
-    assert Kin.of(PARTS, "optimizer.lr") == Kin.of(changed("optimizer.lr", 7), "optimizer.lr")
+    assert RunSignature.of(PARTS, "optimizer.lr") == RunSignature.of(
+        changed("optimizer.lr", 7), "optimizer.lr"
+    )
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_lightnings_callbacks_act(go):
     ("words", "sentence"),
     [
         (["+callbacks.mine._target_=os.getcwd"], r"callbacks\.mine\._target_=os\.getcwd: .*Callba"),
-        (["+callbacks.mine.patience=3"], r"callbacks\.mine: it has no _target_"),
+        (["+callbacks.mine.patience=3"], r"callbacks\.mine.*_target_"),
         (
             ["callbacks=early_stopping", "callbacks.early_stopping.monitor=val/blue"],
             r"monitor=val/blue is not measured in training; allowed is val/nll, val/bleu",
@@ -68,8 +68,8 @@ def test_lightnings_callbacks_act(go):
             r"metric\.exact_match scores translations, and task LanguageModel makes none",
         ),
         (["trainer.max_tim=3"], r"unknown key trainer\.max_tim: did you mean trainer\.max_time"),
-        (["trainer.callbacks=[]"], r"trainer\.callbacks is .* callbacks=\[early_stopping"),
-        (["trainer.max_epochs=3"], r"trainer\.max_epochs is .* say budget\.steps=N"),
+        (["trainer.callbacks=[]"], r"trainer\.callbacks.*callbacks=\[early_stopping"),
+        (["trainer.max_epochs=3"], r"trainer\.max_epochs .* budget\.steps=N"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path, words, sentence):

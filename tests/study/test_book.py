@@ -8,7 +8,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import (
     BOOK,
-    Book,
+    AnalysisLog,
     Sweep,
     concerns,
     question,
@@ -16,9 +16,9 @@ from ablate.evidence.analysis_log import (
     register,
     rule,
 )
-from ablate.evidence.earlier_sweeps import Past, looked
+from ablate.evidence.earlier_sweeps import EarlierSweeps, looked
 from ablate.verdict.interim import UNASKED, asked_of, looks_of
-from lab.calibration.fishing import CLAIM, ROUTES, Bench, Try
+from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try
 
 SAID = {
     "looks within the plan": "",
@@ -35,13 +35,13 @@ SAID = {
 
 
 @pytest.fixture
-def bench():
-    return Bench(np.random.default_rng(0))
+def user():
+    return PHackingSimulation(np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("name", ROUTES)
-def test_no_route_to_a_second_try_is_free(bench, name):
-    first, second = (bench.judged(one) for one, _ in zip(ROUTES[name](bench), "12", strict=False))
+def test_no_route_to_a_second_try_is_free(user, name):
+    first, second = (user.judged(one) for one, _ in zip(ROUTES[name](user), "12", strict=False))
     assert asked_of(CLAIM, first)["tried"] == []
     tried = asked_of(CLAIM, second)["tried"]
     assert (SAID[name] in " ".join(tried)) if SAID[name] else tried == []
@@ -85,39 +85,39 @@ def test_keys_that_came_or_went_are_changes_unless_the_code_is_another(later, sa
     assert BEGUN.changes(replace(BEGUN, **later), ["norm=mine"]) == []  # of before it was kept
 
 
-def test_a_claim_of_what_cannot_be_does_not_become_one_of_what_is_worse(bench):
-    bench.judged(Try(seeds=(0, 1), planned=4))
-    for rules in bench.book.sweeps[0].questions.values():
+def test_a_claim_of_what_cannot_be_does_not_become_one_of_what_is_worse(user):
+    user.judged(Try(seeds=(0, 1), planned=4))
+    for rules in user.log.sweeps[0].questions.values():
         rules[0]["cannot"] = True
-    second = bench.judged(Try(planned=4, seeds=(2, 3)))
+    second = user.judged(Try(planned=4, seeds=(2, 3)))
     assert asked_of(CLAIM, second)["tried"] == [
         "study of 1970-01-01, 2 seeds: cannot was True and is False"
     ]
 
 
-def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(bench):
-    bench.judged(Try(seeds=(0, 1), planned=4))
-    found = bench.judged(Try(seeds=(1, 2), planned=4, replicate=3))
+def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(user):
+    user.judged(Try(seeds=(0, 1), planned=4))
+    found = user.judged(Try(seeds=(1, 2), planned=4, replicate=3))
     assert sorted({run["seed"] for run in found.runs}) == [0, 1, 3_000_001, 3_000_002]
     assert len({run["cell"] for run in found.runs}) == len(found.runs) == 8
-    again = bench.judged(Try(seeds=(0, 1), planned=4))  # the first, once more, after others
+    again = user.judged(Try(seeds=(0, 1), planned=4))  # the first, once more, after others
     assert sorted({run["seed"] for run in again.runs}) == [0, 1]
 
 
-def test_contests_know_of_contests_alone(bench):
-    bench.judged(Try())
-    first = bench.judged(Try(replicate=1, contest=True))
+def test_contests_know_of_contests_alone(user):
+    user.judged(Try())
+    first = user.judged(Try(replicate=1, contest=True))
     assert asked_of(CLAIM, first) == {"looks": [], "tried": [], "regimes": 0}
     assert {run["seed"] for run in first.runs} == set(range(10))
-    second = bench.judged(Try(replicate=2, contest=True))
+    second = user.judged(Try(replicate=2, contest=True))
     assert asked_of(CLAIM, second)["tried"] == ["study of 1970-01-01, 10 seeds, as a contest"]
-    assert len(bench.judged(Try(replicate=3)).runs) == 40  # the first and this one
+    assert len(user.judged(Try(replicate=3)).runs) == 40  # the first and this one
 
 
-def test_evidence_that_is_gone_is_told(bench):
-    bench.judged(Try(seeds=(0, 1, 2), planned=4))
-    bench.kept["0"] = None
-    found = bench.judged(Try(seeds=(2, 3), planned=4))
+def test_evidence_that_is_gone_is_told(user):
+    user.judged(Try(seeds=(0, 1, 2), planned=4))
+    user.kept["0"] = None
+    found = user.judged(Try(seeds=(2, 3), planned=4))
     assert asked_of(CLAIM, found)["tried"] == ["2 seeds begun or seen before are not in"]
 
 
@@ -132,21 +132,21 @@ def test_a_question_is_its_arms_and_its_metric():
 
 
 @pytest.fixture
-def swept(bench, tmp_path):
+def swept(user, tmp_path):
     """Begin and end a sweep in a folder of results, with files."""
 
     def sweep(one, results="results", regime=None, begun=None):
-        made = bench.judged(one)
+        made = user.judged(one)
         own = replace(
-            bench.book.sweeps[-1], regime=regime or {}, folder=f"sweeps/made/{len(bench.kept)}"
+            user.log.sweeps[-1],
+            regime=regime or {},
+            folder=f"sweeps/made/{len(user.kept)}",
         )
         own = own if begun is None else replace(own, time=begun)
         base = tmp_path / results
         registration = register(base, own)
         (base / own.folder).mkdir(parents=True)
-        runs = [
-            bench.run(one, arm, seed) for arm in ("treatment", "baseline") for seed in own.seeds
-        ]
+        runs = [user.run(one, arm, seed) for arm in ("treatment", "baseline") for seed in own.seeds]
         found = replace(made, runs=runs, registration=registration)
         return looked(base, base / own.folder, found)
 
@@ -155,37 +155,37 @@ def swept(bench, tmp_path):
 
 def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
     swept(Try())
-    book = tmp_path / "results" / BOOK
-    book.write_text(book.read_text() + '{"what": "sweep"}\n{"what": "lo')
+    log = tmp_path / "results" / BOOK
+    log.write_text(log.read_text() + '{"what": "sweep"}\n{"what": "lo')
     found = swept(Try(name="other", margin=1.0))
     assert found.registration["earlier"] != []
     (tried,) = asked_of(CLAIM, found)["tried"][:1]
     assert tried.startswith("study of 1970-01-01, 10 seeds: margin was 0.0 and is 1.0")
-    assert len(Book.read(tmp_path / "results").looks) == 2
+    assert len(AnalysisLog.read(tmp_path / "results").looks) == 2
 
 
 @pytest.mark.parametrize("how", [("look", "loop"), ('"time": 1', '"time": 2'), ("{", "")])
 def test_a_line_that_was_changed_is_refused(swept, tmp_path, how):
     swept(Try())
-    book = tmp_path / "results" / BOOK
-    first, second = book.read_text().splitlines()
-    book.write_text(f"{first}\n{second.replace(*how)}\n")
+    log = tmp_path / "results" / BOOK
+    first, second = log.read_text().splitlines()
+    log.write_text(f"{first}\n{second.replace(*how)}\n")
     with pytest.raises(UserError, match=r"book\.jsonl: line 2 is damaged or was edited"):
-        Book.read(tmp_path / "results")
+        AnalysisLog.read(tmp_path / "results")
 
 
 def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, tmp_path, capsys):
     swept(Try())
-    book = tmp_path / "results" / BOOK
-    book.write_text(book.read_text()[:9])
+    log = tmp_path / "results" / BOOK
+    log.write_text(log.read_text()[:9])
     found = swept(Try(margin=1.0))
-    assert f"{book} has lost 2 lines, which sweeps have kept" in capsys.readouterr().out
+    assert f"{log} had lost 2 lines" in capsys.readouterr().out
     assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, found)["tried"][0]
 
 
 def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
     with pytest.raises(UserError, match=r"book\.jsonl has lost the line of sweeps/x"):
-        Book.read(tmp_path).of("sweeps/x")
+        AnalysisLog.read(tmp_path).of("sweeps/x")
 
 
 def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatch):
@@ -213,8 +213,8 @@ def _asked_after(first, second, settings=({"lr": 0.1, "model.n_layers": 1}, {"lr
         Sweep(f"file_{n}", float(n), f"{n}", str(n), {}, own, n, [0, 1], questions(study))
         for n, (own, study) in enumerate(zip(settings, studies, strict=True))
     ]
-    past = Past.of(Book(sweeps, []), sweeps[1], studies[1], lambda sweep: None)
-    return past.asked(studies[1]["claims"][0], set(), several=False, whole=True)["tried"]
+    earlier = EarlierSweeps.of(AnalysisLog(sweeps, []), sweeps[1], studies[1], lambda sweep: None)
+    return earlier.asked(studies[1]["claims"][0], set(), several=False, whole=True)["tried"]
 
 
 @pytest.mark.parametrize("metric", ["test/bleu", "test/chrf", "val/nll", "measure/place"])

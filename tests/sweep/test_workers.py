@@ -19,7 +19,7 @@ from ablate.record.types import Fingerprints
 from ablate.sweep import share
 from ablate.sweep.begin import begin
 from ablate.sweep.cell import Cell
-from ablate.sweep.deal import Deal
+from ablate.sweep.cell_queue import CellQueue
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
 from ablate.sweep.view import View
@@ -48,7 +48,7 @@ def done(cell, sweep, status="finished", **more):
 
 
 def test_workers_that_race_run_every_cell_once_and_skip_what_others_hold(cells, tmp_path):
-    workers, ran = [Deal(cells) for _ in range(3)], []
+    workers, ran = [CellQueue(cells) for _ in range(3)], []
     while held := [(worker, cell) for worker in workers if (cell := worker.take())]:
         assert len({cell.training for _, cell in held}) == len(held)
         for worker, cell in held:
@@ -63,7 +63,7 @@ def test_workers_that_race_run_every_cell_once_and_skip_what_others_hold(cells, 
 
 
 def test_the_cells_of_a_worker_that_dies_are_dealt_again(cells, tmp_path):
-    dies, lives = Deal(cells), Deal(cells)
+    dies, lives = CellQueue(cells), CellQueue(cells)
     first = [dies.take() for _ in range(2)]
     assert [cell.number for cell in first] == [0, 2]  # 1 is of the same training as 0
     taken = [lives.take().number for _ in range(3)]
@@ -75,11 +75,11 @@ def test_the_cells_of_a_worker_that_dies_are_dealt_again(cells, tmp_path):
 
 
 def test_a_run_that_was_told_to_end_is_dealt_again(cells, tmp_path):
-    deal = Deal(cells[:1])
-    cell = deal.take()
-    assert deal.open == 0
-    deal.release(cell)  # without a link
-    assert deal.take() is cell
+    queue = CellQueue(cells[:1])
+    cell = queue.take()
+    assert queue.open == 0
+    queue.release(cell)  # without a link
+    assert queue.take() is cell
 
 
 class Instead(Pool):
@@ -88,12 +88,12 @@ class Instead(Pool):
     def __init__(self, ends):
         self.ends = iter(ends)
 
-    def run(self, deal, context, started, *, stay):
-        while cell := deal.take():
+    def run(self, queue, context, started, *, stay):
+        while cell := queue.take():
             started(cell.label)
             yield cell, next(self.ends)(cell)
-            deal.release(cell)
-        yield from ((cell, None) for cell in deal.done_elsewhere())
+            queue.release(cell)
+        yield from ((cell, None) for cell in queue.done_elsewhere())
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
 ):
     class Recorded(Record):
         def __init__(self, config, data, weights):
-            self.found = lambda: {"identity": f"{data.training} now"}
+            self.stored_result = lambda: {"identity": f"{data.training} now"}
 
     monkeypatch.setattr("ablate.sweep.preflight.Record", Recorded)
     monkeypatch.setattr("ablate.sweep.preflight.corpus", lambda config: "text")

@@ -47,7 +47,7 @@ def test_wandb_and_the_local_records_give_the_same_files(ask, swept, tmp_path):
 
 def test_a_run_that_another_sweep_made_is_found_there(uploaded, swept):
     cell(uploaded, Evidence.load(swept), 1).group = "earlier"
-    assert fetch(uploaded, PROJECT, GROUP).own == 4
+    assert fetch(uploaded, PROJECT, GROUP).n_from_runs == 4
 
 
 def test_results_are_those_of_the_runs(uploaded, swept):
@@ -73,7 +73,7 @@ def test_without_its_run_a_cell_has_the_result_that_the_artifact_has(uploaded, s
     else:
         run.summary_metrics.clear()
     found = fetch(uploaded, PROJECT, GROUP)
-    assert found.own == 3
+    assert found.n_from_runs == 3
     assert found.evidence.runs == evidence.runs
     assert conclude(found.evidence) == conclude(evidence)
 
@@ -84,7 +84,7 @@ def test_the_latest_analysis_of_a_group_counts(uploaded, analysis):
         older.config["logged"] = logged
         older.artifacts = []
         uploaded.all.insert(place, older)
-    assert fetch(uploaded, PROJECT, GROUP).own == 4
+    assert fetch(uploaded, PROJECT, GROUP).n_from_runs == 4
 
 
 def test_what_wandb_does_not_have_is_named(uploaded, analysis):
@@ -112,7 +112,7 @@ def test_an_artifact_writes_nothing_beside_its_own_files(uploaded, analysis, tmp
     (evidence,) = (made for made in analysis.artifacts if made.type == "evidence")
     harm = {"path": path.format(folder=tmp_path), "local_path": __file__}
     evidence.contents = [*evidence.contents, harm]
-    assert fetch(uploaded, PROJECT, GROUP).own == 4
+    assert fetch(uploaded, PROJECT, GROUP).n_from_runs == 4
     assert not [*tmp_path.parent.rglob("harm.json")]
 
 
@@ -130,7 +130,7 @@ def test_an_analysis_names_runs_of_its_own_project_only(uploaded, analysis, swep
     asked = []
     uploaded.run = lambda path: asked.append(path) or run
     analysis.config["runs"]["1"] = f"../../other/project/{run.id}"
-    assert fetch(uploaded, PROJECT, GROUP).own == 3
+    assert fetch(uploaded, PROJECT, GROUP).n_from_runs == 3
     assert not asked
 
 

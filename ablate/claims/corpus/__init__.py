@@ -1,1 +1,1 @@
-"""Corpora of single experiments: pairs that a rule makes, with their chance level and bound."""
+"""Synthetic corpora of single experiments, with chance level and attainable bound."""

@@ -3,8 +3,8 @@
 Equation: y_t = x_t, t = 1 .. n; n uniform from `shortest` to `longest`, x_t uniform.
 Source: arXiv:1506.02516, section 4.1 (sequence copying).
 What differs: the lengths; no separator, as source and target are two texts.
-What to expect: learned with any positions; without them, the order is lost. Chance is who does not
-    read the source and knows how lengths and words are distributed. Bound: 0 nats.
+What to expect: learned with any positions; without them, the order is lost. Chance: a predictor
+    that ignores the source and knows the distributions of lengths and words. Bound: 0 nats.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Copy(Synthetic):
 
     Args:
         shortest, longest: words of a source.
-        symbols: words that there are.
+        symbols: size of the alphabet.
 
     Raises:
         UserError: `shortest` is above `longest`.
@@ -37,11 +37,11 @@ class Copy(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words, twice."""
+        """Return random words as both source and target."""
         length = self.shortest + choose(self.longest - self.shortest + 1)
         words = named("s", [choose(self.symbols) for _ in range(length)])
         return words, words
 
     def chance(self) -> Level:
-        """Return the level of who does not read the source."""
+        """Return the level of a predictor that ignores the source."""
         return unread(self.shortest, self.longest, self.symbols)

@@ -2,10 +2,10 @@
 
 Equation: as `copy`; in test_long n is uniform from `beyond` to `farthest`.
 Source: arXiv:2108.12409 (train short, test long); copying beyond trained lengths arXiv:2305.19466.
-What differs: length alone: words and rule are the same at all lengths, and a corpus with a larger
-    `longest` has the same test_long, so that a model trained on such lengths says what can be had.
-What to expect: the rule is the same, but positions beyond `longest` and so long an answer were
-    never seen. Chance and bound are those of train, validation and test.
+What differs: only the length: words and rule are the same at all lengths. A corpus with a larger
+    `longest` has the same test_long, so a model trained on such lengths shows the attainable score.
+What to expect: the rule is the same, but positions beyond `longest` and answers of this length
+    never occur in training. Chance and bound are those of train, validation and test.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from ablate.config.limits import Count
 
 @dataclass(kw_only=True)
 class CopyLonger(Copy):
-    """Copies, some of which are long.
+    """The copy task with a split of longer sources.
 
     Args:
         beyond, farthest: words of a source of test_long.
-        n_test_long: pairs of it.
+        n_test_long: number of pairs in test_long.
 
     Raises:
         UserError: `shortest` is above `longest`, or `beyond` above `farthest`.
@@ -42,11 +42,11 @@ class CopyLonger(Copy):
         )
 
     def sizes(self) -> dict[str, int]:
-        """Return the pairs of each split."""
+        """Return the number of pairs of each split."""
         return {**super().sizes(), "test_long": self.n_test_long}
 
     def stream(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of a split without end; those of test_long are no source of train."""
+        """Yield the pairs of a split without end; no source of test_long occurs in train."""
         if split != "test_long":
             return super().stream(split)
         return self._long().stream("test")

@@ -1,13 +1,13 @@
 """Copy a few words across a distance.
 
-Equation: y_t = x_t, t = 1 .. `words`, x_t uniform; the source has `distance` words that mean
-    nothing, then x, then as many again.
+Equation: y_t = x_t, t = 1 .. `words`, x_t uniform; the source has `distance` filler words, then x,
+    then `distance` filler words again.
 Source: doi:10.1162/neco.1997.9.8.1735, section 5 (long time lags); arXiv:1511.06464, section 5.1
     (copying memory problem).
-What differs: words that mean nothing stand before x as well, so that who reads a source from its
-    end begins as far away; no word says when to answer, as source and target are two texts.
-What to expect: attention sees x at any distance; a recurrent state has to keep it, which gates do
-    that begin open. Chance is who does not read the source. Bound: 0 nats.
+What differs: filler words also precede x, so a model that reads the source backwards has the same
+    distance; no word marks the start of the answer, because source and target are separate texts.
+What to expect: attention sees x at any distance; a recurrent state has to store it, which gates
+    that start open can do. Chance: a predictor that ignores the source. Bound: 0 nats.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class CopyMemory(Synthetic):
-    """The target has the words that mean something.
+    """The target contains the words of the source without the filler words.
 
     Args:
-        words: of a target.
-        symbols: words that there are.
-        distance: words that mean nothing on each side of them.
+        words: number of words in a target.
+        symbols: size of the alphabet.
+        distance: number of filler words on each side.
     """
 
     words: Count
@@ -32,11 +32,13 @@ class CopyMemory(Synthetic):
     distance: Annotated[int, Range(0)]
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words with a gap on each side, and without."""
+        """Return random words with filler words on each side as source, and without them as
+        target.
+        """
         words = named("s", [choose(self.symbols) for _ in range(self.words)])
         gap = ["gap"] * self.distance
         return [*gap, *words, *gap], words
 
     def chance(self) -> Level:
-        """Return the level of who does not read the source."""
+        """Return the level of a predictor that ignores the source."""
         return unread(self.words, self.words, self.symbols)

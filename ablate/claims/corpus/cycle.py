@@ -1,11 +1,11 @@
-"""Go on from a word of a cycle.
+"""Continue a cycle from one of its words.
 
 Equation: y_t = x_(s + t modulo `length`), t = 0 .. `answer` - 1, s uniform; words x are different.
 Source: arXiv:2209.11895 (induction heads: what came after the same word before).
-What differs: the word to go on from is the first of the target, and nothing says which it is.
-What to expect: a stack that reads both texts finds its own last word in the source, and the word
-    after that: one layer of attention cannot, two can. Chance is who knows which words the source
-    has, and not their order. Bound: who cannot know the first word, and knows the others.
+What differs: the starting word is the first of the target, and it cannot be predicted.
+What to expect: the model must locate its last output word in the source and copy the next word: one
+    layer of attention cannot, two layers can. Chance: a predictor that knows the words of the
+    source but not their order. Bound: a predictor that guesses the first word and knows the others.
 """
 
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ from ablate.config.limits import Range
 
 @dataclass(kw_only=True)
 class Cycle(Synthetic):
-    """The target is the source from any word on, and round.
+    """The target is a part of the source, which is treated as a cycle, from a random word on.
 
     Args:
-        length: words of a source.
-        answer: words of a target.
-        symbols: words that there are.
+        length: number of words in a source.
+        answer: number of words in a target.
+        symbols: size of the alphabet.
 
     Raises:
-        UserError: there are fewer words than a source has, or fewer in it than a target has.
+        UserError: `symbols` is less than `length`, or `length` is less than `answer`.
     """
 
     length: Annotated[int, Range(2)]
@@ -49,18 +49,20 @@ class Cycle(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return different words, and some of them in turn."""
+        """Return different words as source, and consecutive words of their cycle as target."""
         words = named("s", distinct(choose, self.symbols, self.length))
         start = choose(self.length)
         return words, [words[(start + t) % self.length] for t in range(self.answer)]
 
     def chance(self) -> Level:
-        """Return the level of who knows the words of the source, and not their order."""
+        """Return the level of a predictor that knows the words of the source but not their
+        order.
+        """
         left = [self.length - t for t in range(self.answer)]
         tokens = self.answer + 1
         return Level(sum(map(log, left)) / tokens, (sum(1 / n for n in left) + 1) / tokens)
 
     def bound(self) -> Level:
-        """Return the level of who knows all but where the target starts."""
+        """Return the level of a predictor that knows everything except the start of the target."""
         tokens = self.answer + 1
         return Level(log(self.length) / tokens, (1 / self.length + self.answer) / tokens)

@@ -4,9 +4,9 @@ Equation: y = f(f(.. f(s) ..)), `hops` times f, a cycle through all `nodes`; the
     pairs (a, f(a)) in random order, and then s.
 Source: arXiv:2402.09268, section 4 (k-hop induction heads, learned with about log k layers).
 What differs: a table of pairs takes the place of a sequence that repeats itself.
-What to expect: more hops need more layers. Chance is who knows which words the source has, how
-    often, and not their order: s is the node that stands there three times, and the answer any
-    other. Bound: 0 nats.
+What to expect: more hops need more layers. Chance: a predictor that knows the words of the source
+    and their frequencies but not their order: s is the node that occurs three times, and the answer
+    is any other node. Bound: 0 nats.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class Hops(Synthetic):
-    """The target is the node that is reached.
+    """The target is the node reached after `hops` steps.
 
     Args:
-        nodes: words that there are.
+        nodes: number of nodes.
         hops: steps to the answer.
 
     Raises:
-        UserError: so many hops lead back to the start.
+        UserError: this number of hops leads back to the start.
     """
 
     nodes: Annotated[int, Range(2)]
@@ -49,7 +49,7 @@ class Hops(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return a table of pairs with a start, and the end."""
+        """Return a table of pairs with a start as source, and the final node as target."""
         cycle = named("s", distinct(choose, self.nodes, self.nodes))
         at, n = choose(self.nodes), self.nodes
         table = [(cycle[i], cycle[(i + 1) % n]) for i in distinct(choose, n, n)]
@@ -57,5 +57,7 @@ class Hops(Synthetic):
         return [*source, cycle[at]], [cycle[(at + self.hops) % n]]
 
     def chance(self) -> Level:
-        """Return the level of who knows the words of the source, and not their order."""
+        """Return the level of a predictor that knows the words of the source but not their
+        order.
+        """
         return answer(log(self.nodes - 1), 1 / (self.nodes - 1))

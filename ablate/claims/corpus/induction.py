@@ -1,11 +1,13 @@
-"""Find what came after the same word before.
+"""Find the word that followed an earlier occurrence of the last word.
 
-Equation: y = x_(i + 1), where x_i is the word that the source ends in once more; all other words
-    are different.
+Equation: y = x_(i + 1), where x_i is repeated at the end of the source; all other words are
+    different.
 Source: arXiv:2209.11895 (induction heads).
-What differs: the words before are different, so that the answer is certain; it is a target text.
-What to expect: one layer cannot, two layers can. Chance is who knows which words the source has,
-    how often, and not their order: the answer is any word that stands there once. Bound: 0 nats.
+What differs: all earlier words are different, so the answer is unique; the answer is a separate
+    target text.
+What to expect: one layer cannot, two layers can. Chance: a predictor that knows the words of the
+    source and their frequencies but not their order: the answer is any word that occurs once.
+    Bound: 0 nats.
 """
 
 from dataclasses import dataclass
@@ -27,14 +29,14 @@ from ablate.config.limits import Range
 
 @dataclass(kw_only=True)
 class Induction(Synthetic):
-    """The target is the word that followed.
+    """The target is the word after the earlier occurrence.
 
     Args:
-        length: words of a source, without the one that stands there again.
-        symbols: words that there are.
+        length: number of words in a source, without the repeated one.
+        symbols: size of the alphabet.
 
     Raises:
-        UserError: there are fewer words than a source has.
+        UserError: `symbols` is less than `length`.
     """
 
     length: Annotated[int, Range(2)]
@@ -48,11 +50,15 @@ class Induction(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return different words and one of them again, and the one after that."""
+        """Return different words followed by a repeated one, and the word that followed it
+        first.
+        """
         words = named("s", distinct(choose, self.symbols, self.length))
         at = choose(self.length - 1)
         return [*words, words[at]], [words[at + 1]]
 
     def chance(self) -> Level:
-        """Return the level of who knows the words of the source, and not their order."""
+        """Return the level of a predictor that knows the words of the source but not their
+        order.
+        """
         return answer(log(self.length - 1), 1 / (self.length - 1))

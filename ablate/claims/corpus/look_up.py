@@ -1,9 +1,9 @@
-"""Look up the word at an offset.
+"""Copy the word at a fixed offset.
 
 Equation: y_t = x_(t + `offset` modulo `length`), t = 0 .. `length` - 1; x_t uniform.
 Source: arXiv:1706.03762, section 3.5 (positions that make a fixed offset easy to attend to).
-What differs: a task of its own; the source closes to a ring.
-What to expect: one head that attends by position alone. Chance is who does not read the source
+What differs: a synthetic task; the source is circular.
+What to expect: one head that attends by position only. Chance: a predictor that ignores the source
     and knows its length. Bound: 0 nats.
 """
 
@@ -16,12 +16,12 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class LookUp(Synthetic):
-    """The target is the source, turned by some words.
+    """The target is the source, rotated by `offset` words.
 
     Args:
-        length: words of a source.
-        symbols: words that there are.
-        offset: words between the place of a target word and where it stands in the source.
+        length: number of words in a source.
+        symbols: size of the alphabet.
+        offset: distance between a target word and its position in the source.
 
     Raises:
         UserError: the offset is not below the length.
@@ -38,10 +38,10 @@ class LookUp(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words, and them turned."""
+        """Return random words as source and the rotated source as target."""
         words = named("s", [choose(self.symbols) for _ in range(self.length)])
         return words, words[self.offset :] + words[: self.offset]
 
     def chance(self) -> Level:
-        """Return the level of who does not read the source."""
+        """Return the level of a predictor that ignores the source."""
         return unread(self.length, self.length, self.symbols)

@@ -2,10 +2,10 @@
 
 Equation: y_t uniform of `symbols` words, drawn once for each of `n_train` sources.
 Source: arXiv:1611.03530, section 2 (networks fit random labels).
-What differs: tokens in place of labels. Validation and test are the first pairs of train: nothing
-    else can be known of random pairs.
-What to expect: a matter of parameters and steps. Chance is who does not read the source and knows
-    the length. Bound: 0 nats, for who knows all pairs of train.
+What differs: tokens in place of labels. Validation and test are the first pairs of train, because
+    other random pairs cannot be predicted.
+What to expect: success depends on the number of parameters and steps. Chance: a predictor that
+    ignores the source and knows the length. Bound: 0 nats, with all pairs of train memorised.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,12 @@ class Memorise(Synthetic):
     """Source and target are random words; no source has two targets.
 
     Args:
-        length: words of a source and of a target.
-        symbols: words that there are.
+        length: number of words in a source and in a target.
+        symbols: size of the alphabet.
 
     Raises:
-        UserError: more pairs are to be tested than learned, or there are too few sources.
+        UserError: validation or test has more pairs than train, or there are too few different
+            sources.
     """
 
     length: Count
@@ -46,12 +47,12 @@ class Memorise(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words and random words."""
+        """Return two independent random sequences."""
         src, tgt = ([choose(self.symbols) for _ in range(self.length)] for _ in range(2))
         return named("s", src), named("s", tgt)
 
     def stream(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of train, whatever the split; no source twice."""
+        """Yield the pairs of train for every split; no source occurs twice."""
         choose, seen = Random(str(self.seed)).randrange, set[str]()
         while True:
             src, tgt = (" ".join(words) for words in self.pair(choose))
@@ -60,5 +61,5 @@ class Memorise(Synthetic):
                 yield src, tgt
 
     def chance(self) -> Level:
-        """Return the level of who does not read the source."""
+        """Return the level of a predictor that ignores the source."""
         return unread(self.length, self.length, self.symbols)

@@ -1,10 +1,10 @@
-"""Random targets, which nothing predicts.
+"""Random targets that cannot be predicted.
 
 Equation: y_t uniform of `symbols` words, independent of the source and of one another.
 Source: arXiv:1611.03530, section 2 (labels without any relation to their inputs).
 What differs: tokens in place of labels, drawn anew for every sentence.
-What to expect: nothing to learn but the distribution: chance and bound are both ln `symbols` for
-    every word of a target. Below the bound, something is wrong: targets leak.
+What to expect: only the distribution can be learned: chance and bound are both ln `symbols` for
+    every word of a target. A loss below the bound shows that targets leak.
 """
 
 from dataclasses import dataclass
@@ -16,25 +16,25 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class RandomTokens(Synthetic):
-    """Source and target are random words, as many of each.
+    """Source and target are independent random words of equal number.
 
     Args:
-        length: words of a source and of a target.
-        symbols: words that there are.
+        length: number of words in a source and in a target.
+        symbols: size of the alphabet.
     """
 
     length: Count
     symbols: Annotated[int, Range(2)]
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words and random words."""
+        """Return two independent random sequences."""
         src, tgt = ([choose(self.symbols) for _ in range(self.length)] for _ in range(2))
         return named("s", src), named("s", tgt)
 
     def chance(self) -> Level:
-        """Return the level of who knows the distribution."""
+        """Return the level of a predictor that knows the distribution."""
         return unread(self.length, self.length, self.symbols)
 
     def bound(self) -> Level:
-        """Return the same: there is nothing else to know."""
+        """Return the chance level: no predictor can be better."""
         return self.chance()

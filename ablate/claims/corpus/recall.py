@@ -1,11 +1,11 @@
 """Recall the value of a key, at a distance.
 
-Equation: y = v_i for the key k_i that the source ends in; before it `pairs` pairs k_j v_j of
-    different keys and different values, and `distance` words that mean nothing.
+Equation: y = v_i for the key k_i at the end of the source; before it stand `pairs` pairs k_j v_j of
+    different keys and different values, and `distance` filler words.
 Source: arXiv:1610.06258, section 4.1 (associative retrieval).
 What differs: a distance between pairs and query; values are different; keys and values are words.
-What to expect: a fixed-size state holds so many pairs and no more, attention any number. Chance is
-    who knows which words the source has, and not their order. Bound: 0 nats.
+What to expect: a state of fixed size can store a limited number of pairs, attention any number.
+    Chance: a predictor that knows the words of the source but not their order. Bound: 0 nats.
 """
 
 from dataclasses import dataclass
@@ -27,11 +27,10 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class Recall(Synthetic):
-    """The target is a value.
+    """The target is the value of the last key.
 
     Args:
-        pairs: of a source.
-        keys, values: words that there are of each.
+        pairs: number of pairs in a source. keys, values: number of different keys and values.
         distance: words between the last pair and the query.
 
     Raises:
@@ -51,13 +50,15 @@ class Recall(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return pairs, a gap and a key, and its value."""
+        """Return pairs, filler words and a key as source, and the value of the key as target."""
         keys = named("k", distinct(choose, self.keys, self.pairs))
         values = named("v", distinct(choose, self.values, self.pairs))
         at = choose(self.pairs)
-        held = [word for entry in zip(keys, values, strict=True) for word in entry]
-        return [*held, *["gap"] * self.distance, keys[at]], [values[at]]
+        entries = [word for entry in zip(keys, values, strict=True) for word in entry]
+        return [*entries, *["gap"] * self.distance, keys[at]], [values[at]]
 
     def chance(self) -> Level:
-        """Return the level of who knows the words of the source, and not their order."""
+        """Return the level of a predictor that knows the words of the source but not their
+        order.
+        """
         return answer(log(self.pairs), 1 / self.pairs)

@@ -1,5 +1,8 @@
-"""The seam of synthetic corpora: a rule that draws a pair, and how well it can be predicted."""
+"""The interface of synthetic corpora: a rule that draws pairs, and how well they can be
+predicted.
+"""
 
+import ast
 import hashlib
 import inspect
 from abc import abstractmethod
@@ -15,22 +18,23 @@ from zlib import crc32
 from ablate.config.limits import Count, Seed
 from ablate.data.pairs import Corpus, Pairs
 from ablate.errors import UserError
+from ablate.record.identity import source_hash
 
-PATIENCE = 10_000  # pairs of other splits in a row
+PATIENCE = 10_000  # number of consecutive draws for other splits before an error
 
-Choose = Callable[[int], int]  # from n to one of 0 .. n - 1, all of them equally likely
+Choose = Callable[[int], int]  # maps n to a uniform random number in 0 .. n - 1
 Words = list[str]
 
 
 class Level(NamedTuple):
-    """How well targets are predicted, a token at a time from the true ones before it.
+    """How well targets can be predicted from the source and the preceding target tokens.
 
-    Both are means over target tokens, EOS counted, as `val/nll` and `test/accuracy` are. They are
-    those of the distribution that pairs are drawn from, of which a split is a sample.
+    Both values are means over target tokens including EOS, comparable with `val/nll` and
+    `test/accuracy`. They refer to the distribution of pairs; a split is a sample of it.
     """
 
     nll: float  # nats per token
-    accuracy: float  # share of tokens that are the likeliest one
+    accuracy: float  # fraction of tokens that are predicted correctly
 
 
 PERFECT = Level(0.0, 1.0)
@@ -38,17 +42,17 @@ PERFECT = Level(0.0, 1.0)
 
 @dataclass(kw_only=True)
 class Synthetic(Corpus):
-    """Pairs drawn by a rule, anew from `seed` at every reading.
+    """Pairs drawn by a rule; each access generates them again from `seed`.
 
-    No source is in two splits: a hash of it says where it may serve, three of five in train. A
-    source may repeat within a split. So no split depends on the size of another.
+    No source occurs in two splits: a hash of the source assigns it to a split, three of five to
+    train. A source may repeat within a split. So no split depends on the size of another.
 
     Args:
-        seed: of the pairs, not of the run.
-        n_train, n_validation, n_test: pairs of each split.
+        seed: seed of the pairs, independent of the seed of the run.
+        n_train, n_validation, n_test: number of pairs of each split.
     """
 
-    only_tested: ClassVar[tuple[str, ...]] = ("n_test",)  # settings that no training reads
+    only_tested: ClassVar[tuple[str, ...]] = ("n_test",)  # settings that training does not read
 
     seed: Seed
     n_train: Count
@@ -57,19 +61,23 @@ class Synthetic(Corpus):
 
     @abstractmethod
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return the words of a source and of its target; all that is random comes of `choose`."""
+        """Return the words of a source and of its target, using only `choose` as source of
+        randomness.
+        """
 
     @abstractmethod
     def chance(self) -> Level:
-        """Return the level of the best guesser without the skill, whom the docstring describes."""
+        """Return the level of the best predictor without the skill; the module docstring describes
+        it.
+        """
 
     def bound(self) -> Level:
-        """Return the level of the best of all predictors."""
+        """Return the level of the best possible predictor."""
         return PERFECT
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Codes out of the range that ISO 639 leaves to private use."""
+        """Language codes from the private range of ISO 639."""
         return "qsa", "qsb"
 
     @property
@@ -78,11 +86,11 @@ class Synthetic(Corpus):
         return tuple(self.sizes())
 
     def sizes(self) -> dict[str, int]:
-        """Return the pairs of each split."""
+        """Return the number of pairs of each split."""
         return {"train": self.n_train, "validation": self.n_validation, "test": self.n_test}
 
     def read(self, split: str) -> Pairs:
-        """Return a split, drawn anew.
+        """Generate and return a split.
 
         Raises:
             UserError: there is no such split, or the rule has too few sources to fill it.
@@ -110,7 +118,7 @@ class Synthetic(Corpus):
         )
 
     def levels(self) -> dict[str, float]:
-        """Return chance and bound by the names of the metrics that they belong to."""
+        """Return chance level and bound, by the names of the metrics they are compared with."""
         every = {"chance": self.chance(), "bound": self.bound()}
         return {f"{n}/{key}": v for n, level in every.items() for key, v in level._asdict().items()}
 
@@ -121,16 +129,17 @@ class Synthetic(Corpus):
         content = hashlib.sha256(repr((type(self).__qualname__, read)).encode())
         for base in reversed(type(self).__mro__):
             if issubclass(base, Synthetic):
-                content.update(Path(inspect.getfile(base)).read_bytes())
+                tree = ast.parse(Path(inspect.getfile(base)).read_bytes())
+                content.update(source_hash(tree).encode())
         return content.hexdigest()
 
     def test_fingerprint(self, split: str) -> str:
-        """Return the settings that act on tests alone."""
+        """Return the settings that only tests read."""
         return repr({name: getattr(self, name) for name in self.only_tested})
 
 
 def _home(src: str) -> str:
-    """Return the split that a source belongs to."""
+    """Return the split that a source is assigned to."""
     return {0: "validation", 1: "test"}.get(crc32(src.encode()) % 5, "train")
 
 
@@ -141,27 +150,27 @@ def distinct(choose: Choose, n: int, k: int) -> list[int]:
 
 
 def named(letter: str, numbers: list[int]) -> Words:
-    """Return a word for each number."""
+    """Return a word for each number: the letter followed by the number."""
     return [f"{letter}{number}" for number in numbers]
 
 
 def answer(nll: float, accuracy: float) -> Level:
-    """Return the level of one answer and the EOS after it, which everybody knows."""
+    """Return the level for one answer token and EOS, which is always predicted correctly."""
     return Level(nll / 2, (accuracy + 1) / 2)
 
 
 def unread(shortest: int, longest: int, symbols: int) -> Level:
-    """Return the level at uniform words, as many as a uniform number between two, both included."""
+    """Return the level for uniform words, if the length is uniform between two bounds."""
     lengths = longest - shortest + 1
     tokens = (shortest + longest) / 2 + 1
     nats = log(lengths) + (tokens - 1) * log(symbols)
-    # after n words: to end has probability 1 / lengths, a word its share of the longer sequences
+    # After n words, EOS has probability 1 / lengths, and each word an equal part of the rest.
     words = [(longest - n) / lengths / symbols for n in range(shortest, longest + 1)]
     right = shortest / symbols + sum(max(1 / lengths, word) for word in words)
     return Level(nats / tokens, right / tokens)
 
 
 def require(fits: bool, sentence: str) -> None:
-    """Raise UserError with this sentence unless the settings fit one another."""
+    """Raise UserError with this message unless `fits` is true."""
     if not fits:
         raise UserError(sentence)

@@ -1,11 +1,11 @@
-"""Look up two words at once.
+"""Copy the words at two fixed offsets at once.
 
 Equation: y_t = the pair of x_(t + `first`) and x_(t + `second`), both modulo `length`, as one word.
 Source: arXiv:1706.03762, section 3.2.2 (with a single head, averaging inhibits attending to two
     places).
-What differs: a task of its own; the source closes to a ring.
-What to expect: two heads do what one can only do in several layers. Chance is who does not read the
-    source, but remembers the words of the pairs before. Bound: 0 nats.
+What differs: a synthetic task; the source is circular.
+What to expect: two heads solve it in one layer; a single head needs several layers. Chance: a
+    predictor that ignores the source but remembers the words of earlier pairs. Bound: 0 nats.
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class TwoLookUps(Synthetic):
-    """The target has a word for every pair of words at two offsets.
+    """Each target word encodes the pair of source words at two offsets.
 
     Args:
-        length: words of a source.
-        symbols: words of sources; targets have `symbols` ** 2.
+        length: number of words in a source.
+        symbols: alphabet size of sources; that of targets is `symbols` ** 2.
         first, second: the offsets, as in `look_up`.
 
     Raises:
@@ -42,14 +42,14 @@ class TwoLookUps(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words, and pairs of them."""
+        """Return random words as source and the pairs of words as target."""
         words = named("s", [choose(self.symbols) for _ in range(self.length)])
         return words, [words[i] + words[j] for i, j in self._places()]
 
     def chance(self) -> Level:
-        """Return the level of who does not read the source."""
+        """Return the level of a predictor that ignores the source."""
         seen: set[int] = set()
-        right = 1.0  # EOS
+        right = 1.0  # for EOS
         for places in self._places():
             right += self.symbols ** -len({*places} - seen)
             seen.update(places)

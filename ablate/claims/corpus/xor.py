@@ -1,11 +1,11 @@
 """XOR of two marked bits.
 
-Equation: y = x_i + x_j modulo 2, i and j the two places that a word marks; x_t uniform bits.
+Equation: y = x_i + x_j modulo 2, i and j the two marked positions; x_t uniform bits.
 Source: doi:10.1162/neco.1997.9.8.1735, section 5.4 (adding two marked numbers); arXiv:1906.06755 on
     parity and attention.
 What differs: bits in place of numbers; the mark is a word before the bit.
-What to expect: found late and suddenly: no single word says anything of the answer. Chance is who
-    does not read the source. Bound: 0 nats.
+What to expect: learned late and suddenly, because no single word is informative. Chance: a
+    predictor that ignores the source. Bound: 0 nats.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from ablate.config.limits import Range
 
 @dataclass(kw_only=True)
 class Xor(Synthetic):
-    """The target is a bit.
+    """The target is the XOR of the two marked bits.
 
     Args:
-        length: bits of a source.
+        length: number of bits in a source.
     """
 
     length: Annotated[int, Range(2)]
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return bits, two of them marked, and the XOR of these."""
+        """Return bits with two of them marked as source, and their XOR as target."""
         bits = [choose(2) for _ in range(self.length)]
         marked = distinct(choose, self.length, 2)
         words = [["mark", bit] if i in marked else [bit] for i, bit in enumerate(named("b", bits))]
@@ -35,5 +35,5 @@ class Xor(Synthetic):
         return [word for group in words for word in group], named("b", [xor])
 
     def chance(self) -> Level:
-        """Return the level of who does not read the source."""
+        """Return the level of a predictor that ignores the source."""
         return answer(log(2), 1 / 2)

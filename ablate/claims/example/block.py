@@ -1,7 +1,7 @@
-"""Worked examples of the documents: blocks of printed numbers, and what each is said to come from.
+"""Read worked examples of the documents: blocks of printed numbers with their stated origin.
 
-An example is a YAML file of ablate/claims/ledger/examples. Its numbers are strings, since the
-decimals that are printed are data: `lines` and `take` say where ablate.claims.example.transcribe
+An example is a YAML file in ablate/claims/ledger/examples. Its numbers are strings, because the
+number of printed decimals matters: `lines` and `take` say where ablate.claims.example.transcribe
 read them.
 """
 
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ablate.errors import UserError
 
-UNPRINTED = "unprinted"  # in place of an operation: its operands are not printed
+UNPRINTED = "unprinted"  # in place of an operation whose operands are not printed
 COPY = "copy"
 NEXT_TO_NOTHING = 1e-6
 FOLDER = files("ablate") / "claims" / "ledger" / "examples"
@@ -25,11 +25,11 @@ FOLDER = files("ablate") / "claims" / "ledger" / "examples"
 
 @dataclass(frozen=True)
 class Block:
-    """Numbers that a document prints together.
+    """A block of numbers in a document.
 
-    `by` is the operation on the blocks `operands` that is said to give them, with its `options`;
-    none for an input. `rows` picks rows of the result. `laws` must hold without any operand.
-    `exact` numbers are counts, which nobody rounds.
+    `by` is the operation on the blocks `operands` (with `options`) that should produce it; "" for
+    an input. `rows` selects rows of the result. `laws` must hold independently of operands. `exact`
+    numbers are counts, without rounding.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Block:
 
     @cached_property
     def units(self) -> Float[Tensor, "R C"]:
-        """One unit of the last printed decimal of each entry; of a count next to nothing."""
+        """The unit of the last printed decimal of each entry; almost zero for a count."""
         if self.exact:
             return torch.full_like(self.values, NEXT_TO_NOTHING)
         entries = [[10.0 ** -len(e.partition(".")[2]) for e in row.split()] for row in self.printed]
@@ -60,13 +60,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Example:
-    """A worked example, its blocks in the order of the text, operands before results."""
+    """A worked example; its blocks are in the order of the text, with operands before results."""
 
     name: str
-    document: str  # title
+    document: str  # title of the document
     section: str
-    sha256: str  # of the text whose lines are meant
-    perturbed: str  # the input whose first entry the control changes
+    sha256: str  # of the text that the line numbers refer to
+    perturbed: str  # the block whose first entry the control changes
     blocks: tuple[Block, ...]
 
     @cached_property
@@ -76,7 +76,7 @@ class Example:
 
 
 def names() -> list[str]:
-    """Every example."""
+    """Return the names of all examples."""
     return sorted(path.name.removesuffix(".yaml") for path in FOLDER.iterdir())
 
 
@@ -84,7 +84,7 @@ def read(name: str) -> Example:
     """Return an example.
 
     Raises:
-        UserError: there is none of this name.
+        UserError: there is no example of this name.
     """
     if name not in names():
         raise UserError(f"probe.example is {name!r}: it must be one of {', '.join(names())}")
@@ -94,7 +94,7 @@ def read(name: str) -> Example:
 
 
 def _block(**given: Any) -> Block:
-    """A block from its YAML, where `from` names the operands."""
+    """Create a block from its YAML, in which `from` lists the operands."""
     tuples: dict[str, Any] = {
         key: tuple(given[key]) for key in ("lines", "printed", "rows", "laws") if key in given
     }

@@ -1,6 +1,6 @@
-"""What the documents do with printed matrices, by the components of this project where it has them.
+"""The operations of worked examples, using components of this project where possible.
 
-All matrices are of float64; a scalar is a matrix of one entry, a vector one of one row.
+All matrices are float64; a scalar is a 1 x 1 matrix, and a vector has one row.
 """
 
 from collections.abc import Callable
@@ -30,27 +30,27 @@ def transpose(x: Matrix) -> Matrix:
 
 
 def entries(x: Matrix, *, at: list[list[int]]) -> Matrix:
-    """Return the entries at some places as a column."""
+    """Return the entries at the given positions as a column."""
     return torch.stack([x[row, column] for row, column in at])[:, None]
 
 
 def spread(x: Matrix, *, shape: list[int]) -> Matrix:
-    """Return a scalar in all places of a matrix."""
+    """Expand a scalar to a matrix."""
     return x.expand(shape)
 
 
 def beside(*parts: Matrix) -> Matrix:
-    """Return matrices side by side."""
+    """Concatenate matrices horizontally."""
     return torch.cat(parts, 1)
 
 
 def width(x: Matrix) -> Matrix:
-    """Return the number of columns."""
+    """Return the number of columns as a scalar."""
     return torch.full((1, 1), float(x.size(1)), dtype=x.dtype)
 
 
 def root(x: Matrix) -> Matrix:
-    """Return square roots."""
+    """Return the square root of each entry."""
     return x.sqrt()
 
 
@@ -60,12 +60,12 @@ def add(x: Matrix, y: Matrix) -> Matrix:
 
 
 def scale(x: Matrix, factor: Matrix) -> Matrix:
-    """Return a matrix times a scalar."""
+    """Multiply a matrix by a scalar."""
     return x * factor
 
 
 def divide(x: Matrix, divisor: Matrix) -> Matrix:
-    """Return a matrix over a scalar."""
+    """Divide a matrix by a scalar."""
     return x / divisor
 
 
@@ -75,12 +75,14 @@ def product(x: Matrix, y: Matrix) -> Matrix:
 
 
 def scaled_product(x: Matrix, y: Matrix, divisor: Matrix) -> Matrix:
-    """Return the matrix product over a scalar."""
+    """Return the matrix product divided by a scalar."""
     return x @ y / divisor
 
 
 def affine(x: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
-    """Return x W + b by a linear layer of this project, whose matrix is transposed."""
+    """Return x W + b, computed by a linear layer of this project, which stores the transpose of
+    W.
+    """
     layer = Linear(*weight.shape).double()
     layer.load_state_dict({"weight": weight.T, "bias": bias[0]})
     return layer(x)
@@ -97,43 +99,43 @@ def softmax_of_rows(x: Matrix) -> Matrix:
 
 
 def look_up(table: Matrix, tokens: Matrix) -> Matrix:
-    """Return the rows of tokens, sentence after sentence."""
+    """Return the embedding rows of tokens, for all sentences one after another."""
     embedding = Table(*table.shape, scaled=False).double()
     embedding.load_state_dict({"weight": table})
     return embedding(tokens.long()).flatten(0, 1)
 
 
 def exponents(d_model: Matrix) -> Matrix:
-    """Return 2i and d_model for each dimension, as the formula of positions has them."""
+    """Return 2i and d_model for each dimension, as in the formula of sinusoidal positions."""
     size = int(d_model)
     pairs = [[float(dimension - dimension % 2), float(size)] for dimension in range(size)]
     return torch.tensor(pairs, dtype=d_model.dtype)
 
 
 def power(terms: Matrix, *, base: int) -> Matrix:
-    """Return the base to the power of the first column over the second."""
+    """Return the base to the power of the first column divided by the second."""
     return base ** quotient(terms)
 
 
 def terms(positions: Matrix, denominators: Matrix, *, position: int) -> Matrix:
-    """Return a position beside each denominator."""
+    """Return a column with a position, beside the column of denominators."""
     return torch.cat([positions[position].expand_as(denominators), denominators], 1)
 
 
 def quotient(terms: Matrix) -> Matrix:
-    """Return the first column over the second."""
+    """Return the first column divided by the second."""
     return terms[:, :1] / terms[:, 1:]
 
 
 def waves(terms: Matrix) -> Matrix:
-    """Return the sine of the quotient in even rows and the cosine in odd ones."""
+    """Return the sine of the quotient in even rows and the cosine in odd rows."""
     angles = quotient(terms)
     even = torch.arange(len(angles))[:, None] % 2 == 0
     return torch.where(even, angles.sin(), angles.cos())
 
 
 def encodings(positions: Matrix, denominators: Matrix) -> Matrix:
-    """Return the waves of every position as a row."""
+    """Return the sinusoidal encoding of every position as a row."""
     every = range(len(positions))
     return torch.cat([waves(terms(positions, denominators, position=p)).T for p in every])
 
@@ -147,7 +149,7 @@ OPERATIONS = {operation.__name__: operation for operation in NAMED}
 
 
 def apply(by: str, operands: list[Matrix], options: dict[str, Any]) -> Matrix:
-    """Return what an operation makes of its operands.
+    """Apply an operation to its operands.
 
     Raises:
         UserError: there is no such operation.

@@ -1,4 +1,4 @@
-"""Worked examples as pages: printed, recomputed from printed operands, and from the inputs."""
+"""Render worked examples as pages: printed numbers beside recomputed ones."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ SAYS = {
 
 
 def index(examples: list[Example], rule: Rule) -> str:
-    """Return the page of totals, as Markdown, with a line about the first wrong step of each."""
+    """Return a page of totals as Markdown, with the first wrong block of each example."""
     rows = [_total_row(example, rule) for example in examples]
     sums = [sum(row[i] for _, row, _ in rows) for i in range(len(COLUMNS))]
     lines = [
@@ -80,17 +80,17 @@ def _block(result: Result, example: Example, rule: Rule) -> Iterator[str]:
 
 
 def _sentence(result: Result, example: Example, rule: Rule) -> str:
-    said = SAYS.get(result.state, "")
+    sentence = SAYS.get(result.state, "")
     if result.state == DIFFERS:
         printed = {block.name: block.values for block in example.blocks}
         differs, total = int(result.differs.sum()), result.block.values.numel()
-        said = f"{differs} of {total} entries differ"
+        sentence = f"{differs} of {total} entries differ"
         loose = int(result.rounding.sum())
-        said += f", {loose} are rounded loosely" if loose else ""
-        found = slip(result, printed, rule)
-        said += f"; what would give them: {found}" if found else ""
-    said += f"; {result.broken} break a law that needs no operand" if result.broken else ""
-    return f"{said[0].upper()}{said[1:]}."
+        sentence += f", {loose} are rounded loosely" if loose else ""
+        explanation = slip(result, printed, rule)
+        sentence += f"; what would give them: {explanation}" if explanation else ""
+    sentence += f"; {result.broken} break a law that needs no operand" if result.broken else ""
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _table(result: Result) -> Iterator[str]:
@@ -108,6 +108,8 @@ def _table(result: Result) -> Iterator[str]:
 
 
 def _numbers(row: torch.Tensor, printed: list[str]) -> str:
-    """One decimal more than is printed, by which the rule can be followed."""
+    """Format recomputed numbers with one more decimal than printed, so a reader can check
+    rounding.
+    """
     places = [len(entry.partition(".")[2]) + 1 for entry in printed]
     return " ".join(f"{value:.{n}f}" for value, n in zip(row.tolist(), places, strict=True))

@@ -1,9 +1,9 @@
-"""Printed numbers against recomputed ones: which of them follow from what the document gives.
+"""Compare printed numbers with recomputed ones.
 
-Every block is computed twice in float64: *local*, from the operands as the document prints them,
-and *chain*, from the first inputs without any rounding. An entry whose last printed decimal has
-the unit u follows where it is within `follows` u of either, is rounded loosely within `rounding` u,
-and differs elsewhere.
+Every block is computed twice in float64: *local*, from the printed operands, and *chain*, from the
+first inputs without any rounding. Let u be the unit of an entry's last printed decimal. The entry
+follows if it is within `follows` u of either result; it is rounded loosely within `rounding` u;
+otherwise it differs.
 """
 
 from collections import Counter
@@ -25,28 +25,28 @@ INPUT, RIGHT, DIFFERS, INHERITED, REPRINT, UNCHECKED = STATES = (
     "not checkable",
 )
 REPRINTS = (COPY, "transpose", "entries", "spread", "beside", "terms")
-SLACK = 1e-9  # of a unit: half a unit is itself no binary number
+SLACK = 1e-9  # tolerance in units: half a unit is not exact in binary
 TEN_UNITS = 10
-SUM_TO_ONE, WITHIN = "sum to one", "within the last operand"  # laws
+SUM_TO_ONE, WITHIN = "sum to one", "within the last operand"  # laws of a block
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How far an entry may be from the recomputed one, in units of its last printed decimal."""
+    """Tolerances of an entry, in units of its last printed decimal."""
 
     follows: float
     rounding: float
 
 
 def registered_rule() -> Rule:
-    """The rule that stands in the config of the probe."""
+    """Return the tolerances in the config of the probe."""
     node = yaml.safe_load((CONF / "probe" / "worked_example.yaml").read_text(encoding="utf-8"))
     return Rule(node["follows"], node["rounding"])
 
 
 @dataclass(frozen=True)
 class Result:
-    """A block with both recomputations; an input has none, nor has what nothing printed gives."""
+    """A block with both recomputations; inputs and blocks without printed operands have none."""
 
     block: Block
     state: str
@@ -54,7 +54,7 @@ class Result:
     chain: Float[Tensor, "R C"]
     follows: Bool[Tensor, "R C"]
     rounding: Bool[Tensor, "R C"]
-    broken: int  # laws without operands: rows or entries that break them
+    broken: int  # number of rows or entries that violate a law
 
     @property
     def differs(self) -> Bool[Tensor, "R C"]:
@@ -63,15 +63,15 @@ class Result:
 
     @property
     def checked(self) -> bool:
-        """Whether there was anything to compare the printed numbers with."""
+        """Whether the printed numbers could be compared with recomputed ones."""
         return self.state not in (INPUT, UNCHECKED)
 
 
 def recompute(example: Example, rule: Rule) -> list[Result]:
-    """Return every block of an example, recomputed and judged.
+    """Recompute and judge every block of an example.
 
     Raises:
-        UserError: an operation gives another shape than is printed.
+        UserError: the result of an operation does not have the printed shape.
     """
     printed = {block.name: block.values for block in example.blocks}
     chains = chain(example)
@@ -89,14 +89,14 @@ def recompute(example: Example, rule: Rule) -> list[Result]:
 
 def chain(example: Example) -> dict[str, Float[Tensor, "_ _"]]:
     """Return every block as computed from the first inputs."""
-    found: dict[str, Tensor] = {}
+    blocks: dict[str, Tensor] = {}
     for block in example.blocks:
-        found[block.name] = computed(block, found)
-    return found
+        blocks[block.name] = computed(block, blocks)
+    return blocks
 
 
 def computed(block: Block, given: dict[str, Tensor]) -> Float[Tensor, "_ _"]:
-    """Return a block from given operands; what has none is as printed."""
+    """Compute a block from given operands; a block without operands has the printed values."""
     if block.by in ("", UNPRINTED):
         return block.values
     whole = apply(block.by, [given[name] for name in block.operands], block.options)
@@ -133,17 +133,17 @@ def _state(block: Block, differs: bool, inherits: bool) -> str:
 
 
 def ancestors(block: Block, done: dict[str, Result]) -> Iterator[str]:
-    """Yield the operands of a block, and theirs."""
+    """Yield the names of the operands of a block, recursively."""
     for name in block.operands:
         yield name
         yield from ancestors(done[name].block, done)
 
 
 def broken(block: Block, printed: dict[str, Tensor]) -> int:
-    """Return how many rows or entries break the laws of a block.
+    """Return the number of rows or entries that violate the laws of a block.
 
-    Rows of weights sum to 1, and what they mix lies within each column of what is mixed, both
-    within the rounding of what is printed.
+    Rows of weights must sum to 1, and weighted means must lie between the extremes of each column,
+    both within printed rounding.
     """
     count = 0
     half = block.units / 2
@@ -159,14 +159,20 @@ def broken(block: Block, printed: dict[str, Tensor]) -> int:
 
 
 def unequal_twins(example: Example) -> int:
-    """Return how many pairs of blocks have equal operands and operation, but unequal numbers."""
+    """Return the number of pairs of blocks with equal operands and operation but different
+    numbers.
+    """
     count = 0
     blocks = [block for block in example.blocks if block.operands]
-    for i, one in enumerate(blocks):
+    for i, block in enumerate(blocks):
         for other in blocks[:i]:
-            same_way = (one.by, one.options, one.rows) == (other.by, other.options, other.rows)
-            if same_way and _operands(one, example) == _operands(other, example):
-                count += one.printed != other.printed
+            same_way = (block.by, block.options, block.rows) == (
+                other.by,
+                other.options,
+                other.rows,
+            )
+            if same_way and _operands(block, example) == _operands(other, example):
+                count += block.printed != other.printed
     return count
 
 
@@ -175,26 +181,28 @@ def _operands(block: Block, example: Example) -> list[list[list[float]]]:
 
 
 def moved_by_an_input(example: Example) -> int:
-    """Return how many entries move by more than their unit when one input does by ten units."""
+    """Return the number of entries that change by more than their unit if an input changes by
+    ten.
+    """
     given = example.by_name[example.perturbed]
     changed = given.values.clone()
     changed[0, 0] += TEN_UNITS * given.units[0, 0]
     block = replace(given)
-    block.__dict__["values"] = changed  # in place of what is printed
-    blocks = tuple(block if one is given else one for one in example.blocks)
+    block.__dict__["values"] = changed  # replaces the cached property with the printed values
+    blocks = tuple(block if candidate is given else candidate for candidate in example.blocks)
     before, after = chain(example), chain(replace(example, blocks=blocks))
     return sum(
-        int(((before[one.name] - after[one.name]).abs() > one.units).sum())
-        for one in example.blocks
-        if one.operands
+        int(((before[candidate.name] - after[candidate.name]).abs() > candidate.units).sum())
+        for candidate in example.blocks
+        if candidate.operands
     )
 
 
 def totals(results: list[Result]) -> dict[str, int]:
-    """Return how many entries there are of each sort; each is counted once.
+    """Return the number of entries in each state; each entry is counted once.
 
-    An entry that differs counts so in any block; the others by the state of their block, and those
-    of right blocks as what follows or is rounded loosely.
+    Entries that differ are counted as such in any block; other entries have the state of their
+    block, and those of right blocks count as following or rounded loosely.
     """
     counts: Counter[str] = Counter()
     for result in results:

@@ -1,4 +1,4 @@
-"""Slips of the pen that would give what is printed where it does not follow."""
+"""Search for a simple mistake that would produce printed numbers that do not follow."""
 
 from collections.abc import Iterator
 
@@ -15,20 +15,25 @@ BASES = (10, 100, 1_000, 100_000, 1_000_000)
 
 
 def slip(result: Result, printed: dict[str, Tensor], rule: Rule) -> str | None:
-    """Return the one slip that explains every differing entry of a block; None: none or several."""
+    """Return the only mistake that explains every differing entry of a block; None if not
+    unique.
+    """
     block = result.block
     operands = [printed[name] for name in block.operands]
-    found = [says for says, x in candidates(block, operands) if _explains(x, result, rule)]
-    return found[0] if len(found) == 1 else None
+    explanations = [says for says, x in candidates(block, operands) if _explains(x, result, rule)]
+    return explanations[0] if len(explanations) == 1 else None
 
 
 def candidates(block: Block, operands: list[Matrix]) -> Iterator[tuple[str, Matrix]]:
-    """Yield slips and what they would give."""
+    """Yield possible mistakes with their results."""
     match block.by:
         case "exponents":
             size = int(operands[0])
-            own = torch.tensor([[float(dimension), float(size)] for dimension in range(size)])
-            yield "an exponent of its own for each dimension, in place of one for each pair", own
+            exponents = torch.tensor([[float(dimension), float(size)] for dimension in range(size)])
+            yield (
+                "an exponent of its own for each dimension, in place of one for each pair",
+                exponents,
+            )
         case "power":
             for base in BASES:
                 says = f"base {base:,} in place of {block.options['base']:,}"
@@ -40,8 +45,8 @@ def candidates(block: Block, operands: list[Matrix]) -> Iterator[tuple[str, Matr
         case "product":
             yield from _products(*operands)
         case "divide" | "scaled_product":
-            *others, divisor = operands
-            whole = others[0] if block.by == "divide" else others[0] @ others[1]
+            *factors, divisor = operands
+            whole = factors[0] if block.by == "divide" else factors[0] @ factors[1]
             yield "not divided", whole
             yield "divided by the width in place of its root", whole / divisor.square().round()
         case "softmax_of_rows":

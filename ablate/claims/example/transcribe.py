@@ -1,21 +1,21 @@
-"""Printed numbers, read from the text of a document by line range instead of typed."""
+"""Read printed numbers from the text of a document by line range."""
 
 import re
 from hashlib import sha256
 from pathlib import Path
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-BEFORE = re.compile(r".*(?:=|->|\\approx)")  # what a result stands behind
+BEFORE = re.compile(r".*(?:=|->|\\approx)")  # everything before a result
 
 
 def rows(lines: list[str], take: str | None) -> list[str]:
-    """Return the numbers of each line that has any, as printed and separated by blanks.
+    """Return the numbers of each line that has any, as printed, separated by spaces.
 
-    They are those behind the last equals sign or arrow, or those in the groups of `take`.
-    Comments do not count.
+    Only numbers after the last equals sign or arrow are returned, or those in the groups of `take`.
+    Comments are ignored.
     """
-    found = (_row(line.partition("#")[0], take) for line in lines)
-    return [" ".join(row) for row in found if row]
+    number_rows = (_row(line.partition("#")[0], take) for line in lines)
+    return [" ".join(row) for row in number_rows if row]
 
 
 def _row(line: str, take: str | None) -> list[str]:
@@ -26,7 +26,7 @@ def _row(line: str, take: str | None) -> list[str]:
 
 
 def find_text(folder: Path, digest: str) -> list[str] | None:
-    """Return the lines of the text in a folder that has this SHA-256; None where none has."""
+    """Return the lines of the text file in a folder with this SHA-256; None if there is none."""
     for path in sorted(folder.glob("*.txt")):
         content = path.read_bytes()
         if sha256(content).hexdigest() == digest:

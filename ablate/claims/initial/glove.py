@@ -1,14 +1,14 @@
-"""Word vectors learned from the company of words before training, all else drawn anew.
+"""Initialise embeddings with GloVe vectors; other parameters are random.
 
 Equation: minimise sum over i, j of f(X_ij) (w_i . c_j + a_i + b_j - log X_ij)^2, where X_ij counts
-    how often pieces i and j stand within 10 pieces of each other, each time divided by their
-    distance, and f(x) = min(1, (x / 100)^0.75); then E[i] = w_i + c_i.
+    how often subwords i and j are within 10 subwords of each other, weighted by the inverse of
+    their distance, and f(x) = min(1, (x / 100)^0.75); then E[i] = w_i + c_i.
 Source: doi:10.3115/v1/D14-1162 (GloVe), equation 8, with the window, the weights and AdaGrad at
     rate 0.05 of its section 4.2.
-What differs: pieces of the tokenizer in place of words, all entries of X in every step, and vectors
-    that are centred and scaled to the variance of the values that they replace. Pieces that the
-    text lacks keep these.
-What to expect: a better start where there are few pairs and much text; with many pairs, little.
+What differs: subwords rather than words, all entries of X in every step, and vectors that are
+    centred and scaled to the variance of the random values. Subwords that are missing in the text
+    keep their random values.
+What to expect: faster learning with few pairs and much text; little effect with many pairs.
 """
 
 import torch
@@ -30,21 +30,21 @@ COMMON, POWER = 100, 0.75
 
 
 class Glove(Initial):
-    """Learns vectors for the embeddings of source and target from text.
+    """Learn the embeddings of source and target from text.
 
     Args:
-        text: a corpus, whose training split is read, each side by itself and without its pairs.
-        steps: updates of the vectors.
+        text: a corpus, of whose training split each side is read separately.
+        steps: number of optimiser steps.
     """
 
     def __init__(self, *, text: Corpus, steps: Count) -> None:
         self.text, self.steps = text, steps
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Fill every parameter in place.
+        """Initialise every parameter in place.
 
         Raises:
-            UserError: the text has nothing of a vocabulary.
+            UserError: the text has no neighbouring subwords of a vocabulary.
         """
         initialise(model, seed)
         pairs = self.text.read("train")
@@ -66,11 +66,13 @@ class Glove(Initial):
 
 
 def company(tokenizer: Tokenizer, lines: list[str]) -> Float[Tensor, "V V"]:
-    """Return how often pieces stand near each other, nearer ones counting more."""
+    """Return how often subwords occur near each other, weighted by the inverse of their
+    distance.
+    """
     counts = torch.zeros(tokenizer.size * tokenizer.size)
     lists = tokenizer.encode_batch(lines)
     ids = torch.tensor([i for line in lists for i in line])
-    line = torch.tensor([len(one) for one in lists])
+    line = torch.tensor([len(ids_of_line) for ids_of_line in lists])
     line = torch.repeat_interleave(torch.arange(len(lists)), line)
     for distance in range(1, WINDOW + 1):
         together = line[distance:] == line[:-distance]
@@ -84,10 +86,11 @@ def company(tokenizer: Tokenizer, lines: list[str]) -> Float[Tensor, "V V"]:
 def vectors(
     counts: Float[Tensor, "V V"], width: int, steps: int, generator: torch.Generator
 ) -> Float[Tensor, "V d"]:
-    """Return a vector for every piece; 0 for one that never has company."""
-    weight = (counts / COMMON).clamp(max=1) ** POWER  # 0 without company, whatever the target
+    """Return a vector for every subword; it is 0 for a subword without neighbours."""
+    # 0 without co-occurrences, whatever the target
+    weight = (counts / COMMON).clamp(max=1) ** POWER
     target = counts.clamp(min=torch.finfo().tiny).log()
-    size = (2, counts.size(0), width + 1)  # words and their contexts, the last column is the bias
+    size = (2, counts.size(0), width + 1)  # words and contexts; the last column is the bias
     both = ((torch.rand(size, generator=generator) - 0.5) / width).requires_grad_()
     optimizer = torch.optim.Adagrad([both], lr=0.05)
     for _ in range(steps):
@@ -102,8 +105,8 @@ def vectors(
 
 
 @torch.no_grad()
-def replace(weight: Tensor, found: Float[Tensor, "V d"]) -> None:
-    """Put vectors in the place of drawn values, with their variance."""
-    seen = found.any(dim=1)
-    centred = found[seen] - found[seen].mean(0)
+def replace(weight: Tensor, learned: Float[Tensor, "V d"]) -> None:
+    """Replace random values by learned vectors, scaled to the same variance."""
+    seen = learned.any(dim=1)
+    centred = learned[seen] - learned[seen].mean(0)
     weight[seen] = (centred / centred.std() * weight[seen].std()).to(weight)

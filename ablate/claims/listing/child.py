@@ -1,4 +1,4 @@
-"""The process in which listings run: without network, processes or files to write, and limited."""
+"""Execute printed listings in a restricted process: no network, no subprocesses, no writing."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from typing import Any
 from ablate.claims.listing.source import FORMS, Listing, source
 
 CPU_SECONDS, WALL_SECONDS = 120, 600
-BYTES = 8 << 30  # of addresses: importing torch takes most of them
+BYTES = 8 << 30  # limit of the address space; importing torch takes most of it
 FORBIDDEN = (
     "socket.",
     "subprocess.",
@@ -25,18 +25,18 @@ FORBIDDEN = (
     "ctypes.",
 )
 START = "from ablate.claims.listing.child import main; main()"
-Form = dict[str, Any]  # "error" where it does not run, else the numbers of its exam
+Form = dict[str, Any]  # "error" if the listing fails, otherwise the numbers of its exam
 
 
 def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int) -> dict[str, Form]:
-    """Return what the exam of each form found; lines of errors are those of the document.
+    """Examine each form of a listing; line numbers of errors refer to the document.
 
     Raises:
-        UserError: its text is missing.
-        RuntimeError: the process ended without an answer.
+        UserError: the text of the listing is missing.
+        RuntimeError: the process ended without a result.
     """
     sources = {form: source(listing, documents, form) for form in FORMS}
-    found = examine(
+    results = examine(
         sources,
         exam=listing.exam,
         defines=listing.defines,
@@ -45,17 +45,17 @@ def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int)
         seed=seed,
     )
     lines_to_its_end = sources[FORMS[0]].count("\n") + 1
-    for form in found.values():
+    for form in results.values():
         if form.get("line"):
             form["line"] += listing.lines[1] - lines_to_its_end
-    return found
+    return results
 
 
 def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
-    """Run each form of a listing in a child process and return what its exam found.
+    """Run each form of a listing in a child process and return the numbers of its exam.
 
     Raises:
-        RuntimeError: the process ended without an answer.
+        RuntimeError: the process ended without a result.
     """
     command = [sys.executable, "-I", "-c", START]
     question = json.dumps({"sources": sources, **exam})
@@ -72,30 +72,30 @@ def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
         raise RuntimeError(
             f"the process of the listing ended with {done.returncode}: {done.stderr}"
         )
-    found: dict[str, Form] = json.loads(done.stdout)
-    return found
+    results: dict[str, Form] = json.loads(done.stdout)
+    return results
 
 
 def main() -> None:
-    """Read a question from standard input, and write the answer to standard output."""
+    """Read a request from standard input, and write the results to standard output."""
     question = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     sources = question.pop("sources")
     from ablate.claims.listing.exams import (
-        EXAMS,  # what it needs is imported before the door closes
+        EXAMS,  # imported before the restrictions are active
     )
 
     exam = EXAMS[question.pop("exam")]
     given = surroundings()
     sys.addaudithook(refuse)
     with contextlib.redirect_stdout(io.StringIO()):
-        found = {form: attempt(code, given, exam, **question) for form, code in sources.items()}
-    print(json.dumps(found))
+        results = {form: attempt(code, given, exam, **question) for form, code in sources.items()}
+    print(json.dumps(results))
 
 
 def surroundings() -> dict[str, Any]:
-    """Return the names that listings take for granted."""
+    """Return the names that listings expect to be defined."""
     import numpy
     import torch
     from torch.autograd import Variable
@@ -118,26 +118,26 @@ def attempt(
     draws: int,
     seed: int,
 ) -> Form:
-    """Run a form and return the largest number of each sort over the draws, or the error.
+    """Run a form; return the largest value of each number over the draws, or the error.
 
-    Of `perturbed`, the control, it is the smallest.
+    For `perturbed`, the control, return the smallest value.
     """
     import torch
 
     scope = dict(given)
     try:
-        exec(compile(code, "listing", "exec"), scope)  # its SHA-256 was compared
+        exec(compile(code, "listing", "exec"), scope)  # its SHA-256 has been verified
         torch.manual_seed(seed)
         with torch.no_grad():
-            found = [exam(scope[defines], **options) for _ in range(draws)]
+            outcomes = [exam(scope[defines], **options) for _ in range(draws)]
     except Exception as error:  # noqa: BLE001  whatever a listing raises is the finding
         return {"error": f"{type(error).__name__}: {error}", "line": line_of(error)}
-    pick = {name: min if name == "perturbed" else max for name in found[0]}
-    return {name: pick[name](one[name] for one in found) for name in found[0]}
+    pick = {name: min if name == "perturbed" else max for name in outcomes[0]}
+    return {name: pick[name](outcome[name] for outcome in outcomes) for name in outcomes[0]}
 
 
 def line_of(error: Exception) -> int | None:
-    """Return the last line of the listing that an error came from."""
+    """Return the last line of the listing in the traceback of an error."""
     if isinstance(error, SyntaxError):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
@@ -145,7 +145,7 @@ def line_of(error: Exception) -> int | None:
 
 
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Raise PermissionError for what no listing needs; a hook cannot be taken away again."""
+    """Raise PermissionError for events that no listing needs; an audit hook cannot be removed."""
     writes = event == "open" and str(arguments[1] or "r")[0] in "wax"
     if writes or event.startswith(FORBIDDEN):
         raise PermissionError(f"a listing may not do this: {event}")

@@ -1,8 +1,8 @@
-"""What a listing computes against what is printed beside it: by components of this project.
+"""Compare what a listing computes with components of this project.
 
-An exam is called in the child process with what the listing defines, and returns numbers: `gap`,
-the largest difference from the formula; `perturbed`, what that is with another weight or input,
-the control; and what else its kind of listing has.
+An exam runs in the child process and receives what the listing defines. It returns numbers: `gap`,
+the largest difference from the formula; `perturbed`, the same for another weight or input (the
+control); and further numbers that depend on the exam.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from ablate.model.position.sinusoidal import Sinusoidal
 
 Found = dict[str, float]
 D, H, LENGTH, SENTENCES, VOCAB = 12, 3, 5, 2, 9
-# of masks of keys, from "B Q K"
+# mask shapes, derived from "B Q K"
 SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
     "B K": lambda keep: keep[:, 0],
     "B Q K": lambda keep: keep,
@@ -29,7 +29,7 @@ SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def apart(x: Tensor, y: Tensor) -> float:
-    """Return the largest difference; of other shapes it is infinite in all but name."""
+    """Return the largest absolute difference; 1 if the shapes differ."""
     return float((x.double() - y.double()).abs().max()) if x.shape == y.shape else 1.0
 
 
@@ -39,7 +39,7 @@ def tokens() -> Tensor:
 
 
 def norm(defined: Any, *, eps_outside: bool) -> Found:
-    """A layer norm, by the formula beside it; torch: by torch.nn.functional.layer_norm."""
+    """Examine a layer norm by the formula; torch: by torch.nn.functional.layer_norm."""
     module, x = defined(D), 3 + 2 * tokens()
     gain, bias = module.parameters()
     nn.init.normal_(gain)
@@ -56,7 +56,7 @@ def norm(defined: Any, *, eps_outside: bool) -> Found:
 
 
 def feed_forward(defined: Any) -> Found:
-    """Two linear maps with a ReLU between, by our layer with the same weights."""
+    """Examine a feed-forward layer by the project's layer with the same weights."""
     module, x = defined(D, 4 * D).eval(), tokens()
     ours = PositionWise(d_model=D, d_ff=4 * D, dropout=0.0, activation="relu").eval()
     copy_in_order(module, ours)
@@ -65,7 +65,7 @@ def feed_forward(defined: Any) -> Found:
 
 
 def embedding(defined: Any, *, scaled: bool) -> Found:
-    """A look-up, by our table with the same rows."""
+    """Examine an embedding by the project's table with the same rows."""
     module, ids = defined(VOCAB, D), torch.randint(VOCAB, (SENTENCES, LENGTH))
     ours = Table(VOCAB, D, scaled=scaled)
     copy_in_order(module, ours)
@@ -74,7 +74,7 @@ def embedding(defined: Any, *, scaled: bool) -> Found:
 
 
 def positions(defined: Any, *, scaled: bool) -> Found:
-    """Tokens plus sinusoids, by our sinusoids; longest: tokens that it takes; saved: the table."""
+    """Examine sinusoidal positions; longest: maximum length; saved: whether the table is saved."""
     module, x = defined(D).eval(), tokens()
     ours = Sinusoidal(d_model=D, layout="interleaved", spacing="half")
     wanted = ours.embed(x * (D**0.5 if scaled else 1.0), torch.arange(LENGTH)[None])
@@ -96,7 +96,7 @@ def _takes(module: Any, length: int) -> bool:
 
 
 def attention(defined: Any) -> Found:
-    """Scaled dot-product attention, by our kernel; hides: the value of the mask that hides."""
+    """Examine scaled dot-product attention; hides: the mask value that hides a key."""
     q, k, v = (tokens() for _ in range(3))
     keep = some_keys()
 
@@ -112,16 +112,16 @@ def attention(defined: Any) -> Found:
 
 
 def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) -> Found:
-    """Attention in heads, by our kernel between the same maps, and by torch's module.
+    """Examine multi-head attention by the project's kernel and by torch's module.
 
-    `sizes` are the arguments of its class, `mask` the shape of masks that it is said to take,
-    `maps` its names of the maps to queries, keys, values and output. mates: how far the other
-    sentences of the batch move a sentence.
+    `sizes` are the arguments of its class, `mask` is the shape of masks it should accept, `maps`
+    are the names of its projections to queries, keys, values and output. mates: how much other
+    sentences of the batch change a sentence.
     """
     arguments = {"heads": H, "width": D, "dropout": 0.0}
     module = defined(*(arguments[size] for size in sizes)).eval()
     q, k, v = (tokens() for _ in range(3))
-    others = [torch.cat([x[:1], torch.randn_like(x[1:])]) for x in (q, k, v)]
+    changed_inputs = [torch.cat([x[:1], torch.randn_like(x[1:])]) for x in (q, k, v)]
     keep = some_keys()
     to_q, to_k, to_v, out = (getattr(module, name) for name in maps)
 
@@ -131,7 +131,7 @@ def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) ->
     def theirs(given: Tensor | None) -> Tensor:
         return module(q, k, v, None if given is None else SHAPES[mask](given))
 
-    plain, moved = theirs(None), module(*others)
+    plain, moved = theirs(None), module(*changed_inputs)
     return {
         "gap": apart(plain, ours(None)),
         "torch": apart(plain, by_torch([to_q, to_k, to_v, out], q, k, v)),
@@ -142,7 +142,7 @@ def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) ->
 
 
 def padding_mask(defined: Any) -> Found:
-    """A mask that is 1 where keys are padding; hides: its value there."""
+    """Examine a mask that should be 1 at padding keys; hides: its value there."""
     queries = torch.randint(1, VOCAB, (SENTENCES, LENGTH - 1))
     keys = torch.randint(1, VOCAB, (SENTENCES, LENGTH))
     keys[1, 3:] = 0
@@ -156,7 +156,7 @@ def padding_mask(defined: Any) -> Found:
 
 
 def sequence_mask(defined: Any) -> Found:
-    """A mask that is 1 above the diagonal; hides: its value on later tokens."""
+    """Examine a mask that should be 1 above the diagonal; hides: its value on later tokens."""
     mask = defined(torch.ones(SENTENCES, LENGTH))
     later = torch.ones(LENGTH, LENGTH).triu(1).expand(SENTENCES, LENGTH, LENGTH)
     return {
@@ -167,26 +167,26 @@ def sequence_mask(defined: Any) -> Found:
 
 
 def sublayer(defined: Any) -> Found:
-    """LayerNorm(x + sublayer(x)), by torch's norm; sum: with that in place of its own."""
+    """Examine LayerNorm(x + sublayer(x)); sum: the same with torch's norm in its place."""
     module, x, apply = defined(D).eval(), 3 + tokens(), nn.Linear(D, D)
     wanted = F.layer_norm(x + apply(x), (D,), eps=module.norm.eps)
-    found = {
+    numbers = {
         "gap": apart(module(x, apply), wanted),
         "perturbed": apart(module(x, torch.cos), wanted),
     }
     module.norm = nn.LayerNorm(D, eps=module.norm.eps)
-    return {**found, "sum": apart(module(x, apply), wanted)}
+    return {**numbers, "sum": apart(module(x, apply), wanted)}
 
 
 def some_keys() -> Tensor:
-    """Return a mask of keys, "B L L" with 1 = may attend, whose second sentence is shorter."""
+    """Return a key mask, "B L L" with 1 = may attend; the second sentence is shorter."""
     keep = torch.ones(SENTENCES, LENGTH, LENGTH)
     keep[1, :, 3:] = 0
     return keep
 
 
 def by_kernel(q: Tensor, k: Tensor, v: Tensor, heads: int, keep: Tensor | None) -> Tensor:
-    """Return attention in heads by our kernel."""
+    """Return multi-head attention computed by the project's kernel."""
     kernel = Explicit(d_head=D // heads, dropout=0.0, scale="sqrt_d_head", fill="minus_inf")
     parts = [x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (q, k, v)]  # type: ignore[no-untyped-call]
     mask = Mask(pairs=None if keep is None else keep[:, None].bool())
@@ -195,7 +195,9 @@ def by_kernel(q: Tensor, k: Tensor, v: Tensor, heads: int, keep: Tensor | None) 
 
 
 def by_torch(maps: list[nn.Linear], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Return attention in heads by torch.nn.MultiheadAttention, with these maps."""
+    """Return multi-head attention computed by torch.nn.MultiheadAttention with these
+    projections.
+    """
     module = nn.MultiheadAttention(D, H, batch_first=True).eval()
     *reading, out = maps
     module.in_proj_weight.copy_(torch.cat([m.weight for m in reading]))
@@ -207,9 +209,9 @@ def by_torch(maps: list[nn.Linear], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Tensor) -> Found:
-    """Return what a mask does, and the value that hides, by which the gap is the smaller.
+    """Return the effect of a mask; a mask may hide by 0 or by 1, so the smaller gap is used.
 
-    A mask that is not taken at all has a gap of 1 and no effect.
+    A mask that raises an error has a gap of 1 and no effect.
     """
     try:
         with_mask, inverted = theirs(keep), theirs(1 - keep)
@@ -217,8 +219,8 @@ def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Ten
         return {"mask_effect": 0.0, "masked_gap": 1.0}
     gaps = [apart(with_mask, masked), apart(inverted, masked)]
     effect = apart(with_mask, theirs(None))
-    found = {"mask_effect": effect, "masked_gap": min(gaps)}
-    return {**found, "hides": float(gaps.index(min(gaps)))} if effect else found
+    numbers = {"mask_effect": effect, "masked_gap": min(gaps)}
+    return {**numbers, "hides": float(gaps.index(min(gaps)))} if effect else numbers
 
 
 def copy_in_order(source: nn.Module, target: nn.Module) -> None:

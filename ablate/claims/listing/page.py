@@ -1,4 +1,4 @@
-"""The listings on one page: their three forms side by side, and what was patched."""
+"""Render the listings on one page: the results of their three forms, and the patches."""
 
 from collections.abc import Iterator
 
@@ -17,10 +17,13 @@ and 501 tokens; `sum` is the gap of a sub-layer with torch's norm in place of th
 """
 
 
-def page(found: dict[str, dict[str, Form]], listings: list[Listing]) -> str:
+def page(results: dict[str, dict[str, Form]], listings: list[Listing]) -> str:
     """Return the page, as Markdown."""
     return (
-        HEAD + "\n" + "\n\n".join("\n\n".join(_listing(x, found[x.name])) for x in listings) + "\n"
+        HEAD
+        + "\n"
+        + "\n\n".join("\n\n".join(_listing(x, results[x.name])) for x in listings)
+        + "\n"
     )
 
 
@@ -38,10 +41,12 @@ def _listing(listing: Listing, forms: dict[str, Form]) -> Iterator[str]:
         )
 
 
-def _row(form: str, found: Form, numbers: list[str]) -> str:
+def _row(form: str, result: Form, numbers: list[str]) -> str:
     name = form.replace("_", " ")
-    if "error" in found:
-        where = f", line {found['line']}" if found["line"] else ""
-        return f"| {name} | {found['error'].replace('|', '/')}{where} |" + " |" * (len(numbers) - 1)
-    shown = [f"{found[n]:.3g}" if n in found else "-" for n in numbers]
+    if "error" in result:
+        where = f", line {result['line']}" if result["line"] else ""
+        return f"| {name} | {result['error'].replace('|', '/')}{where} |" + " |" * (
+            len(numbers) - 1
+        )
+    shown = [f"{result[n]:.3g}" if n in result else "-" for n in numbers]
     return f"| {name} | {' | '.join(shown)} |"

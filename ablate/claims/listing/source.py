@@ -1,8 +1,8 @@
-"""Printed listings: where their text is, and the patches that make it run or make it right.
+"""Read printed listings, and patch them so that they run or are correct.
 
-A listing is a YAML file of ablate/claims/ledger/listings. The text itself is no part of this
-project: the file names the lines of a document and their SHA-256, and nothing else is ever
-executed. A patch is an instruction: in this line, these columns become that, for this reason.
+A listing is a YAML file in ablate/claims/ledger/listings. The text itself is not part of this
+project: the file contains line numbers of a document and their SHA-256, and nothing else is ever
+executed. A patch replaces some columns of a line, for a stated reason.
 """
 
 from dataclasses import dataclass
@@ -21,33 +21,33 @@ FOLDER = files("ablate") / "claims" / "ledger" / "listings"
 
 @dataclass(frozen=True)
 class Patch:
-    """What stands in some columns of a line of the document instead, counted from 0."""
+    """A replacement for some columns of a line of the document, counted from 0."""
 
     line: int
     columns: tuple[int, int]
     put: str
     why: str
-    crash: bool  # whether the listing does not run without it
+    crash: bool  # whether the listing fails without it
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A printed piece of code, and how it is examined."""
+    """A printed listing, and how it is examined."""
 
     name: str
-    document: str  # title
+    document: str  # title of the document
     section: str
     lines: tuple[int, int]
     sha256: str  # of these lines, joined with line feeds
     exam: str  # one of ablate.claims.listing.exams
-    defines: str  # the name that the exam asks for
-    options: dict[str, Any]  # of the exam
+    defines: str  # the name that the exam uses
+    options: dict[str, Any]  # arguments of the exam
     needs: tuple[str, ...]  # listings that run before it, in the same form
     patches: tuple[Patch, ...]
 
 
 def names() -> list[str]:
-    """Every listing."""
+    """Return the names of all listings."""
     return sorted(path.name.removesuffix(".yaml") for path in FOLDER.iterdir())
 
 
@@ -55,7 +55,7 @@ def read(name: str) -> Listing:
     """Return a listing.
 
     Raises:
-        UserError: there is none of this name.
+        UserError: there is no listing of this name.
     """
     if name not in names():
         raise UserError(f"probe.listing is {name!r}: it must be one of {', '.join(names())}")
@@ -76,11 +76,11 @@ def text(listing: Listing, documents: Path) -> list[str]:
     """Return the lines of a listing.
 
     Raises:
-        UserError: no text of the folder has these lines.
+        UserError: no text in the folder has these lines.
     """
     first, last = listing.lines
     for path in sorted(documents.glob("*.txt")):
-        # what is no UTF-8 has another digest
+        # invalid UTF-8 gives another digest
         content = path.read_text(encoding="utf-8-sig", errors="replace")
         lines = content.split("\n")[first - 1 : last]
         if sha256("\n".join(lines).encode()).hexdigest() == listing.sha256:
@@ -92,7 +92,7 @@ def text(listing: Listing, documents: Path) -> list[str]:
 
 
 def source(listing: Listing, documents: Path, form: str) -> str:
-    """Return the code of a listing in a form, after that of the listings that it needs.
+    """Return the code of a listing in a form, preceded by the listings that it needs.
 
     Raises:
         UserError: a text is missing.

@@ -1,11 +1,12 @@
-"""Differences between predicted probabilities and the true token's.
+"""Squared or absolute difference between predicted probabilities and the one-hot target.
 
 Equation: sum_v |p_v - y_v|^power, y one at the true token and zero elsewhere; `squared`: power 2,
     `absolute`: power 1, which is 2 (1 - p(true)).
 Source: squared: arXiv:2006.07322 (Hui and Belkin); absolute: arXiv:1712.09482, section 3 (Ghosh).
-What differs: Hui and Belkin take squares of logits, here they are of probabilities (Brier's score).
-What to expect: gradients vanish where p(true) is small, as it is at first with a large vocabulary,
-    so both learn late or not at all where cross-entropy does.
+What differs: Hui and Belkin use squared differences of logits; here they are of probabilities
+    (Brier score).
+What to expect: gradients vanish while p(true) is small, as at the start with a large vocabulary, so
+    both learn late or not at all where cross-entropy succeeds.
 """
 
 import torch
@@ -18,13 +19,13 @@ from ablate.loss.base import Law, Loss
 
 
 class Difference(Loss):
-    """Sums of squared or of absolute differences.
+    """Mean over tokens of the summed differences.
 
     Args:
         power: 1 | 2.
 
     Raises:
-        UserError: another one.
+        UserError: `power` is neither 1 nor 2.
     """
 
     breaks = frozenset({Law.NLL_WITHOUT_SMOOTHING})
@@ -42,7 +43,7 @@ class Difference(Loss):
         """Return the sum of the differences and the nll."""
         log_p = logits.log_softmax(-1)
         p = log_p.exp()
-        others = p.pow(self.power).sum(1)
+        powers = p.pow(self.power).sum(1)
         p_true = p[torch.arange(len(targets), device=targets.device), targets]
-        rows = others - p_true.pow(self.power) + (1 - p_true).pow(self.power)
+        rows = powers - p_true.pow(self.power) + (1 - p_true).pow(self.power)
         return rows.mean(), F.nll_loss(log_p.detach(), targets)

@@ -1,14 +1,14 @@
-"""Cross-entropy that padding counts in.
+"""Cross-entropy that includes padding.
 
 Equation: -sum over all positions of log p(target) / n, the target at padding PAD; n the number of
     real tokens, or of all positions.
-Source: the loss of arXiv:1409.0473, section 2.1, of padded batches from which nothing is left out
+Source: the loss of arXiv:1409.0473, section 2.1, for padded batches without masking
     (torch.nn.CrossEntropyLoss without ignore_index).
-What differs: with `divisor` real a real token weighs what it weighs in cross_entropy, and padding
-    comes on top; with all it is the library's mean, whose gradient of real tokens is smaller the
-    more padding a batch has. The nll that is reported is that of real tokens.
+What differs: with `divisor` real, real tokens have the same weight as in cross_entropy, and padding
+    is added; with all, it is the library's mean, in which padding reduces the gradient of real
+    tokens. The reported nll covers real tokens only.
 What to expect: PAD after PAD is learned within a few steps, and then adds little to the gradient of
-    real tokens. batch.bucket=true leaves hardly any padding to count.
+    real tokens. with batch.bucket=true there is hardly any padding.
 """
 
 from typing import Annotated
@@ -23,10 +23,10 @@ from ablate.loss.base import Loss
 
 
 class PaddingCounted(Loss):
-    """The negative log-likelihood of targets and of the padding behind them.
+    """Negative log-likelihood of targets and of the padding after them.
 
     Args:
-        divisor: real | all, the positions whose number the sum is divided by.
+        divisor: real | all, divide the sum by the number of real tokens, or of all positions.
     """
 
     counts_padding = True
@@ -38,7 +38,7 @@ class PaddingCounted(Loss):
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the nll of all rows over the divisor, and that of the real ones."""
+        """Return the nll of all positions over the divisor, and the nll of real tokens."""
         rows, real = F.cross_entropy(logits, targets, reduction="none"), targets != PAD
         n = real.sum() if self.divisor == "real" else len(targets)
         return rows.sum() / n, rows.detach()[real].mean()

@@ -1,13 +1,13 @@
-"""Sparsemax and its own loss.
+"""Sparsemax with its loss.
 
-Equation: p = sparsemax(x), p_v = max(0, x_v - tau), tau such that these sum to one;
-    L(x) = p x - |p|^2 / 2 - x_true + 1 / 2; by the logits: p - y, y one at the true token.
+Equation: p = sparsemax(x), p_v = max(0, x_v - tau), tau such that these sum to one; L(x) = p x -
+    |p|^2 / 2 - x_true + 1 / 2; the gradient by the logits is p - y, with y one at the true token.
 Source: arXiv:1602.02068, sections 2.2 and 3.2, which writes the same loss with tau.
-What differs: the nll that is reported stays that of the softmax of the logits, as in all arms; a
-    sparsemax gives most tokens no probability, and its own nll is infinite.
-What to expect: 0 where the true logit is above all others by 1; nll and calibration are worse than
-    after cross-entropy, as nothing trains the softmax. Greedy search is that of sparsemax, which
-    keeps the order of logits; beam search adds up log-probabilities of the softmax.
+What differs: the reported nll is that of the softmax, as in all arms; sparsemax gives most tokens
+    zero probability, so its nll would be infinite.
+What to expect: the loss is 0 if the true logit exceeds all others by 1; nll and calibration are
+    worse than with cross-entropy, because the softmax is not trained. Greedy search is unaffected,
+    because sparsemax keeps the order of logits; beam search adds log-probabilities of the softmax.
 """
 
 import torch
@@ -19,7 +19,7 @@ from ablate.loss.base import Law, Loss, Scored
 
 
 class Sparsemax(Loss):
-    """The loss whose gradient is the sparsemax less the true token."""
+    """The sparsemax loss, whose gradient is the sparsemax minus the one-hot target."""
 
     breaks = frozenset({Law.NLL_WITHOUT_SMOOTHING})
     mean_over_rows = True
@@ -34,7 +34,7 @@ class Sparsemax(Loss):
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Return the sums of the loss and the nll, and write the gradient."""
+        """Write the gradient into `out`; return the sums of the loss and of the nll."""
         x = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
         p = sparsemax(x)
         objective = losses(x, targets, p).sum()
@@ -44,7 +44,7 @@ class Sparsemax(Loss):
 
 
 def sparsemax(x: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
-    """Return the probabilities that are nearest to each row."""
+    """Return the sparsemax of each row: the closest probability distribution."""
     largest = x.sort(descending=True).values
     above = largest.cumsum(1) - 1
     number = torch.arange(1, x.size(1) + 1, device=x.device)
@@ -55,6 +55,6 @@ def sparsemax(x: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
 def losses(
     x: Float[Tensor, "N V"], targets: Int[Tensor, " N"], p: Float[Tensor, "N V"]
 ) -> Float[Tensor, " N"]:
-    """Return the loss of each row; p is the best of all probabilities, so its own gradient is 0."""
+    """Return the loss of each row; p maximises it, so the gradient through p is 0."""
     at_true = x.gather(1, targets[:, None])[:, 0]
     return (p * x - p * p / 2).sum(1) - at_true + 0.5

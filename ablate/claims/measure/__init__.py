@@ -1,1 +1,1 @@
-"""Measures of single experiments: what a run measures of the model that it tests."""
+"""Measures of trained models for single experiments."""

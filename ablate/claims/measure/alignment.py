@@ -1,12 +1,13 @@
-"""Whether cross-attention looks at the source word that a target word translates.
+"""Measure whether cross-attention attends to the source word that a target word translates.
 
-Equation: the share of target words (nouns, verbs, adjectives, adverbs, prepositions) whose largest
-    weight, mean over a layer's heads and the word's tokens, is on a source word that it translates.
-Source: Och and Ney 2003, alignment error rate with sure links alone; arXiv:1909.02074, section 3.1,
-    for the step at which a word is read or predicted, and for the choice of a layer.
-What differs: links come from the trees that both sentences were made of.
+Equation: the fraction of target words (nouns, verbs, adjectives, adverbs, prepositions) whose
+    largest attention weight is on a source word that they translate. Weights are averaged over the
+    heads of a layer and the tokens of the word.
+Source: Och and Ney 2003, alignment error rate with sure links only; arXiv:1909.02074, section 3.1,
+    for the choice of the layer and of the step at which a word is read or predicted.
+What differs: the links come from the trees from which both sentences were generated.
 What to expect: a word is predicted one step before it is read, and layers differ: both are chosen
-    on sentences of validation, and what was chosen is judged on sentences of test.
+    on validation sentences and evaluated on test sentences.
 """
 
 import torch
@@ -25,10 +26,10 @@ MEASURES = ("aligned", "aligned_off_diagonal")
 
 
 class Diagonal(Measure):
-    """Aligns words by their places in the sentence, whatever the model.
+    """Align words by their relative position, as a baseline without a model.
 
     Args:
-        sentences: of test.
+        sentences: number of test sentences.
     """
 
     measures = MEASURES
@@ -37,16 +38,17 @@ class Diagonal(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the share of words that are aligned rightly, as `Alignment` does."""
+        """Return the fraction of correctly aligned words, as for `Alignment`."""
         judged = sentences("test", self.sentences)
-        return shares([diagonal(one) for one in judged], judged)
+        return shares([diagonal(sentence) for sentence in judged], judged)
 
 
 class Alignment(Measure):
-    """Aligns words by the largest weights of the best layer and step.
+    """Align words by the largest weights of the best layer and step.
 
     Args:
-        sentences: of validation to choose on, and as many of test to judge on.
+        sentences: number of validation sentences for the choice, and of test sentences for the
+            result.
     """
 
     measures = MEASURES
@@ -55,52 +57,55 @@ class Alignment(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the share of words that are aligned rightly.
+        """Return the fraction of correctly aligned words.
 
-        aligned: of all; aligned_off_diagonal: of those that the diagonal aligns wrongly.
+        aligned: of all words; aligned_off_diagonal: of those that the diagonal aligns incorrectly.
         """
         chosen, judged = (sentences(split, self.sentences) for split in ("validation", "test"))
-        known = self.candidates(model, data, chosen)
-        best = max(known, key=lambda name: float(rightly(known[name], chosen).mean()))
+        weights_of = self.candidates(model, data, chosen)
+        best = max(weights_of, key=lambda name: float(rightly(weights_of[name], chosen).mean()))
         return shares(self.candidates(model, data, judged)[best], judged)
 
     def candidates(
         self, model: Transformer, data: TextData, gold: tuple[Gold, ...]
     ) -> dict[tuple[str, int], list[Float[Tensor, "_ _"]]]:
-        """Return the weights of target words on source words, by layer and step."""
+        """Return the attention weights between target and source words, by layer and step."""
         text = read(gold, data.tokenizers)
         with watched(model) as attended:
             model(text.inputs)
-        found = {}
-        for name, one in attended.items():
-            for step in (0, 1) if name.endswith("cross") else ():  # predicted, read
-                mean = one.weights.mean(1, keepdim=True)
+        by_layer = {}
+        for name, attention in attended.items():
+            # predicting the word, reading the word
+            for step in (0, 1) if name.endswith("cross") else ():
+                mean = attention.weights.mean(1, keepdim=True)
                 spans = zip(mean, text.tgt, text.src, strict=True)
-                found[name, step] = [
+                by_layer[name, step] = [
                     between_words(w, [(a + step, b + step) for a, b in tgt], src)[0]
                     for w, tgt, src in spans
                 ]
-        return found
+        return by_layer
 
 
-def shares(found: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> dict[str, float]:
-    """Return the shares that are right of all words, and of those off the diagonal."""
-    right = rightly(found, gold)
-    off = rightly([diagonal(one) for one in gold], gold) == 0
+def shares(alignments: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> dict[str, float]:
+    """Return the fraction of correct alignments among all words, and among those off the
+    diagonal.
+    """
+    right = rightly(alignments, gold)
+    off = rightly([diagonal(sentence) for sentence in gold], gold) == 0
     return {"aligned": float(right.mean()), "aligned_off_diagonal": float(right[off].mean())}
 
 
-def diagonal(one: Gold) -> Float[Tensor, "W V"]:
-    """Return weights that fall with the distance between the places of two words, 0 to 1."""
-    tgt, src = (torch.linspace(0, 1, len(words)) for words in (one.tgt, one.src))
+def diagonal(sentence: Gold) -> Float[Tensor, "W V"]:
+    """Return weights that decrease with the distance between relative positions."""
+    tgt, src = (torch.linspace(0, 1, len(words)) for words in (sentence.tgt, sentence.src))
     return -(tgt[:, None] - src).abs()
 
 
 def rightly(attention: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> Float[Tensor, " N"]:
-    """Return for each target word with a source word whether it is aligned with one, 1 or 0."""
-    found = []
-    for weights, one in zip(attention, gold, strict=True):
+    """Return whether each target word with a translation is aligned correctly, as 1 or 0."""
+    correct = []
+    for weights, sentence in zip(attention, gold, strict=True):
         pointed = weights.argmax(1).tolist()
-        words = sorted({target for target, _ in one.aligned})
-        found += [(target, pointed[target]) in one.aligned for target in words]
-    return torch.tensor(found, dtype=torch.float64)
+        words = sorted({target for target, _ in sentence.aligned})
+        correct += [(target, pointed[target]) in sentence.aligned for target in words]
+    return torch.tensor(correct, dtype=torch.float64)

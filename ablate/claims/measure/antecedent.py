@@ -1,14 +1,14 @@
-"""What the encoder's self-attention of "it" looks at, and what that look is worth.
+"""Measure what the self-attention of "it" attends to, and whether the result depends on it.
 
-Equation: of a sentence and its twin, which says as much of the other noun, a head flips where in
-    both "it" gives more weight to the noun that is meant than to its rival. An edge is cut by
-    putting its weight to 0 in every head and layer and sharing it out among the other keys.
+Equation: a sentence has a twin with an adjective that applies to the other noun. A head flips if in
+    both sentences "it" attends more to the antecedent than to the other noun. An edge is cut by
+    setting its weight to 0 in every head and layer and renormalising.
 Source: the figure of arXiv:1706.03762, appendix ("it" and its antecedent); Voita et al. 2018,
-    arXiv:1805.10163, section 5.2, for attention to antecedents; arXiv:1902.10186 for the caution
-    that weights are no explanation, whence the cut.
-What differs: twins in place of hand-picked sentences; the head is chosen on half of them.
-What to expect: a head that prefers one noun whatever is meant flips never, one that guesses flips
-    in a quarter of twins. Where cross-attention finds the noun by itself, the cut costs nothing.
+    arXiv:1805.10163, section 5.2, for attention to antecedents; arXiv:1902.10186 for the warning
+    that weights are not explanations, hence the cut.
+What differs: twins rather than selected sentences; the head is chosen on one half of them.
+What to expect: a head that always prefers one noun never flips; a head that guesses flips in a
+    quarter of twins. If cross-attention identifies the noun, the cut has no effect.
 """
 
 from collections.abc import Iterator
@@ -40,10 +40,10 @@ from ablate.model.transformer import Transformer
 
 
 class Antecedent(Measure):
-    """Looks at sentences of test in which the two nouns differ in gender, and at their twins.
+    """Analyse test sentences in which the two nouns differ in gender, and their twins.
 
     Args:
-        sentences: of test, at most.
+        sentences: maximum number of test sentences.
     """
 
     knows = Pronouns
@@ -53,17 +53,19 @@ class Antecedent(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return shares of sentences, or differences of them.
+        """Return fractions of sentences, or differences of fractions.
 
-        right: where the right pronoun is likelier than the other one; flips: of twins, in which the
-        best head looks at what is meant both times; edge_worth: of "right", lost by cutting the
-        edge from "it" to what is meant, above what cutting that to the rival costs;
-        cross_edge_worth: the same of the edge in cross-attention, where the pronoun is predicted.
+        right: the correct pronoun is more likely than the other; flips: the best head attends to
+        the antecedent in both twins; edge_worth: decrease of "right" by cutting the edge from "it"
+        to the antecedent, minus the decrease by cutting the edge to the other noun;
+        cross_edge_worth: the same for cross-attention at the predicted pronoun.
         """
         text, meant, rival = twins(data.sources("test")[: self.sentences], data)
         with watched(model) as attended:
             right = rightly(model, text, data)
-        flips = flipping([one.weights for name, one in attended.items() if inside(name)], meant)
+        flips = flipping(
+            [attention.weights for name, attention in attended.items() if inside(name)], meant
+        )
         worth = {}
         for name, query, chosen in (("", PRONOUN, inside), ("cross_", ANSWER, across)):
             shares = []
@@ -75,19 +77,19 @@ class Antecedent(Measure):
 
 
 def inside(name: str) -> bool:
-    """Whether this is self-attention of the encoder."""
+    """Return whether a name belongs to self-attention in the encoder."""
     return name.startswith("encoder")
 
 
 def across(name: str) -> bool:
-    """Whether this is cross-attention."""
+    """Return whether a name belongs to cross-attention."""
     return name.endswith("cross")
 
 
 def twins(lines: Any, data: TextData) -> tuple[Read, Int[Tensor, " N"], Int[Tensor, " N"]]:
-    """Return sentences and after them their twins, what each means, and the rival of that."""
-    found = [line.split() for line in lines]
-    asked = [src for src in found if len({gender(src[k]) for k in antecedent(src)}) == 2]
+    """Return sentences followed by their twins, with the positions of antecedent and other noun."""
+    sentences = [line.split() for line in lines]
+    asked = [src for src in sentences if len({gender(src[k]) for k in antecedent(src)}) == 2]
     both = [*asked, *(turned(src) for src in asked)]
     places = [antecedent(src) for src in both]
     targets = [
@@ -101,7 +103,9 @@ def twins(lines: Any, data: TextData) -> tuple[Read, Int[Tensor, " N"], Int[Tens
 
 @torch.no_grad()
 def rightly(model: Transformer, text: Read, data: TextData) -> Bool[Tensor, " N"]:
-    """Return where the right pronoun is likelier than the other one, given all before it."""
+    """Return where the correct pronoun is more likely than the other, given all preceding
+    tokens.
+    """
     he, she = (ids[0] for ids in data.tokenizers.tgt.encode_batch(list(GENDERS)))
     logits: Float[Tensor, "N T V"] = model.head(model(text.inputs))
     answer = text.targets[:, ANSWER]
@@ -111,8 +115,10 @@ def rightly(model: Transformer, text: Read, data: TextData) -> Bool[Tensor, " N"
 
 
 def flipping(layers: list[Float[Tensor, "N H Q K"]], meant: Int[Tensor, " N"]) -> float:
-    """Return the share of twins in which the best head of all layers looks at what is meant."""
-    weights = torch.cat([one[:, :, PRONOUN] for one in layers], 1)  # N H K
+    """Return the fraction of twins in which the best head of all layers attends to the
+    antecedent.
+    """
+    weights = torch.cat([layer[:, :, PRONOUN] for layer in layers], 1)  # N H K
     n = len(meant) // 2
     first, second = (weights[torch.arange(2 * n), :, k] for k in (meant, meant.roll(n)))
     both = (first > second).view(2, n, -1).all(0).double()
@@ -122,7 +128,7 @@ def flipping(layers: list[Float[Tensor, "N H Q K"]], meant: Int[Tensor, " N"]) -
 
 @contextmanager
 def cut(model: Transformer, chosen: Any, query: int, keys: Int[Tensor, " N"]) -> Iterator[None]:
-    """Let a query read all keys but one, in every head of the chosen attentions."""
+    """Hide one key from a query, in every head of the chosen attentions."""
 
     def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> Tensor:
         weights = weights_of(kernel, *inputs).clone()

@@ -1,10 +1,11 @@
-"""What the vectors of words know of their classes.
+"""Measure how much word vectors encode about word classes.
 
-Words are those of the source language that are one token; classes are those of the dictionary.
-Words of a class and others are compared at like frequency in train, for frequency alone shapes such
-vectors (Gong et al. 2018, arXiv:1809.06858). The probe is a ridge regression of the classes that
-leaves out the word that it judges, in closed form. A single dimension tells two classes apart by
-its best area under the curve; a random rotation keeps all that is linear and loses the axes.
+The words are those of the source language that are a single token; the classes come from the
+dictionary. Words of a class and other words are compared at similar frequency in train, because
+frequency alone shapes such vectors (Gong et al. 2018, arXiv:1809.06858). The probe is a ridge
+regression of the classes with leave-one-out evaluation, in closed form. A single dimension
+separates two classes by its best area under the ROC curve; a random rotation keeps linear
+information but changes the axes.
 """
 
 from collections import Counter
@@ -29,24 +30,24 @@ from ablate.measure.base import Measure
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 
-LIKE = 1.5  # largest ratio of two frequencies that count as alike
-LINES = 5000  # of train, of which words are counted
-RIDGE = 1.0  # of columns with unit variance
+LIKE = 1.5  # maximum ratio of two frequencies that count as similar
+LINES = 5000  # lines of train in which words are counted
+RIDGE = 1.0  # penalty for columns with unit variance
 
 
 class Feature(NamedTuple):
-    """Classes of some words: their forms, and a number for the class of each."""
+    """Word forms with a class number for each."""
 
     forms: list[str]
     classes: list[int]
 
 
 class Embeddings(Measure):
-    """Looks at the table of the source words.
+    """Analyse the embeddings of the source words.
 
     Args:
-        rotated: rotate the vectors at random before single dimensions are looked at.
-        rotations: that are tried, if so.
+        rotated: rotate the vectors at random before analysing single dimensions.
+        rotations: number of random rotations.
     """
 
     measures = ("same_part_of_speech", "same_meaning", "features", "one_dimension", "words")
@@ -55,29 +56,31 @@ class Embeddings(Measure):
         self.rotated, self.rotations = rotated, rotations
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return how near words of a class are, and how far classes can be read off.
+        """Return how close words of a class are, and how well classes can be predicted.
 
-        same_part_of_speech, same_meaning: chance that a word is nearer (by cosine) to one of its
-        class than to another of like frequency, by part of speech, and among nouns by living or
-        thing and among verbs by body or mind; features: right answers of the probe above the
-        largest class's share, mean over features; one_dimension: the best dimension's area under
-        the curve, mean over features of two classes; words: that were looked at.
+        same_part_of_speech, same_meaning: probability that a word is closer (by cosine) to a word
+        of its class than to another word of similar frequency; classes are parts of speech, or
+        living/thing for nouns and body/mind for verbs; features: accuracy of the probe minus the
+        frequency of the largest class, mean over features; one_dimension: area under the curve of
+        the best dimension, mean over features with two classes; words: number of words.
         """
-        known = features(whole_words(data))
-        ids = {form: piece(data, form) for form in known["part_of_speech"].forms}
+        by_name = features(whole_words(data))
+        ids = {form: piece(data, form) for form in by_name["part_of_speech"].forms}
         vectors = {form: row(model, number) for form, number in ids.items()}
         counts = Counter(data.first_lines("train", LINES).inputs.src.flatten().tolist())
 
-        def matrix(one: Feature) -> tuple[Tensor, Tensor]:
-            return torch.stack([vectors[form] for form in one.forms]), torch.tensor(one.classes)
+        def matrix(feature: Feature) -> tuple[Tensor, Tensor]:
+            return torch.stack([vectors[form] for form in feature.forms]), torch.tensor(
+                feature.classes
+            )
 
         def nearer(name: str) -> float:
-            seen = [float(max(1, counts[ids[form]])) for form in known[name].forms]
-            return neighbours(*matrix(known[name]), torch.tensor(seen))
+            seen = [float(max(1, counts[ids[form]])) for form in by_name[name].forms]
+            return neighbours(*matrix(by_name[name]), torch.tensor(seen))
 
-        two = [matrix(one) for one in known.values() if max(one.classes) == 1]
-        probed = [above_largest_class(*matrix(one)) for one in known.values()]
-        dimensions = [self.one_dimension(*one) for one in two]
+        two = [matrix(feature) for feature in by_name.values() if max(feature.classes) == 1]
+        probed = [above_largest_class(*matrix(feature)) for feature in by_name.values()]
+        dimensions = [self.one_dimension(*feature) for feature in two]
         return {
             "same_part_of_speech": nearer("part_of_speech"),
             "same_meaning": (nearer("living") + nearer("mind")) / 2,
@@ -87,22 +90,22 @@ class Embeddings(Measure):
         }
 
     def one_dimension(self, x: Float[Tensor, "N D"], classes: Int[Tensor, " N"]) -> float:
-        """Return how well the best dimension tells two classes apart, 0.5 to 1."""
+        """Return how well the best dimension separates two classes, 0.5 to 1."""
         if not self.rotated:
             return best_dimension(x, classes == 1)
         generator = torch.Generator().manual_seed(stream(0, "Embeddings"))
-        found = []
+        areas = []
         for _ in range(self.rotations):
             drawn = torch.randn(x.size(1), x.size(1), generator=generator, dtype=x.dtype)
-            found.append(best_dimension(x @ torch.linalg.qr(drawn).Q, classes == 1))
-        return sum(found) / len(found)
+            areas.append(best_dimension(x @ torch.linalg.qr(drawn).Q, classes == 1))
+        return sum(areas) / len(areas)
 
 
 def whole_words(data: TextData) -> set[str]:
-    """Return the source words that are one token."""
+    """Return the source words that are a single token."""
     forms = sorted({entry.mirel for entry in entries()})
     ids = data.tokenizers.src.encode_batch(forms)
-    return {form for form, own in zip(forms, ids, strict=True) if len(own) == 1}
+    return {form for form, tokens in zip(forms, ids, strict=True) if len(tokens) == 1}
 
 
 def entries() -> tuple[Word, ...]:
@@ -110,74 +113,74 @@ def entries() -> tuple[Word, ...]:
     return (*NOUNS, *VERBS, *ADJECTIVES, *ADVERBS, *PREPOSITIONS)
 
 
-def features(known: set[str]) -> dict[str, Feature]:
-    """Return the features of known words; forms of two meanings have part of speech alone."""
+def features(words: set[str]) -> dict[str, Feature]:
+    """Return the features of some words; ambiguous forms only have a part of speech."""
     groups = (NOUNS, VERBS, ADJECTIVES, ADVERBS, PREPOSITIONS)
     speech = {word.mirel: number for number, group in enumerate(groups) for word in group}
     doubtful = {noun.mirel for noun in AMBIGUOUS_NOUNS}
     nouns = [noun for noun in NOUNS if noun.mirel not in doubtful]
     genders = sorted({noun.gender for noun in nouns})
     domains = sorted({verb.domain for verb in VERBS})
-    found = {
+    classes_of = {
         "part_of_speech": speech,
         "living": {noun.mirel: int(noun.animate) for noun in nouns},
         "mind": {verb.mirel: domains.index(verb.domain) for verb in VERBS},
         "gender": {noun.mirel: genders.index(noun.gender) for noun in nouns},
     }
-    return {name: _feature(classes, known) for name, classes in found.items()}
+    return {name: _feature(classes, words) for name, classes in classes_of.items()}
 
 
-def _feature(classes: dict[str, int], known: set[str]) -> Feature:
-    forms = sorted(classes.keys() & known)
+def _feature(classes: dict[str, int], words: set[str]) -> Feature:
+    forms = sorted(classes.keys() & words)
     return Feature(forms, [classes[form] for form in forms])
 
 
 def piece(data: TextData, form: str) -> int:
-    """Return the token of a whole word."""
+    """Return the token of a word that is a single token."""
     return data.tokenizers.src.encode_batch([form])[0][0]
 
 
 def row(model: Transformer, token: int) -> Float[Tensor, " D"]:
-    """Return the vector of a source token."""
+    """Return the embedding of a source token."""
     return model.embedding.embed_src(torch.tensor([[token]]))[0, 0].detach()
 
 
 def neighbours(
     x: Float[Tensor, "N D"], classes: Int[Tensor, " N"], counts: Float[Tensor, " N"]
 ) -> float:
-    """Return the mean over words of the chance that one of its class is nearer than another.
+    """Return the mean probability that a word of the same class is closer than another word.
 
-    Only words of like frequency are held against each other.
+    Only words of similar frequency are compared.
     """
     unit = torch.nn.functional.normalize(x, dim=1)
     cosine, same = unit @ unit.T, classes[:, None] == classes
     same &= ~torch.eye(len(x), dtype=torch.bool)
     ratio = counts.log()[:, None] - counts.log()
     alike = ratio.abs() <= torch.tensor(LIKE).log()
-    found = []
+    probabilities = []
     for i in range(len(x)):
         pairs = same[i][:, None] & (classes != classes[i]) & alike
         wins = (cosine[i][:, None] > cosine[i])[pairs]
         if len(wins):
-            found.append(float(wins.double().mean()))
-    return float(torch.tensor(found, dtype=x.dtype).mean())
+            probabilities.append(float(wins.double().mean()))
+    return float(torch.tensor(probabilities, dtype=x.dtype).mean())
 
 
 def above_largest_class(x: Float[Tensor, "N D"], classes: Int[Tensor, " N"]) -> float:
-    """Return the right answers of a probe that leaves a word out, above the largest class."""
+    """Return the leave-one-out accuracy of a probe, minus the frequency of the largest class."""
     z = (x - x.mean(0)) / x.std(0)
     z = torch.cat([z, torch.ones(len(z), 1, dtype=z.dtype)], 1)
     penalty = RIDGE * torch.eye(z.size(1), dtype=z.dtype)
-    penalty[-1, -1] = 0  # of the constant
+    penalty[-1, -1] = 0  # the constant is not penalised
     hat = z @ torch.linalg.solve(z.T @ z + penalty, z.T)
     truth = torch.nn.functional.one_hot(classes).to(z.dtype)
-    own = hat.diagonal()[:, None]
-    left_out = (hat @ truth - own * truth) / (1 - own)
+    leverage = hat.diagonal()[:, None]
+    left_out = (hat @ truth - leverage * truth) / (1 - leverage)
     right = (left_out.argmax(1) == classes).double().mean()
     return float(right - truth.mean(0).max())
 
 
 def best_dimension(x: Float[Tensor, "N D"], positive: Bool[Tensor, " N"]) -> float:
-    """Return the largest area under the curve, in either direction, of any dimension."""
+    """Return the largest area under the ROC curve of any dimension, in either direction."""
     above = (x[positive][:, None] > x[~positive][None]).double().mean((0, 1))
     return float(torch.maximum(above, 1 - above).max())

@@ -1,8 +1,8 @@
-"""Sentences of the built-in corpus with what their trees know: who belongs to whom.
+"""Sentences of the built-in corpus with links and alignments from their trees.
 
-The sentences are drawn anew, and belong to validation or test by the corpus's own rule, so that no
-model has trained on them. Every word of a tree's dictionary gets a number in place of its forms;
-where the numbers come out in either language says where each word of the meaning stands.
+The sentences are newly generated, and assigned to validation or test by the corpus's rule, so no
+model has trained on them. To locate words, every word form in a tree is replaced by a number, and
+the sentence is generated again: the numbers mark the positions.
 """
 
 import re
@@ -20,17 +20,17 @@ from ablate.data.toy.speaker import Speaker
 from ablate.data.toy.text import text
 from ablate.data.toy.tree import Pronoun, Referent, Sentence, clauses, own_phrases
 
-LONGEST = 14  # words, as the corpus has them
+LONGEST = 14  # words, as in the corpus
 Pairs = list[tuple[int, int]]
 KINDS = ("verb_subject", "pronoun", "ambiguous_noun")
 
 
 class Gold(NamedTuple):
-    """A sentence pair in words.
+    """A sentence pair as lists of words.
 
-    `links` are pairs of source words by kind: a verb and the noun or pronoun that is its subject, a
-    pronoun and the noun that it stands for, an ambiguous noun and the verb that decides it.
-    `aligned` are a target word and a source word of one entry of the dictionary.
+    `links` are pairs of source positions by kind: a verb and its subject, a pronoun and its
+    antecedent, an ambiguous noun and the verb that disambiguates it. `aligned` are pairs of a
+    target and a source position of the same dictionary entry.
     """
 
     src: list[str]
@@ -41,18 +41,18 @@ class Gold(NamedTuple):
 
 @cache
 def sentences(split: str, count: int) -> tuple[Gold, ...]:
-    """Return different sentences that may serve for this split: "validation" or "test"."""
+    """Return different sentences for a split: "validation" or "test"."""
     speaker = Speaker(USUAL, Random(f"gold {split}"))
-    found: dict[str, Gold] = {}
-    while len(found) < count:
+    by_line: dict[str, Gold] = {}
+    while len(by_line) < count:
         meaning = speaker.sentence()
         line = text(mirel.sentence(meaning))
-        if home(line) != split or line in found:
+        if home(line) != split or line in by_line:
             continue
-        one = gold(meaning)
-        if max(len(one.src), len(one.tgt)) <= LONGEST:
-            found[line] = one
-    return tuple(found.values())
+        sentence = gold(meaning)
+        if max(len(sentence.src), len(sentence.tgt)) <= LONGEST:
+            by_line[line] = sentence
+    return tuple(by_line.values())
 
 
 def gold(meaning: Sentence) -> Gold:
@@ -65,26 +65,26 @@ def gold(meaning: Sentence) -> Gold:
     return Gold(src, tgt, _links(numbered, sources, src), sorted(aligned))
 
 
-def _numbered(node: Any, known: dict[int, Referent], numbers: Iterator[int]) -> Any:
-    """Return the tree with a number for the forms of every word; what is one referent stays one."""
-    if isinstance(node, Referent) and id(node) in known:
-        return known[id(node)]
+def _numbered(node: Any, referents: dict[int, Referent], numbers: Iterator[int]) -> Any:
+    """Replace the forms of every word in a tree by a number; a shared referent stays shared."""
+    if isinstance(node, Referent) and id(node) in referents:
+        return referents[id(node)]
     if isinstance(node, Word):
         number = str(next(numbers))
         return replace(node, mirel=number, sodak=number)
     if isinstance(node, tuple):
-        return tuple(_numbered(part, known, numbers) for part in node)
+        return tuple(_numbered(part, referents, numbers) for part in node)
     if not is_dataclass(node):
         return node
-    parts = {f.name: _numbered(getattr(node, f.name), known, numbers) for f in fields(node)}
-    found: Any = replace(node, **parts)  # type: ignore[type-var]
-    if isinstance(found, Referent):
-        known[id(node)] = found
-    return found
+    parts = {f.name: _numbered(getattr(node, f.name), referents, numbers) for f in fields(node)}
+    numbered: Any = replace(node, **parts)  # type: ignore[type-var]
+    if isinstance(numbered, Referent):
+        referents[id(node)] = numbered
+    return numbered
 
 
 def _places(tokens: list[Any]) -> dict[str, int]:
-    """Return where every number stands; one Sodak word may hold two."""
+    """Return the position of every number; a Sodak word may contain two."""
     return {tag: i for i, token in enumerate(tokens) for tag in re.findall(r"\d+", token.form)}
 
 

@@ -1,8 +1,9 @@
-"""What single heads of an encoder-decoder attend to: links, distances, themselves, tiny weights.
+"""Measure what single heads of an encoder-decoder attend to: links, distances, the token itself.
 
-Source: Clark et al. 2019, arXiv:1906.04341, sections 3 and 6, for own words and for differences of
-    heads; Kobayashi et al. 2020, arXiv:2004.10102, for weights times norms.
-What to expect: heads differ from the first step on, so hold all against the same model untrained.
+Source: Clark et al. 2019, arXiv:1906.04341, sections 3 and 6, for attention to the token itself and
+for differences between heads; Kobayashi et al. 2020, arXiv:2004.10102, for weights times norms.
+What to expect: heads differ even without training, so compare every number with the untrained
+model.
 """
 
 from typing import Annotated
@@ -21,18 +22,18 @@ from ablate.model.transformer import Transformer
 from ablate.observe.heads import distance
 from ablate.seeding import stream
 
-CHOICE = 4  # keys that a query of the decoder must see at least, to have a choice
-FARTHEST = 20  # tokens, in profiles
+CHOICE = 4  # minimum number of keys that a decoder query must see to count
+FARTHEST = 20  # largest distance in tokens; larger ones are clamped
 SHUFFLES = 5
 TINY = 0.001
 
 
 class Heads(Measure):
-    """Looks at the weights of all heads.
+    """Analyse the weights of all heads.
 
     Args:
-        sentences: of validation to choose on, and as many of test to judge on; fewer may hold
-            no link.
+        sentences: number of validation sentences for choices, and of test sentences for results;
+            smaller numbers may contain no link.
     """
 
     measures = (
@@ -45,25 +46,27 @@ class Heads(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return what was found of links, ranges, own words, differences and tiny weights.
+        """Return measurements of links, distances, self-weights, differences and tiny weights.
 
-        verb_subject, pronoun, ambiguous_noun, range: see `head_links`; own_*: share of tokens and
-        heads with the largest weight on the token itself, median over layers; equal_shares_*: of
-        that weight in equal shares of what the query sees; apart: mean divergence of two heads in
-        bits; profiles_apart: that of their mean weights by distance, above what heads with
-        exchanged labels have; tiny_largest: the largest share that a key of less than TINY has in
-        the norms that a query sums; tiny_together: all such keys of a query; tiny_found: the share
-        of such keys.
+        verb_subject, pronoun, ambiguous_noun, range: see `head_links`; own_*: fraction of tokens
+        and heads whose largest weight is on the token itself, median over layers; equal_shares_*:
+        mean size of that weight as a multiple of the uniform weight; apart: mean divergence between
+        two heads in bits; profiles_apart: divergence of their mean weights by distance, minus that
+        of permuted labels; tiny_largest: the largest contribution of a key with weight below TINY
+        to the norm that a query sums; tiny_together: contribution of all such keys of a query;
+        tiny_found: fraction of such keys.
         """
         chosen, judged = (
             look(model, data, sentences(split, self.sentences)) for split in ("validation", "test")
         )
-        return head_links(chosen, judged) | own(judged) | differences(judged) | tiny(judged)
+        return (
+            head_links(chosen, judged) | self_weights(judged) | differences(judged) | tiny(judged)
+        )
 
 
-def own(seen: Seen) -> dict[str, float]:
-    """Return how often a token's largest weight is its own, and how large that weight is."""
-    found = {}
+def self_weights(seen: Seen) -> dict[str, float]:
+    """Return how often a token's largest weight is on itself, and how large that weight is."""
+    measurements = {}
     for stack, tokens in zip(("encoder", "decoder"), seen.read.inputs, strict=True):
         visible = (tokens != PAD).sum(1)[:, None].expand(tokens.shape)
         if stack == "decoder":
@@ -73,21 +76,21 @@ def own(seen: Seen) -> dict[str, float]:
             a.weights for n, a in seen.attended.items() if n.startswith(stack) and "self" in n
         ]
         shares = [largest_is_own(weights, asked) for weights in layers]
-        found[f"own_{stack}"] = float(torch.tensor(shares).quantile(0.5))
+        measurements[f"own_{stack}"] = float(torch.tensor(shares).quantile(0.5))
         equal = [w.diagonal(dim1=2, dim2=3) * visible[:, None] for w in layers]
         means = [float(x.transpose(1, 2)[asked].mean()) for x in equal]
-        found[f"equal_shares_{stack}"] = float(torch.tensor(means).quantile(0.5))
-    return found
+        measurements[f"equal_shares_{stack}"] = float(torch.tensor(means).quantile(0.5))
+    return measurements
 
 
 def largest_is_own(weights: Float[Tensor, "B H L L"], asked: Bool[Tensor, "B L"]) -> float:
-    """Return the share of queries and heads whose largest weight is their own."""
+    """Return the fraction of queries and heads whose largest weight is on the token itself."""
     is_own = weights.argmax(-1) == torch.arange(weights.size(2))
     return float(is_own.transpose(1, 2)[asked].double().mean())
 
 
 def differences(seen: Seen) -> dict[str, float]:
-    """Return how different the heads of an encoder layer are, mean over layers."""
+    """Return how different the heads of an encoder layer are, averaged over layers."""
     real = seen.read.inputs.src != PAD
     layers = [a.weights for name, a in seen.attended.items() if name.startswith("encoder")]
     each = torch.tensor([[distance(w, real), profiles_apart(w, real)] for w in layers])
@@ -96,50 +99,53 @@ def differences(seen: Seen) -> dict[str, float]:
 
 
 def profiles_apart(weights: Float[Tensor, "B H L L"], real: Bool[Tensor, "B L"]) -> float:
-    """Return the divergence of mean weights by distance, above that of exchanged labels.
+    """Return the divergence of mean weights by distance, minus that of permuted head labels.
 
-    Were heads alike but for chance, they could be exchanged in every query.
+    If heads differed only by chance, their labels could be permuted in every query.
     """
     by_distance = at_distances(weights)[real]  # N H O
     generator = torch.Generator().manual_seed(stream(0, "profiles_apart"))
-    found = divergence(by_distance)
+    observed = divergence(by_distance)
     null = []
     for _ in range(SHUFFLES):
         order = torch.rand(by_distance.shape[:2], generator=generator).argsort(1)
         null.append(divergence(by_distance.gather(1, order[..., None].expand_as(by_distance))))
-    return found - sum(null) / SHUFFLES
+    return observed - sum(null) / SHUFFLES
 
 
 def at_distances(weights: Float[Tensor, "B H L L"]) -> Float[Tensor, "B L H O"]:
-    """Return the weight at each distance from the query, FARTHEST for all beyond."""
+    """Return the weight at each distance from the query; larger distances are clamped to
+    FARTHEST.
+    """
     at = torch.arange(weights.size(2))
     apart = (at - at[:, None]).clamp(-FARTHEST, FARTHEST) + FARTHEST
-    found = weights.new_zeros(*weights.shape[:3], 2 * FARTHEST + 1)
-    return found.scatter_add_(3, apart.expand_as(weights), weights).transpose(1, 2)
+    by_distance = weights.new_zeros(*weights.shape[:3], 2 * FARTHEST + 1)
+    return by_distance.scatter_add_(3, apart.expand_as(weights), weights).transpose(1, 2)
 
 
 def divergence(profiles: Float[Tensor, "N H O"]) -> float:
-    """Return the mean Jensen-Shannon divergence of two heads' mean profiles in bits."""
-    mean = profiles.mean(0)[None, :, None]  # one sentence of one query, whose keys are distances
+    """Return the mean Jensen-Shannon divergence between the mean profiles of two heads, in bits."""
+    # as one sentence with one query, whose keys are distances
+    mean = profiles.mean(0)[None, :, None]
     return distance(mean, torch.ones(1, 1, dtype=torch.bool))
 
 
 def tiny(seen: Seen) -> dict[str, float]:
-    """Return what keys of less than TINY contribute to the encoder's self-attention."""
+    """Return the contribution of keys with weight below TINY to the encoder's self-attention."""
     real = seen.read.inputs.src != PAD
-    single, together, found = [], [], []
-    for name, one in seen.attended.items():
+    single, together, fractions = [], [], []
+    for name, attention in seen.attended.items():
         if not name.startswith("encoder"):
             continue
-        norms = one.weights * one.v.norm(dim=-1)[:, :, None]
+        norms = attention.weights * attention.v.norm(dim=-1)[:, :, None]
         shares = norms / norms.sum(-1, keepdim=True)
-        is_tiny = (one.weights < TINY) & real[:, None, None] & real[:, None, :, None]
+        is_tiny = (attention.weights < TINY) & real[:, None, None] & real[:, None, :, None]
         kept = (shares * is_tiny).transpose(1, 2)[real]
         single.append(kept.max())
         together.append(kept.sum(-1).max())
-        found.append(is_tiny.sum() / (is_tiny.size(1) * (real.sum(1) ** 2).sum()))
+        fractions.append(is_tiny.sum() / (is_tiny.size(1) * (real.sum(1) ** 2).sum()))
     return {
         "tiny_largest": float(torch.stack(single).max()),
         "tiny_together": float(torch.stack(together).max()),
-        "tiny_found": float(torch.stack(found).mean()),
+        "tiny_found": float(torch.stack(fractions).mean()),
     }

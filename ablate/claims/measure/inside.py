@@ -1,4 +1,4 @@
-"""What the attentions of a model work with on a batch."""
+"""Record queries, keys, values and weights of all attentions of a model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from ablate.model.inspect import weights_of
 
 
 class Attended(NamedTuple):
-    """Queries, keys and values of the heads, and the weights that come of them."""
+    """Queries, keys and values of the heads, and the resulting weights."""
 
     q: Float[Tensor, "B H Q E"]
     k: Float[Tensor, "B H K E"]
@@ -23,26 +23,28 @@ class Attended(NamedTuple):
 
     @property
     def scores(self) -> Float[Tensor, "B H Q K"]:
-        """Products of queries and keys over the root of their width, masked ones too."""
+        """Scaled products of queries and keys, including masked ones."""
         return self.q @ self.k.mT * self.q.size(-1) ** -0.5
 
 
 @contextmanager
 def watched(model: Model) -> Iterator[dict[str, Attended]]:
-    """Collect what the attentions do, by names such as "encoder.0.self", until the block ends."""
-    found: dict[str, Attended] = {}
+    """Record what every attention computes, by names such as "encoder.0.self", until the block
+    ends.
+    """
+    by_name: dict[str, Attended] = {}
 
     def record(name: str) -> Any:
         def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
             q, k, v, *_ = inputs
-            found[name] = Attended(q, k, v, weights_of(kernel, *inputs))
+            by_name[name] = Attended(q, k, v, weights_of(kernel, *inputs))
 
         return hook
 
     handles = [kernel.register_forward_hook(record(name)) for name, kernel in model.attentions()]
     try:
         with torch.no_grad():
-            yield found
+            yield by_name
     finally:
         for handle in handles:
             handle.remove()

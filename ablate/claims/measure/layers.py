@@ -1,8 +1,8 @@
-"""Sizes of what flows through the layers: sub-layers, norms, scores, and how alike states are.
+"""Measure norms of sub-layers, normalisation errors, attention scores, and similarity of states.
 
-A sub-layer's share is |F(x)| / |x|, x the residual stream before it; in Pre-LN that is not what the
-sub-layer reads. States of different layers are compared behind the last norm of their stack, where
-there is one: the stream of Pre-LN grows from layer to layer, and its bare size says nothing.
+The relative size of a sub-layer is |F(x)| / |x|, with x the residual stream before it; in Pre-LN
+this is not the sub-layer's input. States of different layers are compared after the final norm of
+their stack, if it has one, because the stream of Pre-LN grows from layer to layer.
 """
 
 import copy
@@ -29,7 +29,7 @@ from ablate.model.transformer import Transformer
 
 
 class Passed(NamedTuple):
-    """A sub-layer's passage: the stream before it, what it gives, and the stream behind it."""
+    """The stream before a sub-layer, the sub-layer's output, and the stream after it."""
 
     before: Float[Tensor, "B L D"]
     given: Float[Tensor, "B L D"]
@@ -37,10 +37,10 @@ class Passed(NamedTuple):
 
 
 class Layers(Measure):
-    """Looks at all layers of both stacks, on sentences of test.
+    """Analyse all layers of both stacks on test sentences.
 
     Args:
-        sentences: that are read.
+        sentences: number of sentences.
     """
 
     measures = (
@@ -52,19 +52,24 @@ class Layers(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the sizes.
+        """Return the measurements.
 
         largest_share, median_share: over sub-layers, of the median over tokens of |F(x)| / |x|;
-        norm_error: largest distance of a token's mean from 0 or variance from 1 behind a norm,
-        plain_norm_error: the same before gain and bias; score_error: largest distance from 1 of
-        the deviation of an attention's scaled scores; layers_alike: cosine of the encoder's last
-        two layers' outputs for one token; tokens_alike: of two tokens of a sentence in the last;
-        last_layer: rise of the nll without the last layer of both stacks, in nats per token.
+        norm_error: largest deviation of a token's mean from 0 or variance from 1 after a norm;
+        plain_norm_error: the same before gain and bias; score_error: largest deviation from 1 of
+        the standard deviation of scaled scores; layers_alike: cosine between the outputs of the
+        encoder's last two layers for the same token; tokens_alike: cosine between two tokens of a
+        sentence in the last layer; last_layer: increase of the nll without the last layer of both
+        stacks, in nats per token.
         """
         text = read(sentences("test", self.sentences), data.tokenizers)
         real = {"encoder": text.inputs.src != PAD, "decoder": text.inputs.tgt_in != PAD}
         passed = {name: passages(getattr(model, name), model, text) for name in real}
-        shares = [size_share(one, real[name]) for name, own in passed.items() for one in own]
+        shares = [
+            size_share(sublayer, real[name])
+            for name, sublayers in passed.items()
+            for sublayer in sublayers
+        ]
         return {
             "largest_share": max(shares),
             "median_share": float(torch.tensor(shares).quantile(0.5)),
@@ -77,7 +82,7 @@ class Layers(Measure):
 
 @torch.no_grad()
 def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
-    """Return what each sub-layer of a stack does on a batch."""
+    """Return what each sub-layer of a stack computes on a batch."""
     passed: list[Passed] = []
     outputs: list[Tensor] = []
 
@@ -100,15 +105,18 @@ def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
     return passed
 
 
-def size_share(one: Passed, real: Bool[Tensor, "B L"]) -> float:
-    """Return the median over tokens of what a sub-layer gives, in sizes of the stream."""
-    return float((one.given.norm(dim=-1) / one.before.norm(dim=-1))[real].median())
+def size_share(sublayer: Passed, real: Bool[Tensor, "B L"]) -> float:
+    """Return the median over tokens of the sub-layer's output norm relative to the stream."""
+    return float((sublayer.given.norm(dim=-1) / sublayer.before.norm(dim=-1))[real].median())
 
 
 @torch.no_grad()
 def likeness(stack: Stack, passed: list[Passed], real: Bool[Tensor, "B L"]) -> dict[str, float]:
-    """Return how alike the outputs of the encoder's last two layers are, and tokens in the last."""
-    ends = [passed[0].before, *(one.behind for one in passed[1::2])]  # two sub-layers a layer
+    """Return the similarity of the outputs of the last two layers, and of tokens in the last."""
+    ends = [
+        passed[0].before,
+        *(sublayer.behind for sublayer in passed[1::2]),
+    ]  # a layer has two sub-layers
     before, last = (stack.residual.leave(end, real) for end in ends[-2:])
     unit = F.normalize(last, dim=-1)
     pairs = unit @ unit.mT
@@ -121,13 +129,13 @@ def likeness(stack: Stack, passed: list[Passed], real: Bool[Tensor, "B L"]) -> d
 
 @torch.no_grad()
 def norm_errors(model: Transformer, text: Read) -> dict[str, float]:
-    """Return how far means and variances of real tokens behind all norms are from 0 and 1."""
+    """Return how far means and variances of real tokens after all norms are from 0 and 1."""
     errors: dict[str, list[float]] = {"norm_error": [], "plain_norm_error": []}
 
     def hook(norm: LayerNorm, inputs: tuple[Any, ...], output: Tensor) -> None:
-        own = output[inputs[1]]
-        plain = (own - norm.bias) / norm.gain
-        errors["norm_error"].append(off_normal(own))
+        normed = output[inputs[1]]
+        plain = (normed - norm.bias) / norm.gain
+        errors["norm_error"].append(off_normal(normed))
         errors["plain_norm_error"].append(off_normal(plain))
 
     norms = [module for module in model.modules() if isinstance(module, LayerNorm)]
@@ -137,30 +145,30 @@ def norm_errors(model: Transformer, text: Read) -> dict[str, float]:
     finally:
         for handle in handles:
             handle.remove()
-    return {name: max(found) for name, found in errors.items()}
+    return {name: max(deviations) for name, deviations in errors.items()}
 
 
 def off_normal(x: Float[Tensor, "N D"]) -> float:
-    """Return the largest distance of a row's mean from 0 or of its variance from 1."""
+    """Return the largest deviation of a row's mean from 0 or of its variance from 1."""
     mean, variance = x.mean(-1), x.var(-1, correction=0)
     return float(torch.maximum(mean.abs(), (variance - 1).abs()).max())
 
 
 def score_error(model: Transformer, text: Read, real: dict[str, Tensor]) -> float:
-    """Return the largest distance from 1 of the deviation of an attention's scores."""
+    """Return the largest deviation from 1 of the standard deviation of an attention's scores."""
     with watched(model) as attended:
         model(text.inputs)
-    found = []
-    for name, one in attended.items():
+    deviations = []
+    for name, attention in attended.items():
         stack = name.partition(".")[0]
         keys = real["encoder"] if name.endswith("cross") else real[stack]
         both = real[stack][:, None, :, None] & keys[:, None, None]
-        found.append(abs(float(one.scores[both.expand_as(one.scores)].std()) - 1))
-    return max(found)
+        deviations.append(abs(float(attention.scores[both.expand_as(attention.scores)].std()) - 1))
+    return max(deviations)
 
 
 def without_last_layer(model: Transformer) -> Transformer:
-    """Return a copy whose tokens leave each stack one layer earlier."""
+    """Return a copy of the model without the last layer of each stack."""
     shorter = copy.deepcopy(model)
     for stack in (shorter.encoder, shorter.decoder):
         stack.order = stack.order[:-1]

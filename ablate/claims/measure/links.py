@@ -1,11 +1,11 @@
-"""Links between words of a sentence, found by the best head or by the best fixed distance.
+"""Predict links between words of a sentence by the best head or by the best fixed distance.
 
-Of the heads of all encoder layers, the one whose strongest weight (on another word) finds most
-links of a kind in sentences of validation is judged on sentences of test. The best fixed distance
-is chosen in the same way: it is what a head without any grammar could do.
+Among the heads of all encoder layers, the head whose largest weight (on another word) predicts most
+links of a kind in validation sentences is evaluated on test sentences. The best fixed distance, a
+baseline without grammar, is chosen in the same way.
 
 Source: Clark et al. 2019, arXiv:1906.04341, section 4; Voita et al. 2019, arXiv:1905.09418.
-What differs: links come from the trees that the sentences were made of, and not from a parser.
+What differs: links come from the trees that generated the sentences rather than from a parser.
 """
 
 from typing import Annotated, NamedTuple
@@ -24,11 +24,11 @@ from ablate.model.transformer import Transformer
 
 
 class Offsets(Measure):
-    """Links by the best fixed distance, whatever the model.
+    """Predict links by the best fixed distance, as a baseline without a model.
 
     Args:
-        sentences: of validation to choose on, and as many of test to judge on; fewer may hold
-            no link.
+        sentences: number of validation sentences for the choice, and of test sentences for the
+            result; smaller numbers may contain no link.
     """
 
     measures = KINDS
@@ -37,12 +37,12 @@ class Offsets(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return of each kind the share of links found."""
+        """Return the fraction of predicted links of each kind."""
         return offset_links(*(sentences(s, self.sentences) for s in ("validation", "test")))
 
 
 class Seen(NamedTuple):
-    """Sentences of a split, and what the attentions do on them."""
+    """Sentences of a split, with what the attentions compute on them."""
 
     gold: tuple[Gold, ...]
     read: Read
@@ -50,52 +50,56 @@ class Seen(NamedTuple):
 
 
 def look(model: Transformer, data: TextData, gold: tuple[Gold, ...]) -> Seen:
-    """Let the model read gold sentences."""
-    found = read(gold, data.tokenizers)
+    """Run the model on sentences and record its attentions."""
+    text = read(gold, data.tokenizers)
     with watched(model) as attended:
-        model(found.inputs)
-    return Seen(gold, found, attended)
+        model(text.inputs)
+    return Seen(gold, text, attended)
 
 
 def encoder_words(seen: Seen) -> list[Float[Tensor, "H _ _"]]:
-    """Return the weights between source words of the heads of all encoder layers."""
-    layers = [one.weights for name, one in seen.attended.items() if name.startswith("encoder")]
+    """Return the weights between source words, of the heads of all encoder layers."""
+    layers = [
+        attention.weights for name, attention in seen.attended.items() if name.startswith("encoder")
+    ]
     every = torch.cat(layers, 1)
-    return [between_words(w, own, own) for w, own in zip(every, seen.read.src, strict=True)]
+    return [between_words(w, spans, spans) for w, spans in zip(every, seen.read.src, strict=True)]
 
 
 def head_links(chosen: Seen, judged: Seen) -> dict[str, float]:
-    """Return what the heads find that are best on other sentences.
+    """Return the results of the heads that are best on other sentences.
 
-    verb_subject, pronoun, ambiguous_noun: share of the links; range: words between the mean
-    distances of the farthest and the nearest head.
+    verb_subject, pronoun, ambiguous_noun: fraction of predicted links; range: difference in words
+    between the mean distances of the most distant and the most local head.
     """
-    known, asked = encoder_words(chosen), encoder_words(judged)
-    far, here = mean_distances(known), mean_distances(asked)
-    found = {"range": float(here[far.argmax()] - here[far.argmin()])}
+    choices, asked = encoder_words(chosen), encoder_words(judged)
+    far, here = mean_distances(choices), mean_distances(asked)
+    measurements = {"range": float(here[far.argmax()] - here[far.argmin()])}
     for kind in KINDS:
-        best = hits(known, [one.links[kind] for one in chosen.gold]).argmax()
-        found[kind] = float(hits(asked, [one.links[kind] for one in judged.gold])[best])
-    return found
+        best = hits(choices, [sentence.links[kind] for sentence in chosen.gold]).argmax()
+        measurements[kind] = float(
+            hits(asked, [sentence.links[kind] for sentence in judged.gold])[best]
+        )
+    return measurements
 
 
 def offset_links(chosen: tuple[Gold, ...], judged: tuple[Gold, ...]) -> dict[str, float]:
-    """Return of each kind the share of links of the distance that most of other sentences have."""
-    found = {}
+    """Return the fraction of links at the distance that is most frequent in other sentences."""
+    fractions = {}
     for kind in KINDS:
-        known, asked = (
-            torch.tensor([j - i for one in gold for i, j in one.links[kind]])
+        choices, asked = (
+            torch.tensor([j - i for sentence in gold for i, j in sentence.links[kind]])
             for gold in (chosen, judged)
         )
-        found[kind] = float((asked == known.mode().values).double().mean())
-    return found
+        fractions[kind] = float((asked == choices.mode().values).double().mean())
+    return fractions
 
 
 def mean_distances(attention: list[Float[Tensor, "H _ _"]]) -> Float[Tensor, " H"]:
-    """Return the mean distance in words that each head's weights bridge, the end mark left out."""
-    found = []
+    """Return the mean attention distance of each head in words, without the end token."""
+    distances = []
     for weights in attention:
         at = torch.arange(weights.size(1))
         apart = (at[:, None] - at).abs()
-        found.append(((weights * apart).sum(-1) / weights.sum(-1)).T)
-    return torch.cat(found).mean(0)
+        distances.append(((weights * apart).sum(-1) / weights.sum(-1)).T)
+    return torch.cat(distances).mean(0)

@@ -1,11 +1,11 @@
-"""What a trained model loses with some of its heads.
+"""Measure how much the nll of a trained model rises without some of its heads.
 
 Equation: share(heads) = (nll without them - nll) / (nll without all heads of their attention - nll)
-Source: Michel et al. 2019, arXiv:1905.10650, section 3: what a head gives is put to 0.
-What differs: nll of references in place of BLEU, and shares of what the attention as a whole is
-    worth, so that attentions of unlike worth can be told together.
-What to expect: of heads that vote like an ensemble each is worth little while the others are there:
-    less than its equal share, and half of them less than half.
+Source: Michel et al. 2019, arXiv:1905.10650, section 3: the output of a head is set to 0.
+What differs: nll of references rather than BLEU, relative to the rise without the whole attention,
+    so that different attentions can be averaged.
+What to expect: if heads work like an ensemble, each matters little while the others remain: less
+    than 1/H, and half of them less than a half.
 """
 
 from collections.abc import Collection
@@ -28,11 +28,11 @@ from ablate.seeding import stream
 
 
 class Pruning(Measure):
-    """Tests with heads put to 0, on sentences of test.
+    """Test with some heads set to 0, on test sentences.
 
     Args:
-        sentences: that are scored.
-        halves: random halves of each attention's heads that are tried.
+        sentences: number of sentences.
+        halves: number of random halves of each attention's heads.
     """
 
     measures = ("worst_head", "mean_head", "half_of_heads", "no_heads")
@@ -41,11 +41,11 @@ class Pruning(Measure):
         self.sentences, self.halves = sentences, halves
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return shares of what the attention is worth.
+        """Return the rise of the nll relative to removing the whole attention.
 
-        worst_head: of the head that is worth most; mean_head: of one head, mean over all;
-        half_of_heads: of a random half, mean over halves and attentions; no_heads: the smallest
-        rise of the nll, in nats per token, when all heads of an attention are gone.
+        worst_head: for the most important head; mean_head: mean over all heads; half_of_heads: for
+        a random half, mean over halves and attentions; no_heads: the smallest rise of the nll, in
+        nats per token, when all heads of an attention are removed.
         """
         self.text = read(sentences("test", self.sentences), data.tokenizers)
         whole = nll(model, self.text)
@@ -78,7 +78,7 @@ class Pruning(Measure):
         heads: Collection[int],
         whole: float,
     ) -> float:
-        """Return by how much the nll rises without these heads."""
+        """Return the rise of the nll without these heads."""
 
         def silence(module: Any, inputs: tuple[Tensor]) -> Tensor:
             kept = inputs[0].view(*inputs[0].shape[:-1], attention.n_heads, -1).clone()

@@ -1,4 +1,4 @@
-"""Gold sentences as a model reads them, and its attention between their words."""
+"""Tokenise sentences of known words, and average attention over the tokens of each word."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.model.base import Seq2Seq
 
-Spans = list[tuple[int, int]]  # of each word the first token, and the one after its last
-Links = Sequence[list[tuple[int, int]]]  # of each sentence
+Spans = list[tuple[int, int]]  # first token of each word, and the token after its last
+Links = Sequence[list[tuple[int, int]]]  # pairs of words, for each sentence
 
 
 class Read(NamedTuple):
-    """Sentences in tokens; spans are those of their words, without the end mark."""
+    """Tokenised sentences, with the token spans of their words (without the end token)."""
 
     inputs: Seq2Seq
     targets: Tensor  # "B T"
@@ -26,20 +26,24 @@ class Read(NamedTuple):
     tgt: list[Spans]
 
 
-def read(found: Sequence[Gold], tokenizers: Tokenizers) -> Read:
-    """Return gold sentences as tokens."""
-    sources, src = zip(*(pieces(one.src, tokenizers.src) for one in found), strict=True)
-    targets, tgt = zip(*(pieces(one.tgt, tokenizers.tgt) for one in found), strict=True)
+def read(sentences: Sequence[Gold], tokenizers: Tokenizers) -> Read:
+    """Return sentences as padded token ids."""
+    sources, src = zip(
+        *(pieces(sentence.src, tokenizers.src) for sentence in sentences), strict=True
+    )
+    targets, tgt = zip(
+        *(pieces(sentence.tgt, tokenizers.tgt) for sentence in sentences), strict=True
+    )
     started = [torch.cat([torch.tensor([BOS]), ids[:-1]]) for ids in targets]
     padded = [pad_sequence(list(side), True, PAD) for side in (sources, started, targets)]
     return Read(Seq2Seq(padded[0], padded[1]), padded[2], list(src), list(tgt))
 
 
 def pieces(words: list[str], tokenizer: Tokenizer) -> tuple[Tensor, Spans]:
-    """Return the tokens of a sentence, the end mark too, and which are whose."""
+    """Return the tokens of a sentence including the end token, and the span of each word."""
     ids: list[int] = []
     spans: Spans = []
-    for word in tokenizer.encode_batch(words):  # no piece crosses a word
+    for word in tokenizer.encode_batch(words):  # no subword crosses word boundaries
         spans.append((len(ids), len(ids) + len(word)))
         ids += word
     return torch.tensor([*ids, EOS]), spans
@@ -48,18 +52,18 @@ def pieces(words: list[str], tokenizer: Tokenizer) -> tuple[Tensor, Spans]:
 def between_words(
     weights: Float[Tensor, "H Q K"], queries: Spans, keys: Spans
 ) -> Float[Tensor, "H W V"]:
-    """Return the mean weight that a word's tokens give to all tokens of another together."""
+    """Return the attention between words: mean over query tokens, sum over key tokens."""
     reading = torch.stack([weights[:, a:b].mean(1) for a, b in queries], 1)
     return torch.stack([reading[:, :, a:b].sum(2) for a, b in keys], 2)
 
 
 def hits(attention: list[Float[Tensor, "H _ _"]], links: Links) -> Float[Tensor, " H"]:
-    """Return of each head the share of links whose second word has the first one's largest weight.
+    """Return for each head the fraction of links that its largest weight predicts.
 
-    Weights of words on themselves, and on the end mark, are not looked at.
+    Weights of words on themselves and on the end token are ignored.
     """
-    found = []
-    for weights, own in zip(attention, links, strict=True):
-        others = weights.masked_fill(torch.eye(weights.size(1), dtype=torch.bool), -1)
-        found += [others[:, i].argmax(-1) == j for i, j in own]
-    return torch.stack(found).double().mean(0)
+    predictions = []
+    for weights, pairs in zip(attention, links, strict=True):
+        to_others = weights.masked_fill(torch.eye(weights.size(1), dtype=torch.bool), -1)
+        predictions += [to_others[:, i].argmax(-1) == j for i, j in pairs]
+    return torch.stack(predictions).double().mean(0)

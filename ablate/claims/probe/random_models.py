@@ -1,4 +1,4 @@
-"""What probes share that try random sentences under random weights."""
+"""Base class of probes that use random sentences and random weights."""
 
 import copy
 from collections.abc import Collection, Iterator
@@ -16,20 +16,20 @@ from ablate.probe.base import Probe
 from ablate.seeding import stream
 
 NOISE = 0.1  # standard deviation
-Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of one
+Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of it
 
 
 @dataclass(kw_only=True)
 class RandomModels(Probe):
-    """A probe that looks at `draws` random weights.
+    """A probe that averages or takes extremes over `draws` random weights.
 
     Args:
-        draws: weights and sentences that are tried.
-        length: tokens of a sentence, on either side.
-        seed: of weights and sentences.
+        draws: number of random weights and sentences.
+        length: tokens of a sentence, in source and target.
+        seed: seed of weights and sentences.
 
     Raises:
-        UserError: `draws` is below 1, or `length` too short for the probe.
+        UserError: `draws` is below 1, or `length` is too short for the probe.
     """
 
     draws: Count
@@ -37,38 +37,40 @@ class RandomModels(Probe):
     seed: int
 
     def models(self, model: Part) -> Iterator[tuple[Part, torch.Generator]]:
-        """Yield the model, or a part, under each of the weights, with what draws its sentences."""
+        """Yield the model (or a part) with random weights, and a generator for its sentences."""
         for number in range(self.draws):
             name = f"{type(self).__name__}/{number}"
             generator = torch.Generator().manual_seed(stream(self.seed, name))
             yield randomised(model, generator), generator
 
 
-def extremes(found: list[dict[str, Tensor]], least: Collection[str]) -> dict[str, float]:
-    """Return over all draws the largest value of each measure, the smallest of those in `least`."""
-    values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
+def extremes(draws: list[dict[str, Tensor]], least: Collection[str]) -> dict[str, float]:
+    """Return the largest value of each measure over the draws; the smallest for those in
+    `least`.
+    """
+    values = {name: torch.stack([draw[name] for draw in draws]) for name in draws[0]}
     return {k: float(v.min() if k in least else v.max()) for k, v in values.items()}
 
 
 @contextmanager
 def seeded(generator: torch.Generator) -> Iterator[None]:
-    """Let what draws from torch's own generator, such as dropout, follow from this one."""
+    """Seed torch's global generator, which dropout uses, from this generator."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
         yield
 
 
 def each_replaced(ids: Int[Tensor, "1 L"]) -> Int[Tensor, "M L"]:
-    """Return the sentence, and once for every position the sentence with another token there."""
-    others = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
+    """Return the sentence, and for every position the sentence with another token there."""
+    replacements = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
     diagonal = torch.eye(ids.size(1), dtype=torch.bool)
-    return torch.cat([ids, torch.where(diagonal, others, ids)])
+    return torch.cat([ids, torch.where(diagonal, replacements, ids)])
 
 
 def randomised(model: Part, generator: torch.Generator) -> Part:
-    """Return a float64 copy with noise on every parameter, biases and gains too, for evaluation.
+    """Return a float64 copy in evaluation mode with noise on every parameter.
 
-    At their initial values biases are 0 and gains 1, where some differences cannot show.
+    Initial biases are 0 and initial gains are 1, which could hide differences.
     """
     other = copy.deepcopy(model).double().eval()
     with torch.no_grad():

@@ -3,11 +3,11 @@
 Equation: y_t <- argmax over v of p(v | y_1 .. y_{t-1}, source) for all t together, from any y,
     until nothing changes before the first EOS.
 Source: arXiv:2305.10427, section 3.1 (parallel Jacobi decoding).
-What differs: every sentence stops on its own, and leaves the batch; the whole sequence up to the
-    length limit is one block, the first guess is EOS everywhere, and the source is encoded anew at
-    every pass.
-What to expect: greedy's translations, except where rounding decides, in as many passes as greedy
-    takes steps at most, and mostly fewer; each pass costs a whole sequence, so a CPU gains nothing.
+What differs: every sentence stops separately and leaves the batch; the whole sequence up to the
+    length limit is one block, the first guess is EOS everywhere, and every pass encodes the source
+    again.
+What to expect: the translations of greedy search up to rounding, in at most as many passes as
+    greedy search has steps; each pass processes a whole sequence, so a CPU gains nothing.
 """
 
 from typing import Any, cast
@@ -36,27 +36,27 @@ class Jacobi(Search):
         if not len(src):
             return []
         limits = self.limits(src)
-        found = src.new_full((len(src), int(limits.max())), EOS)
+        translations = src.new_full((len(src), int(limits.max())), EOS)
         self.steps = torch.zeros_like(limits)
         sentence = torch.arange(len(src), device=src.device)
         live = torch.ones_like(sentence, dtype=torch.bool)
-        for number in range(1, found.size(1) + 1):
+        for number in range(1, translations.size(1) + 1):
             self.steps[sentence[live]] = number
-            guess = found[sentence]
+            guess = translations[sentence]
             better = improved(model, src[sentence], guess)
-            found[sentence] = better
+            translations[sentence] = better
             live = ~settled(guess, better, limits[sentence])
             if not live.any():
                 break
             if worth_dropping(int(live.sum()), len(live)):
                 sentence, live = sentence[live], live[live]
-        return until_eos(found, limits)
+        return until_eos(translations, limits)
 
 
 def improved(
     model: Model, src: Int[Tensor, "M S"], guess: Int[Tensor, "M T"]
 ) -> Int[Tensor, "M T"]:
-    """Return the likeliest token after every beginning of the guesses."""
+    """Return the most likely token after every prefix of the guesses."""
     tgt_in = guess.roll(1, 1)
     tgt_in[:, 0] = BOS
     states = cast("Any", model)(Seq2Seq(src, tgt_in)).flatten(0, 1)
@@ -70,7 +70,7 @@ def improved(
 def settled(
     guess: Int[Tensor, "M T"], better: Int[Tensor, "M T"], limits: Int[Tensor, " M"]
 ) -> Bool[Tensor, " M"]:
-    """Whether all tokens before a row's first EOS, or its limit, are those of the guess."""
+    """Return whether all tokens before a row's first EOS, or its limit, equal the guess."""
     places = torch.arange(better.size(1), device=better.device)
     before = ((better == EOS).cumsum(1) == 0) & (places < limits[:, None])
     return ((guess == better) | ~before).all(1)

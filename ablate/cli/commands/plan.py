@@ -19,7 +19,7 @@ from ablate.errors import UserError
 
 if TYPE_CHECKING:
     from ablate.plan.plan import Plan
-    from ablate.plan.power import Sight
+    from ablate.plan.power import Sensitivity
 
 FIRST = "composing and checking the cells"
 
@@ -66,15 +66,15 @@ def run(arguments: argparse.Namespace) -> None:
 
         print(json.dumps({name: as_data(*made) for name, made in plans.items()}, indent=1))
         return
-    from ablate.plan.wording import solved, told
+    from ablate.plan.wording import format_plan, solved
 
-    print(told(*plans["plan"]))
+    print(format_plan(*plans["plan"]))
     if "fitting" in plans:
         plan, claims = plans["fitting"]
         print(solved(plan, arguments.minutes, claims))
 
 
-def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sight]]]":
+def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensitivity]]]":
     """Return the plan and, with minutes=, the one that fits; each with what its claims can show."""
     from pathlib import Path
 

@@ -40,5 +40,5 @@ def run(arguments: argparse.Namespace) -> None:
     contest = Contest.of(arguments.name, arguments.experiments, arguments.results)
     sys.argv[1:] = [*contest.overrides, "-m"]
     train()
-    for line in contest.told():
+    for line in contest.lines():
         print(line)

@@ -1,14 +1,14 @@
-"""How text becomes pieces: the part that all vocabularies share.
+"""The part that all vocabularies share: turn text into subwords and back.
 
-A line is marked before it is cut: every space becomes MARK and one more MARK goes in front, so
-`a man.` is cut into `MARK a`, `MARK man`, `.`. Joining the pieces and turning MARK back into a
-space gives the line back exactly, double spaces included. MARK is a line feed because no line
-holds one: nothing in a text can be mistaken for it, or for a special token.
+Before a line is cut, every space is replaced by MARK, and one more MARK is put in front: `a man.`
+becomes `MARK a`, `MARK man`, `.`. Joining the subwords and replacing MARK by a space restores the
+line exactly, double spaces included. MARK is a line feed, which no line contains, so text can never
+be mistaken for it or for a special token.
 
-A document may hold line feeds. In its vocabulary LINE_FEED, a code point that Unicode keeps free
-for such internal use, stands for them (and a document that has it gets a line feed back); it is
-always a piece of its own. No MARK goes in front of a document, so that a document may be cut before
-any space or line feed and encoded part by part.
+A document may contain line feeds. Its vocabulary represents them by LINE_FEED, a code point that
+Unicode reserves for internal use (in a document that contains this code point, it becomes a line
+feed). LINE_FEED is always a separate subword. A document gets no leading MARK, so it may be cut
+before any space or line feed and encoded in parts.
 """
 
 import re
@@ -31,23 +31,24 @@ from ablate.errors import UserError
 
 MARK = "\n"
 LINE_FEED = "\ufdd0"
-RESERVED = [f"{name}{MARK}" for name in SPECIALS]  # MARK only begins a piece, so none is like these
-UNLIMITED = 1 << 20  # the library reserves memory for the size it is asked for
-CHUNK = 10_000  # lines handed to the library at a time
-LONGEST = 1_000  # characters of a word that a vocabulary is trained on; longer ones are cut
-LONG = re.compile(f"[^ ]{{{LONGEST + 1}}}")  # what may be such a word
-MANY_LINES = 200_000  # from here on the library shows its own bars as well
+# MARK occurs only at the start of a subword, so text never gives one of these
+RESERVED = [f"{name}{MARK}" for name in SPECIALS]
+UNLIMITED = 1 << 20  # size of a vocabulary without limit; the library reserves memory for this size
+CHUNK = 10_000  # lines passed to the library at a time
+LONGEST = 1_000  # characters; longer words are cut for the training of a vocabulary
+LONG = re.compile(f"[^ ]{{{LONGEST + 1}}}")  # a possible long word
+MANY_LINES = 200_000  # above this number the library shows its progress bars, too
 
-Texts = Sequence[Iterable[str]]  # each can be read more than once
+Texts = Sequence[Iterable[str]]  # each text can be read more than once
 
 
 class Scheme(ABC):
-    """A kind of vocabulary and its size.
+    """A kind of vocabulary, and its size.
 
-    `vocab_size` counts the four special ids; null is as many pieces as the text gives (up to a
-    million). `joint` is whether the two languages share one vocabulary; if not, each has one of
-    `vocab_size`. `learns_words` is whether pieces come from whole words, so that `cut_words` may
-    change them.
+    `vocab_size` includes the four special ids; null means as many subwords as the text supports (at
+    most a million). With `joint`, both languages share one vocabulary; otherwise each has one of
+    `vocab_size`. `learns_words` says whether training looks at whole words, which `cut_words` may
+    cut.
     """
 
     learns_words: ClassVar[bool] = True
@@ -58,37 +59,44 @@ class Scheme(ABC):
 
     @abstractmethod
     def model(self) -> Model:
-        """Return the library's model, untrained."""
+        """Return an untrained model of the `tokenizers` library."""
 
     @abstractmethod
     def trainer(self, size: int) -> Trainer:
-        """Return the library's trainer for at most `size` pieces, RESERVED first among them."""
+        """Return the library's trainer for at most `size` subwords, the first of which are
+        RESERVED.
+        """
 
     def cut(self) -> pre_tokenizers.PreTokenizer:
-        """Return the first cut, which no piece crosses: before each space, around punctuation."""
+        """Return the pre-tokenizer, which cuts before each space and around punctuation.
+
+        No subword crosses these cuts.
+        """
         before_spaces = pre_tokenizers.Split(MARK, "merged_with_next")
         return pre_tokenizers.Sequence([before_spaces, pre_tokenizers.Punctuation("isolated")])
 
     def smallest(self, texts: Texts) -> int:
-        """Return the smallest possible vocabulary; one that needs all characters says so here."""
+        """Return the size of the smallest possible vocabulary; override it if characters are
+        required.
+        """
         return len(SPECIALS) + 1
 
     def settle(self, tokenizer: Tokenizer) -> Tokenizer:
-        """Remove what chance has left in a trained tokenizer; by default there is nothing."""
+        """Make a trained tokenizer deterministic; the default changes nothing."""
         return tokenizer
 
     def signature(self, *, documents: bool) -> str:
-        """Return all settings as text, for the key of the cache."""
+        """Return all settings as text, for the cache key."""
         name = f"{type(self).__module__}.{type(self).__qualname__}"
         trainer = self.trainer(self.vocab_size or UNLIMITED)
         untrained = self.untrained(documents=documents).to_str()
         return f"{name} joint={self.joint} {untrained} {trainer.__getstate__()!r}"
 
     def train(self, texts: Texts, *, documents: bool = False) -> Tokenizer:
-        """Return a tokenizer trained on all lines, or parts of documents, of all `texts`.
+        """Train a tokenizer on all lines, or parts of documents, of all `texts`.
 
         Raises:
-            UserError: `vocab_size` is not possible with this text.
+            UserError: this text does not support `vocab_size`.
         """
         if self.vocab_size is None:
             return self._fit(texts, UNLIMITED, documents=documents)
@@ -115,7 +123,7 @@ class Scheme(ABC):
         return self.settle(tokenizer)
 
     def untrained(self, *, documents: bool) -> Tokenizer:
-        """Return the library's tokenizer of lines, or of documents, before training."""
+        """Return an untrained tokenizer for lines or for documents."""
         tokenizer = Tokenizer(self.model())
         marks: list[normalizers.Normalizer] = [normalizers.Replace(" ", MARK)]
         if documents:
@@ -141,10 +149,10 @@ def _chunks(texts: Texts, lines: int | None) -> Iterator[Sequence[str]]:
 
 
 def cut_words(line: str) -> list[str]:
-    """Return a line in parts, in which no word is longer than `LONGEST` characters.
+    """Split a line into parts in which no word is longer than `LONGEST` characters.
 
-    Finding the pairs of a word takes time that grows with its length for every new piece. Only the
-    training of a vocabulary sees the parts.
+    The time to train a vocabulary grows steeply with the length of a word. Only training uses the
+    parts.
     """
     if not LONG.search(line):
         return [line]
@@ -158,13 +166,13 @@ def cut_words(line: str) -> list[str]:
 
 
 def _is_punctuation(character: str) -> bool:
-    """Whether the library cuts around a character."""
+    """Return whether the library cuts around a character."""
     return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
 def characters_and_specials(texts: Texts) -> int:
     """Return the size of a vocabulary of single characters."""
-    characters = {MARK}  # which stands for the space
+    characters = {MARK}  # represents the space
     for text in chain.from_iterable(texts):
         characters.update(text.replace("\n", LINE_FEED))
     return len(characters - {" "}) + len(SPECIALS)

@@ -18,16 +18,18 @@ from ablate.data.vocabulary import UNK
 
 
 class Bpe(Scheme):
-    """The most frequent pieces, built by joining pairs."""
+    """Byte-pair encoding."""
 
     def model(self) -> BPE:
-        """Return the library's model, untrained."""
+        """Return an untrained BPE model of the `tokenizers` library."""
         return BPE(unk_token=RESERVED[UNK])
 
     def trainer(self, size: int) -> BpeTrainer:
-        """Return the library's trainer for `size` pieces."""
+        """Return the library's trainer for `size` subwords."""
         return BpeTrainer(vocab_size=size, special_tokens=RESERVED)
 
     def smallest(self, texts: Texts) -> int:
-        """Return the number of different characters, which are always pieces."""
+        """Return the number of different characters plus special ids; characters are always
+        subwords.
+        """
         return characters_and_specials(texts)

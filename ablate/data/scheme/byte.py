@@ -17,7 +17,7 @@ from ablate.data.vocabulary import UNK
 
 
 class Byte(Scheme):
-    """The 256 bytes, whatever the training text."""
+    """A vocabulary of the 256 bytes, independent of the training text."""
 
     learns_words = False
 
@@ -25,17 +25,17 @@ class Byte(Scheme):
         super().__init__(vocab_size=None, joint=joint)
 
     def model(self) -> WordLevel:
-        """Return the library's model, which has all pieces."""
+        """Return the complete model; there is nothing to train."""
         pieces = [*RESERVED, *letters()]
         ids = {piece: number for number, piece in enumerate(pieces)}
         return WordLevel(ids, unk_token=RESERVED[UNK])
 
     def trainer(self, size: int) -> Trainer:
-        """Return a trainer that only the key of the cache names."""
+        """Return a trainer that is used only for the cache key."""
         return WordLevelTrainer(vocab_size=size, special_tokens=RESERVED)
 
     def untrained(self, *, documents: bool) -> Tokenizer:
-        """Return the library's tokenizer, which is the same for lines and documents."""
+        """Return the tokenizer, which is the same for lines and documents."""
         tokenizer = Tokenizer(self.model())
         tokenizer.add_special_tokens(RESERVED)
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -48,18 +48,18 @@ class Byte(Scheme):
         return tokenizer
 
     def train(self, texts: Texts, *, documents: bool = False) -> Tokenizer:
-        """Return the tokenizer; the texts do not matter."""
+        """Return the tokenizer without training; `texts` is not used."""
         return self.untrained(documents=documents)
 
 
 def letters() -> list[str]:
-    """Return the characters by which the library writes the bytes 0 to 255.
+    """Return the characters that the library uses for the bytes 0 to 255.
 
-    Bytes that print as a character of Latin-1 are this character; the others are counted on
-    from U+0100.
+    A byte that is a printable Latin-1 character is represented by that character; the other bytes
+    are numbered from U+0100.
     """
     prints = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in prints]
+    unprintable = [byte for byte in range(256) if byte not in prints]
     shown = {byte: chr(byte) for byte in prints}
-    shown |= {byte: chr(256 + number) for number, byte in enumerate(others)}
+    shown |= {byte: chr(256 + number) for number, byte in enumerate(unprintable)}
     return [shown[byte] for byte in range(256)]

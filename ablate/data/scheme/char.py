@@ -16,7 +16,7 @@ from ablate.data.vocabulary import UNK
 
 
 class Char(Word):
-    """The most frequent characters: words of one letter."""
+    """The most frequent characters."""
 
     learns_words = False
     unknown = RESERVED[UNK]

@@ -24,22 +24,24 @@ from ablate.data.vocabulary import UNK
 
 
 class Unigram(Scheme):
-    """The most useful pieces of a unigram language model."""
+    """Subwords of a unigram language model."""
 
     def model(self) -> UnigramModel:
-        """Return the library's model, untrained."""
+        """Return an untrained unigram model of the `tokenizers` library."""
         return UnigramModel()
 
     def trainer(self, size: int) -> UnigramTrainer:
-        """Return the library's trainer for at most `size` pieces."""
+        """Return the library's trainer for at most `size` subwords."""
         return UnigramTrainer(vocab_size=size, special_tokens=RESERVED, unk_token=RESERVED[UNK])
 
     def smallest(self, texts: Texts) -> int:
-        """Return the number of different characters and one: the library adds no fewer."""
+        """Return the number of different characters and special ids, plus the one that the library
+        adds.
+        """
         return characters_and_specials(texts) + 1
 
     def settle(self, tokenizer: Tokenizer) -> Tokenizer:
-        """Give the pieces scores and an order that do not depend on a hash table."""
+        """Round scores and sort subwords, to remove the influence of a hash table's order."""
         pieces = json.loads(tokenizer.to_str())["model"]["vocab"]
         specials, learned = pieces[: len(RESERVED)], pieces[len(RESERVED) :]
         lowest = min((score for piece, score in learned if len(piece) > 1), default=0.0)

@@ -20,10 +20,11 @@ from ablate.data.vocabulary import UNK
 class Word(Scheme):
     """The most frequent words."""
 
-    unknown = f"{MARK}{RESERVED[UNK]}"  # stands for a word with the space in front of it
+    # represents an unknown word together with the space in front of it
+    unknown = f"{MARK}{RESERVED[UNK]}"
 
     def model(self) -> WordLevel:
-        """Return the library's model, untrained."""
+        """Return an untrained word model of the `tokenizers` library."""
         return WordLevel(unk_token=self.unknown)
 
     def trainer(self, size: int) -> WordLevelTrainer:

@@ -1,12 +1,12 @@
-"""Attention as a formula: matrices against single words, heads against one product, shapes.
+"""Check formulas of attention: matrix form against loops, heads against one product, shapes.
 
-Equation: head_h(x_i) = sum_j a_ij v_j, a_ij = exp(q_i k_j / sqrt(d_head)) / sum_j' exp(...), with
-    q = x W_Q + b_Q and so on for each head; MultiHead = [head_1 ... head_H] W_O + b_O.
+Equation: head_h(x_i) = sum_j a_ij v_j, a_ij = exp(q_i k_j / sqrt(d_head)) / sum_j' exp(...), with q
+    = x W_Q + b_Q and so on for each head; MultiHead = [head_1 ... head_H] W_O + b_O.
 Source: arXiv:1706.03762, sections 3.2.1 and 3.2.2.
-What differs: random weights, biases and words in float64, from which layers have learned nothing.
-What to expect: rounding alone between the modules and the loops. Averages of the values hold for a
-    head and not behind the output projection, queries are X W and not W X, a mean of values differs
-    between queries once a causal mask cuts it off.
+What differs: random weights, biases and words in float64; nothing is learned.
+What to expect: modules and loops agree up to rounding. A head returns averages of the values, but
+    the output projection does not. Queries are X W, not W X. With a causal mask, the mean of the
+    values differs between queries.
 """
 
 import copy
@@ -37,8 +37,8 @@ from ablate.model.inspect import weights_of
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
 
-APART = 20.0  # of two scores: exp(-20) is no number of float16
-DIRECTIONS = 64  # in which points are compared with the values that they should lie between
+APART = 20.0  # difference of two scores: exp(-20) underflows in float16
+DIRECTIONS = 64  # number of directions in which points are compared with the convex hull of values
 LEAST = (
     "matrix_control",
     "average_control",
@@ -54,7 +54,7 @@ LEAST = (
 
 @dataclass(kw_only=True)
 class AttentionAlgebra(RandomModels):
-    """Computes self-attention, causal self-attention and cross-attention in other ways as well."""
+    """Compute self-attention, causal self-attention and cross-attention in several ways."""
 
     length: Annotated[int, Range(3)]
     measures = (
@@ -93,9 +93,9 @@ class AttentionAlgebra(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws; the functions below say what they are of."""
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        return extremes(found, LEAST) | divisibility()
+        """Return the extremes over all draws; see the functions below for the measurements."""
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        return extremes(measurements, LEAST) | divisibility()
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
@@ -110,29 +110,32 @@ class AttentionAlgebra(RandomModels):
             torch.randn(n, width, generator=generator, dtype=torch.float64)
             for n in (first, second, width)
         )
-        own, causal, cross = attentions(model)
-        heads, across = projected(own, x, x), projected(cross, x, y)
-        found = {
-            **forms(own, causal, cross, x, y),
-            **shapes((own, causal, cross), x, y, with_heads(width, 3, width, generator)),
-            **averages(own, x, heads, generator),
-            **rows(own.kernel, heads, across[0] @ across[1].mT),
-            **projections(own, x[: width - 1], square),
-            **means(own.kernel, heads),
+        plain, causal, cross = attentions(model)
+        heads, across = projected(plain, x, x), projected(cross, x, y)
+        measurements = {
+            **forms(plain, causal, cross, x, y),
+            **shapes((plain, causal, cross), x, y, with_heads(width, 3, width, generator)),
+            **averages(plain, x, heads, generator),
+            **rows(plain.kernel, heads, across[0] @ across[1].mT),
+            **projections(plain, x[: width - 1], square),
+            **means(plain.kernel, heads),
         }
-        return {name: torch.as_tensor(value, dtype=torch.float64) for name, value in found.items()}
+        return {
+            name: torch.as_tensor(value, dtype=torch.float64)
+            for name, value in measurements.items()
+        }
 
 
 def attentions(model: Transformer) -> tuple[SelfAttention, SelfAttention, CrossAttention]:
     """Return the first self-attention, causal self-attention and cross-attention of a model."""
-    own = [part for part in model.modules() if isinstance(part, SelfAttention)]
-    causal = next(part for part in own if part.causal)
+    modules = [part for part in model.modules() if isinstance(part, SelfAttention)]
+    causal = next(part for part in modules if part.causal)
     cross = next(part for part in model.modules() if isinstance(part, CrossAttention))
-    return next(part for part in own if not part.causal), causal, cross
+    return next(part for part in modules if not part.causal), causal, cross
 
 
 def forms(
-    own: SelfAttention,
+    plain: SelfAttention,
     causal: SelfAttention,
     cross: CrossAttention,
     x: Float[Tensor, "Q D"],
@@ -140,13 +143,13 @@ def forms(
 ) -> dict[str, float]:
     """Compare the modules with loops.
 
-    matrix_error: distance from the loop over words and heads, float32_error: that of the module in
-    float32, cross_error: that of cross-attention, x and y being of two lengths; matrix_control:
-    with the values of other words. heads_error: distance from a loop over heads; view_error: from
-    heads cut without regard to words.
+    matrix_error: difference from the loop over words and heads; float32_error: the same in float32;
+    cross_error: for cross-attention between two lengths; matrix_control: with the values of other
+    words. heads_error: difference from a loop over heads; view_error: from heads that are split
+    with a wrong `view`.
     """
     apart, single, wrong = [], [], []
-    for attention, other in ((own, x), (causal, x), (cross, y)):
+    for attention, other in ((plain, x), (causal, x), (cross, y)):
         out, is_causal = read(attention, x, other), attention is causal
         loop = by_position(attention, x, other, other, causal=is_causal)
         rolled = by_position(attention, x, other, other.roll(1, 0), causal=is_causal)
@@ -154,7 +157,7 @@ def forms(
         apart.append(largest(out - loop))
         single.append(largest(half - loop))
         wrong.append(largest(out - rolled))
-    pairs = ((own, x), (cross, y))
+    pairs = ((plain, x), (cross, y))
     return {
         "matrix_error": max(apart),
         "cross_error": apart[-1],
@@ -171,10 +174,10 @@ def shapes(
     y: Float[Tensor, "K D"],
     wider: MultiHeadAttention,
 ) -> dict[str, float]:
-    """Compare the shape of what goes in and comes out.
+    """Compare shapes of inputs and outputs.
 
-    shape_changes: outputs of another shape than x, also where heads together are wider than x;
-    free_width_changes: whether these change the width before the output projection.
+    shape_changes: outputs whose shape differs from x, also if the heads together are wider than x;
+    free_width_changes: whether such heads change the width before the output projection.
     """
     outs = [read(attention, x, y) for attention in (*modules, wider)]
     return {
@@ -184,30 +187,32 @@ def shapes(
 
 
 def averages(
-    own: MultiHeadAttention, x: Float[Tensor, "Q D"], heads: Heads, generator: torch.Generator
+    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], heads: Heads, generator: torch.Generator
 ) -> dict[str, float]:
-    """Ask whether outputs are averages of the values.
+    """Check whether outputs are averages of the values.
 
-    average_error: how far a head's output is from the sum of values by its weights, a weight below
-    0, or the output outside of the values' convex hull; average_control: from the sum of other
-    words' values; block_excess: how far the output of all heads, projected, is outside of the hull
-    of the values. row_error and dropout_row_error: how far the weights of a row are from 1
-    together, in testing and in training; float16_zeros: of two weights in float16, scores
-    being APART, those that are 0.
+    average_error: deviation of a head's output from the weighted sum of values, largest negative
+    weight, or distance from the convex hull of the values; average_control: the same for values of
+    other words; block_excess: distance of the projected output of all heads from the hull.
+    row_error and dropout_row_error: deviation of the row sums of weights from 1, in testing and in
+    training; float16_zeros: number of zero weights among two in float16, with scores APART.
     """
     q, k, v = (of[None] for of in heads)
-    out, weights = own.kernel(q, k, v, Mask(), None), weights_of(own.kernel, q, k, v, Mask(), None)
-    training = dropped(own.kernel, q, k, v)
+    out, weights = (
+        attention.kernel(q, k, v, Mask(), None),
+        weights_of(attention.kernel, q, k, v, Mask(), None),
+    )
+    training = dropped(attention.kernel, q, k, v)
     below = float((-weights).clamp(min=0).max())
     excess = outside(out[0], v[0], generator)
     together = v[0].transpose(0, 1).flatten(1)
     near = torch.tensor([0.0, 2.0], dtype=torch.float16).view(1, 1, 2, 1)
-    asking = torch.full_like(near[:, :, 1:], APART / 2 * own.d_head**0.5)
-    narrow = weights_of(own.kernel, asking, near, near, Mask(), None)
+    asking = torch.full_like(near[:, :, 1:], APART / 2 * attention.d_head**0.5)
+    narrow = weights_of(attention.kernel, asking, near, near, Mask(), None)
     return {
         "average_error": max(largest(out - weights @ v), below, excess),
         "average_control": largest(out - weights @ v.roll(1, 2)),
-        "block_excess": outside(read(own, x, x), together, generator),
+        "block_excess": outside(read(attention, x, x), together, generator),
         "row_error": largest(weights.sum(-1) - 1),
         "dropout_row_error": largest(training.sum(-1) - 1),
         "float16_zeros": float((narrow == 0).sum()),
@@ -215,7 +220,7 @@ def averages(
 
 
 def dropped(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Return the weights of a kernel in training, with the same dropout every time."""
+    """Return the weights of a kernel in training mode, always with the same dropout mask."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return weights_of(copy.deepcopy(kernel).train(), q, k, v, Mask(), None)
@@ -224,7 +229,7 @@ def dropped(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def outside(
     points: Float[Tensor, "*H Q W"], values: Float[Tensor, "*H K W"], generator: torch.Generator
 ) -> float:
-    """Return how far points lie beyond all values in some direction; 0 within their convex hull."""
+    """Return how far points are outside the convex hull of the values, in any tested direction."""
     width = values.size(-1)
     drawn = torch.randn(width, DIRECTIONS, generator=generator, dtype=values.dtype)
     axes = torch.eye(width, dtype=values.dtype)
@@ -234,12 +239,11 @@ def outside(
 
 
 def rows(kernel: Kernel, heads: Heads, across: Float[Tensor, "H R S"]) -> dict[str, float]:
-    """Ask what stands where in the scores.
+    """Check the axes of the score matrix.
 
     not_square and cross_not_square: whether the scores of a sentence with itself, or with another,
-    are no square; other_rows: how far the weights of others move when one word asks something else,
-    row_control: how far its own do. unequal_accepted: how many of two lists of values that are not
-    as long as the keys the kernel takes.
+    are not square; other_rows: change of the other rows when one query changes; row_control: change
+    of its row. unequal_accepted: how many of two value lists of wrong length the kernel accepts.
     """
     q, k, v = heads
     asked = q.clone()
@@ -264,27 +268,27 @@ def refused(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> bool:
 
 
 def raises(compute: Callable[[], Tensor]) -> bool:
-    """Return whether torch cannot compute something."""
+    """Return whether a computation raises an error of torch."""
     try:
         compute()
-    except (RuntimeError, TypeError):  # of torch, or of shapes that are checked
+    except (RuntimeError, TypeError):  # from torch, or from shape checks
         return True
     return False
 
 
 def projections(
-    own: MultiHeadAttention, x: Float[Tensor, "Q D"], square: Float[Tensor, "D D"]
+    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], square: Float[Tensor, "D D"]
 ) -> dict[str, float]:
-    """Ask in which order words and weights are multiplied; W maps to queries, words are rows.
+    """Check the order of matrix products; W maps to queries, and words are rows.
 
-    left_refused: whether W X cannot be computed where there are not as many words as dimensions;
-    left_error: how far it is from the queries where there are; columns_error: how far W^T X^T is,
-    words being columns. layer_error: how far queries are from a fully connected layer of
-    every word, layer_control: of another word; bias_moves: how far they are from X W.
+    left_refused: whether W X fails if the number of words differs from the width; left_error: its
+    deviation from the queries if they are equal; columns_error: deviation of W^T X^T for words as
+    columns. layer_error: deviation of queries from a linear layer applied to each word;
+    layer_control: to another word; bias_moves: deviation of queries from X W.
     """
-    weight = own.query.weight.T
-    queries, plain = own.query(x), square @ weight
-    alone = torch.stack([affine(own.query, word) for word in x])
+    weight = attention.query.weight.T
+    queries, plain = attention.query(x), square @ weight
+    alone = torch.stack([affine(attention.query, word) for word in x])
     return {
         "left_refused": float(raises(lambda: weight @ x)),
         "left_error": largest(weight @ square - plain),
@@ -296,10 +300,10 @@ def projections(
 
 
 def means(kernel: Kernel, heads: Heads) -> dict[str, float]:
-    """Compare what the queries read: the largest distance from what the first one does.
+    """Compare what different queries read: the largest difference from the first query.
 
-    mean_spread: the mean of all values; causal_mean_spread: that of the words so far;
-    softmax_spread: with the model's own kernel.
+    mean_spread: for the mean of all values; causal_mean_spread: for the mean of preceding words;
+    softmax_spread: for the model's kernel.
     """
     q, k, v = (of[None] for of in heads)
     uniform = Uniform(d_head=q.size(3), dropout=0.0)

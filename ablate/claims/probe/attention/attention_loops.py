@@ -1,6 +1,6 @@
-"""Attention computed word by word or head by head, for probes to hold the modules to.
+"""Reference implementations of attention that loop over words or heads.
 
-Sentences stand alone here, without a batch; every word of them is real.
+They process single sentences without batch or padding.
 """
 
 import torch
@@ -19,7 +19,7 @@ Heads = tuple[Float[Tensor, "H Q E"], Float[Tensor, "H K E"], Float[Tensor, "H K
 def read(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q D"]:
-    """Return what the module gives for x, which reads itself or, in cross-attention, y."""
+    """Return the module's output for x, which attends to itself or, in cross-attention, to y."""
     place = Place(
         torch.arange(len(x))[None], NoPosition(d_model=x.size(1)), real(x), Memory(y[None], real(y))
     )
@@ -28,14 +28,14 @@ def read(
 
 
 def real(x: Float[Tensor, "L D"]) -> Bool[Tensor, "1 L"]:
-    """Return that no word is padding."""
+    """Return a mask without padding."""
     return torch.ones(1, len(x), dtype=torch.bool)
 
 
 def projected(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Heads:
-    """Return the module's own queries of x, and keys and values of y."""
+    """Return the module's queries of x, and its keys and values of y."""
     (queries,) = attention.project(x[None], pack(attention.query))
     keys, values = attention.project(y[None], pack(attention.key, attention.value))
     return queries[0], keys[0], values[0]
@@ -49,9 +49,9 @@ def by_position(
     *,
     causal: bool,
 ) -> Float[Tensor, "Q D"]:
-    """Return the same for one word and one head after the other, by the formula of vectors.
+    """Compute attention for one word and one head at a time, by the vector formula.
 
-    Keys are of y and values of `valued`, which are one in attention as it is.
+    Keys come from y and values from `valued`, which are the same in real attention.
     """
     heads = []
     for h in range(attention.n_heads):
@@ -59,7 +59,7 @@ def by_position(
         keys = torch.stack([vector(attention.key, h, attention.d_head, word) for word in y])
         values = torch.stack([vector(attention.value, h, attention.d_head, w) for w in valued])
         seen = [i + 1 if causal else len(keys) for i in range(len(queries))]
-        mixed = [one(q, keys[:n], values[:n]) for q, n in zip(queries, seen, strict=True)]
+        mixed = [one_query(q, keys[:n], values[:n]) for q, n in zip(queries, seen, strict=True)]
         heads.append(torch.stack(mixed))
     side_by_side = torch.cat(heads, 1)
     return torch.stack([affine(attention.output, word) for word in side_by_side])
@@ -67,17 +67,17 @@ def by_position(
 
 def vector(of: Map, h: int, width: int, word: Tensor) -> Tensor:
     """Return the query, key or value of a word in head h."""
-    own = slice(h * width, (h + 1) * width)
-    return of.weight[own] @ word + of.bias[own]
+    rows = slice(h * width, (h + 1) * width)
+    return of.weight[rows] @ word + of.bias[rows]
 
 
 def affine(of: Map, word: Float[Tensor, " D"]) -> Float[Tensor, " E"]:
-    """Return what a fully connected layer makes of one word, each number a sum of products."""
+    """Return the output of a linear layer for one word, as explicit sums of products."""
     return (of.weight * word).sum(1) + of.bias
 
 
-def one(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Return what one query reads: the sum of values by its shares of all exponentials."""
+def one_query(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return the output for one query: the sum of values weighted by the softmax of the scores."""
     strengths = ((keys * q).sum(1) / len(q) ** 0.5).exp()
     return (strengths[:, None] * values).sum(0) / strengths.sum()
 
@@ -85,12 +85,12 @@ def one(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 def by_head(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q D"]:
-    """Return the same with projections of its own for each head, one head after the other."""
+    """Compute attention with separate projections for each head, one head at a time."""
     heads = []
     for h in range(attention.n_heads):
-        own = slice(h * attention.d_head, (h + 1) * attention.d_head)
+        rows = slice(h * attention.d_head, (h + 1) * attention.d_head)
         q, k, v = (
-            F.linear(words, of.weight[own], of.bias[own])
+            F.linear(words, of.weight[rows], of.bias[rows])
             for of, words in ((attention.query, x), (attention.key, y), (attention.value, y))
         )
         heads.append(mix(q, k, v))
@@ -100,7 +100,7 @@ def by_head(
 def by_view(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q D"]:
-    """Return what comes of cutting the projections into heads by `view` alone, words mixed up."""
+    """Split projections into heads with a wrong `view`, which mixes words."""
     parts = ((attention.query, x), (attention.key, y), (attention.value, y))
     q, k, v = (of(words).view(attention.n_heads, -1, attention.d_head) for of, words in parts)
     return merged(attention, mix(q, k, v).reshape(len(x), -1))
@@ -112,6 +112,6 @@ def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def merged(attention: MultiHeadAttention, heads: Float[Tensor, "Q W"]) -> Float[Tensor, "Q D"]:
-    """Return the output projection of heads that stand side by side."""
+    """Return the output projection of concatenated heads."""
     out: Tensor = attention.output(heads)
     return out

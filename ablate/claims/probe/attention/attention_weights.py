@@ -1,12 +1,12 @@
-"""What the weights of attention sum to, and what they are on padding and on later tokens.
+"""Check row sums of attention weights, and weights on padding and on later tokens.
 
 Equation: the rows of softmax(q k^T / sqrt(d_head)), over the keys that the masks leave.
 Source: arXiv:1706.03762, sections 3.2.1 and 3.2.3.
-What differs: random weights and sentences in float64, the second sentence of a batch half as long
-    as the first; the rows of real tokens alone are looked at, and no dropout.
-What to expect: rows that sum to 1 to the last bits, nothing on later target tokens, and nothing on
-    padding where its columns are masked. Without a mask padding takes a share like any other key,
-    but for the decoder's self-attention: there it stands to the right of all that is real.
+What differs: random weights and sentences in float64, without dropout; the second sentence of a
+    batch is half as long as the first, and only rows of real tokens count.
+What to expect: rows sum to 1 up to rounding; later target tokens and masked padding get no weight.
+    Without a mask, padding gets weight like any other key, except in the decoder's self-attention,
+    where it stands to the right of all real tokens.
 """
 
 from collections import defaultdict
@@ -23,11 +23,11 @@ from ablate.model.inspect import attention_weights
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-LEAST = ("past", "padding_source")  # of all draws the smallest counts
+LEAST = ("past", "padding_source")  # the smallest value over the draws is reported
 
 
 class AttentionWeights(RandomModels):
-    """Looks at every attention of both stacks."""
+    """Analyse every attention of both stacks."""
 
     measures = (
         "row_error",
@@ -42,14 +42,14 @@ class AttentionWeights(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws, layers, heads and rows.
 
-        row_error: how far the sum of a row is from 1; future: the largest weight on a later target
-        token; past: the largest weight on the current or an earlier token, minimum over layers and
-        heads; padding: the largest share of a row that is on padding, padding_cross and
-        padding_target: in cross-attention and in the decoder's self-attention; padding_source: the
-        least share on padding of the source.
+        row_error: deviation of a row sum from 1; future: largest weight on a later target token;
+        past: largest weight on the current or an earlier token, minimum over layers and heads;
+        padding: largest total weight on padding in a row; padding_cross and padding_target: the
+        same in cross-attention and in the decoder's self-attention; padding_source: smallest total
+        weight on padding of the source.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        return extremes(found, LEAST)
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        return extremes(measurements, LEAST)
 
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements under one set of weights."""
@@ -87,16 +87,16 @@ class AttentionWeights(RandomModels):
 
 
 def by_kind(weights: dict[str, Float[Tensor, "B H Q K"]]) -> dict[str, Float[Tensor, "B N H Q K"]]:
-    """Return the weights of the N layers of each kind together, "encoder.self"."""
-    found: defaultdict[str, list[Tensor]] = defaultdict(list)
+    """Stack the weights of the N layers of each kind, such as "encoder.self"."""
+    layers_of: defaultdict[str, list[Tensor]] = defaultdict(list)
     for name, layer in weights.items():
         stack, _, kind = name.split(".")
-        found[f"{stack}.{kind}"].append(layer)
-    return {kind: torch.stack(layers, 1) for kind, layers in found.items()}
+        layers_of[f"{stack}.{kind}"].append(layer)
+    return {kind: torch.stack(layers, 1) for kind, layers in layers_of.items()}
 
 
 def chosen(
     weights: Float[Tensor, "B N H Q K"], pairs: Bool[Tensor, "B Q K"]
 ) -> Float[Tensor, "P N H"]:
-    """Return the weights of some pairs of a query and a key."""
+    """Return the weights of selected pairs of a query and a key."""
     return weights.movedim((3, 4), (1, 2))[pairs]

@@ -1,4 +1,4 @@
-"""What it takes to divide a width among heads, for the probe of attention's algebra."""
+"""Check which widths can be divided among how many heads."""
 
 import itertools
 from typing import Any
@@ -15,18 +15,19 @@ from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding.columns import Columns
 from ablate.model.sizes import head_width
 
-SIZES = range(1, 11)  # widths and numbers of heads that are tried, each with each
+SIZES = range(1, 11)  # widths and numbers of heads; all combinations are tried
 WORDS = 8
 ROUNDING = 1e-9
 
 
 def divisibility() -> dict[str, float]:
-    """Try all pairs of a width and a number of heads.
+    """Try all combinations of a width and a number of heads.
 
-    divisible_wrong: pairs that torch's module or this project refuses though the number divides the
-    width, or takes though it does not; divisible_reversed: the same of the width dividing the
-    number. Of the pairs that do not divide, undivided: the share for which attention with a head
-    width of its own equals the loop over heads; unchecked: how many `view` splits without a word.
+    divisible_wrong: combinations that torch's module or this project rejects although the number
+    divides the width, or accepts although it does not; divisible_reversed: the same for the width
+    dividing the number. For indivisible combinations, undivided: fraction in which attention with
+    an independent head width equals the loop over heads; unchecked: number that `view` splits
+    without an error.
     """
     pairs = list(itertools.product(SIZES, SIZES))
     taken = {pair: (taken_by_torch(*pair), taken_here(*pair)) for pair in pairs}
@@ -43,8 +44,10 @@ def divisibility() -> dict[str, float]:
 def disagreeing(
     taken: dict[tuple[int, int], tuple[bool, bool]], rule: dict[tuple[int, int], bool]
 ) -> float:
-    """Return how many pairs either module treats otherwise than the rule says."""
-    return float(sum(any(one != rule[pair] for one in found) for pair, found in taken.items()))
+    """Return the number of combinations that either module treats differently from the rule."""
+    return float(
+        sum(any(accepted != rule[pair] for accepted in answers) for pair, answers in taken.items())
+    )
 
 
 def taken_by_torch(width: int, heads: int) -> bool:
@@ -57,7 +60,7 @@ def taken_by_torch(width: int, heads: int) -> bool:
 
 
 def taken_here(width: int, heads: int) -> bool:
-    """Return whether the project divides the width."""
+    """Return whether this project accepts the combination."""
     try:
         head_width(width, heads, None)
     except UserError:
@@ -66,23 +69,23 @@ def taken_here(width: int, heads: int) -> bool:
 
 
 def with_heads(width: int, heads: int, d_head: int, generator: torch.Generator) -> SelfAttention:
-    """Return self-attention with heads of any width, under random weights."""
+    """Return self-attention with heads of any width and random weights."""
     kernel = Explicit(d_head=d_head, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
     sizes: Any = {"d_model": width, "n_heads": heads, "d_head": d_head}
-    own = SelfAttention(**sizes, kernel=kernel, padding=Columns(), causal=False)
-    initialise(own, 0)
-    return randomised(own, generator)
+    attention = SelfAttention(**sizes, kernel=kernel, padding=Columns(), causal=False)
+    initialise(attention, 0)
+    return randomised(attention, generator)
 
 
 @torch.no_grad()
 def computed(width: int, heads: int, generator: torch.Generator) -> bool:
-    """Return whether heads that are a little wider than their part compute attention."""
-    own = with_heads(width, heads, width // heads + 1, generator)
+    """Return whether heads that are wider than width / heads still compute attention."""
+    attention = with_heads(width, heads, width // heads + 1, generator)
     x = torch.randn(WORDS, width, generator=generator, dtype=torch.float64)
-    return bool((read(own, x, x) - by_head(own, x, x)).abs().max() <= ROUNDING)
+    return bool((read(attention, x, x) - by_head(attention, x, x)).abs().max() <= ROUNDING)
 
 
 def splits(width: int, heads: int) -> bool:
-    """Return whether a sentence can be viewed as heads of the part's width, rounded down."""
+    """Return whether `view` accepts heads of the rounded-down width."""
     part = width // heads
     return part > 0 and WORDS * width % (heads * part) == 0

@@ -1,14 +1,15 @@
-"""What a dot product measures, and what one head can do.
+"""Check what a dot product measures, and what one head can represent.
 
-Equation: the score of a query and a key is s_ij = (W_Q x_i + b_Q) (W_K x_j + b_K). Of all vectors
-    u as long as x, u = |x| W_K^T q / |W_K^T q| has the largest with q = W_Q x (Cauchy-Schwarz).
+Equation: the score of a query and a key is s_ij = (W_Q x_i + b_Q) (W_K x_j + b_K). Among all
+    vectors u of the length of x, u = |x| W_K^T q / |W_K^T q| has the largest score with q = W_Q x
+    (Cauchy-Schwarz).
 Source: arXiv:1706.03762, sections 3.2.1 and 3.2.2; for heads as a convolution arXiv:1911.03584,
     theorem 1.
-What differs: whether something is always so, or cannot be, is decided by the worst case, which is
-    computed, or by weights that are set by hand; nothing is learned.
-What to expect: a vector's dot product with itself is the largest among vectors of one length, but
-    not after projections; W_Q and W_K are known only together, as W_Q^T W_K; one head can divide
-    its weight, follow the content of the query, but returns one mean for a query.
+What differs: universal and impossible statements are decided by a computed worst case, or by
+    hand-set weights; nothing is learned.
+What to expect: among vectors of equal length, the dot product of a vector with itself is the
+    largest, but not after projections; only W_Q^T W_K is identifiable; one head can split its
+    weight and depend on the query's content, but returns a single mean per query.
 """
 
 import copy
@@ -29,7 +30,7 @@ from ablate.model.inspect import weights_of
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
 
-PRODUCTS = 100_000  # of two normal numbers
+PRODUCTS = 100_000  # number of products of two normal numbers
 LEAST = (
     *("separate_asymmetry", "roles_moved", "remixed_queries", "sigmoid_above_half"),
     *("pattern_moves", "two_heads_move", "conv_fewer_heads", "other_heads"),
@@ -37,10 +38,10 @@ LEAST = (
 
 
 class DotProductPowers(RandomModels):
-    """Looks at the scores of the encoder's only head, and at heads that are set by hand.
+    """Analyse the scores of a single-head encoder, and heads with hand-set weights.
 
     Raises:
-        UserError: the model has several heads, or one of another width than its own.
+        UserError: the model has several heads, or a head width other than the model's.
     """
 
     measures = (
@@ -55,26 +56,27 @@ class DotProductPowers(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws; the functions below say what they are of."""
-        own = next(part for part in model.modules() if isinstance(part, SelfAttention))
-        if own.n_heads > 1 or own.d_head != own.query.in_features:
+        """Return the extremes over all draws; see the functions below for the measurements."""
+        attention = next(part for part in model.modules() if isinstance(part, SelfAttention))
+        if attention.n_heads > 1 or attention.d_head != attention.query.in_features:
             raise UserError(
                 f"probe=dot_product_powers looks at one head of the model's width, not at "
-                f"{own.n_heads} of width {own.d_head}: set model.n_heads=1 and model.d_head=null"
+                f"{attention.n_heads} of width {attention.d_head}: set model.n_heads=1 and "
+                "model.d_head=null"
             )
-        found = [self.draw(*drawn) for drawn in self.models(own)]
-        return extremes(found, LEAST)
+        measurements = [self.draw(*drawn) for drawn in self.models(attention)]
+        return extremes(measurements, LEAST)
 
     @torch.no_grad()
-    def draw(self, own: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
+    def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements under one set of weights."""
-        width = own.d_model
+        width = attention.d_model
         x = torch.randn(self.length, width, generator=generator, dtype=torch.float64)
-        found = {
-            **largest_with_itself(own, x),
-            **similarity(own, x, generator),
-            **symmetry(own, x),
-            **roles(own, x, generator),
+        measurements = {
+            **largest_with_itself(attention, x),
+            **similarity(attention, x, generator),
+            **symmetry(attention, x),
+            **roles(attention, x, generator),
             **sharing(generator),
             **patterns(generator),
             **two_values(generator),
@@ -82,14 +84,17 @@ class DotProductPowers(RandomModels):
             **identical_heads(x, generator),
             "product_kurtosis": kurtosis(generator),
         }
-        return {name: torch.as_tensor(value, dtype=torch.float64) for name, value in found.items()}
+        return {
+            name: torch.as_tensor(value, dtype=torch.float64)
+            for name, value in measurements.items()
+        }
 
 
 def with_maps(
-    own: SelfAttention, query: Float[Tensor, "E D"], key: Float[Tensor, "E D"]
+    attention: SelfAttention, query: Float[Tensor, "E D"], key: Float[Tensor, "E D"]
 ) -> SelfAttention:
-    """Return the attention with these maps to queries and keys, without biases."""
-    other = copy.deepcopy(own)
+    """Return a copy of the attention with these query and key projections, without biases."""
+    other = copy.deepcopy(attention)
     for of, weight in ((other.query, query), (other.key, key)):
         of.weight.copy_(weight)
         of.bias.zero_()
@@ -97,37 +102,37 @@ def with_maps(
 
 
 def scores(
-    own: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
+    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q K"]:
-    """Return what the module's only head multiplies."""
-    q, k, _ = projected(own, x, y)
+    """Return the unscaled scores of the module's only head."""
+    q, k, _ = projected(attention, x, y)
     return (q @ k.mT)[0]
 
 
-def weights(own: MultiHeadAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "L L"]:
+def weights(attention: MultiHeadAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "L L"]:
     """Return the weights of the module's only head."""
-    q, k, v = (of[None] for of in projected(own, x, x))
-    return weights_of(own.kernel, q, k, v, Mask(), None)[0, 0]
+    q, k, v = (of[None] for of in projected(attention, x, x))
+    return weights_of(attention.kernel, q, k, v, Mask(), None)[0, 0]
 
 
-def three_maps(own: SelfAttention) -> tuple[SelfAttention, SelfAttention, SelfAttention]:
-    """Return the attention without projections, with one for queries and keys, and with two."""
-    same = torch.eye(own.d_head, dtype=own.query.weight.dtype)
-    to_queries, to_keys = own.query.weight, own.key.weight
+def three_maps(attention: SelfAttention) -> tuple[SelfAttention, SelfAttention, SelfAttention]:
+    """Return the attention without projections, with a shared one, and with two projections."""
+    same = torch.eye(attention.d_head, dtype=attention.query.weight.dtype)
+    to_queries, to_keys = attention.query.weight, attention.key.weight
     maps = ((same, same), (to_queries, to_queries), (to_queries, to_keys))
-    plain, tied, separate = (with_maps(own, *pair) for pair in maps)
+    plain, tied, separate = (with_maps(attention, *pair) for pair in maps)
     return plain, tied, separate
 
 
-def largest_with_itself(own: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Ask whether a word's score with itself is the largest, by the word whose score is.
+def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
+    """Check whether each word has its largest score with itself.
 
-    The excess of that word's score over the word's own, both equally long: without projections
-    (equal_excess), with one for queries and keys (tied_excess), with two (separate_excess);
-    unequal_excess: over the word's own without projections of a word twice as long. random_missed:
-    whether in some row of random words another one has the largest score without projections.
+    Excess of the largest possible score over a word's score with itself, among equally long
+    vectors: without projections (equal_excess), with a shared projection (tied_excess), with two
+    (separate_excess); unequal_excess: without projections, for a vector twice as long.
+    random_missed: whether among random words another word ever has the largest score.
     """
-    plain, tied, separate = three_maps(own)
+    plain, tied, separate = three_maps(attention)
     itself = scores(plain, x, x).diagonal()
     return {
         "equal_excess": worst(plain, x),
@@ -138,29 +143,29 @@ def largest_with_itself(own: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str
     }
 
 
-def worst(own: SelfAttention, x: Float[Tensor, "L D"]) -> float:
-    """Return the most by which a vector as long as a word can score above the word itself."""
-    towards = F.normalize(own.query(x) @ own.key.weight, dim=1)
+def worst(attention: SelfAttention, x: Float[Tensor, "L D"]) -> float:
+    """Return the largest excess of an equally long vector's score over that of the word itself."""
+    towards = F.normalize(attention.query(x) @ attention.key.weight, dim=1)
     best = towards * x.norm(dim=1, keepdim=True)
-    return float((scores(own, x, best).diagonal() - scores(own, x, x).diagonal()).max())
+    return float((scores(attention, x, best).diagonal() - scores(attention, x, x).diagonal()).max())
 
 
 def similarity(
-    own: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
+    attention: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
 ) -> dict[str, float]:
-    """Compare the order of keys by score with that by cosine, as 1 - the rank correlation.
+    """Compare the order of keys by score with the order by cosine, as 1 - rank correlation.
 
-    Of one query and of keys that are equally long (equal_order), or of random lengths
-    (unequal_order), without projections; of these in cosine attention (cosine_order); of equally
-    long ones with W_K = -W_Q (opposed_order).
+    Without projections, for keys of equal length (equal_order) and of random lengths
+    (unequal_order); the latter in cosine attention (cosine_order); equal lengths with W_K = -W_Q
+    (opposed_order).
     """
-    plain, _, _ = three_maps(own)
+    plain, _, _ = three_maps(attention)
     same = plain.query.weight
-    opposed = with_maps(own, same, -same)
+    opposed = with_maps(attention, same, -same)
     even = F.normalize(x, dim=1)
     lengths = torch.randn(len(x), 1, generator=generator, dtype=x.dtype).exp()
     cosines = (even[:1] @ even[1:].T)[0]
-    kernel = Cosine(d_head=own.d_head, dropout=0.0, scale=1.0, fill="zero_output").double()
+    kernel = Cosine(d_head=attention.d_head, dropout=0.0, scale=1.0, fill="zero_output").double()
     query, keys = even[None, None, :1], (lengths * even)[None, None, 1:]
     by_angle = weights_of(kernel, query, keys, keys, Mask(), None)[0, 0, 0]
     ordered = {
@@ -172,53 +177,54 @@ def similarity(
     return {name: 1 - rank_correlation(values, cosines) for name, values in ordered.items()}
 
 
-def rank_correlation(one: Float[Tensor, " K"], other: Float[Tensor, " K"]) -> float:
+def rank_correlation(values: Float[Tensor, " K"], other: Float[Tensor, " K"]) -> float:
     """Return Spearman's rank correlation of numbers without ties."""
-    ranks = torch.stack([one.argsort().argsort(), other.argsort().argsort()]).double()
+    ranks = torch.stack([values.argsort().argsort(), other.argsort().argsort()]).double()
     return float(torch.corrcoef(ranks)[0, 1])
 
 
-def symmetry(own: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Compare scores and weights with their transposes.
+def symmetry(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
+    """Check whether scores and weights are symmetric.
 
-    symmetric_error: of scores without projections and with one for queries and keys;
-    separate_asymmetry: with two; weights_asymmetry: of the weights without projections, words made
-    so short that a wide one does not attend to itself alone.
+    symmetric_error: asymmetry of scores without projections and with a shared one;
+    separate_asymmetry: with two; weights_asymmetry: of the weights without projections, for vectors
+    short enough that a word does not attend only to itself.
     """
-    plain, tied, separate = three_maps(own)
+    plain, tied, separate = three_maps(attention)
     apart = {of: asymmetry(scores(of, x, x)) for of in (plain, tied, separate)}
     return {
         "symmetric_error": max(apart[plain], apart[tied]),
         "separate_asymmetry": apart[separate],
-        "weights_asymmetry": asymmetry(weights(plain, x / own.d_head**0.25)),
+        "weights_asymmetry": asymmetry(weights(plain, x / attention.d_head**0.25)),
     }
 
 
 def asymmetry(square: Float[Tensor, "L L"]) -> float:
-    """Return the largest distance from the transposed matrix."""
+    """Return the largest difference from the transpose."""
     return float((square - square.T).abs().max())
 
 
 def roles(
-    own: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
+    attention: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
 ) -> dict[str, float]:
     """Change one projection at a time, and two together.
 
-    roles_leak: how far another W_V moves the weights, or another W_Q or W_K the values;
-    roles_moved: the least that W_Q and W_K move the weights, and W_V the values. remixed_weights:
-    how far W_Q A and W_K A^-T, A a random matrix, move the weights; remixed_queries: the queries.
+    roles_leak: change of the weights by another W_V, or of the values by another W_Q or W_K;
+    roles_moved: smallest change of the weights by W_Q and W_K, and of the values by W_V.
+    remixed_weights: change of the weights by W_Q A and W_K A^-T with a random matrix A;
+    remixed_queries: change of the queries.
     """
     moved = {}
     for name in ("query", "key", "value"):
-        other = copy.deepcopy(own)
-        setattr(other, name, randomised(getattr(own, name), generator))
-        moved[name] = changes(own, other, x)
-    remixed = copy.deepcopy(own)
-    mix = well_conditioned(own.d_head, generator)
+        other = copy.deepcopy(attention)
+        setattr(other, name, randomised(getattr(attention, name), generator))
+        moved[name] = changes(attention, other, x)
+    remixed = copy.deepcopy(attention)
+    mix = well_conditioned(attention.d_head, generator)
     for of, by in ((remixed.query, mix.T), (remixed.key, torch.linalg.inv(mix))):
         of.weight.copy_(by @ of.weight)
         of.bias.copy_(by @ of.bias)
-    together = changes(own, remixed, x)
+    together = changes(attention, remixed, x)
     asked = ("query", "key")
     return {
         "roles_leak": max(moved["value"]["weights"], *(moved[name]["values"] for name in asked)),
@@ -228,25 +234,31 @@ def roles(
     }
 
 
-def changes(own: SelfAttention, other: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Return the largest changes from one module to another."""
+def changes(
+    attention: SelfAttention, other: SelfAttention, x: Float[Tensor, "L D"]
+) -> dict[str, float]:
+    """Return the largest changes between two modules."""
     differences = {
-        "weights": weights(own, x) - weights(other, x),
-        "values": own.value(x) - other.value(x),
-        "queries": own.query(x) - other.query(x),
+        "weights": weights(attention, x) - weights(other, x),
+        "values": attention.value(x) - other.value(x),
+        "queries": attention.query(x) - other.query(x),
     }
     return {name: float(difference.abs().max()) for name, difference in differences.items()}
 
 
 def well_conditioned(size: int, generator: torch.Generator) -> Float[Tensor, "E E"]:
-    """Return a random matrix that stretches by 1/2 to 2, so that its inverse is exact."""
+    """Return a random matrix with singular values from 1/2 to 2, so that its inverse is
+    accurate.
+    """
     drawn = torch.randn(2, size, size, generator=generator, dtype=torch.float64)
     left, right = torch.linalg.qr(drawn)[0]
     return left * torch.linspace(0.5, 2, size, dtype=torch.float64) @ right
 
 
 def kurtosis(generator: torch.Generator) -> float:
-    """Return the excess kurtosis of products of two normal numbers; normal ones have 0."""
-    one, other = torch.randn(2, PRODUCTS, generator=generator, dtype=torch.float64)
-    products = one * other
+    """Return the excess kurtosis of products of two normal numbers (0 for a normal
+    distribution).
+    """
+    first, other = torch.randn(2, PRODUCTS, generator=generator, dtype=torch.float64)
+    products = first * other
     return float(products.pow(4).mean() / products.square().mean() ** 2 - 3)

@@ -1,14 +1,14 @@
-"""Dot products of random queries and keys, and the gradient of a softmax over them.
+"""Measure dot products of random queries and keys, and the gradient of a softmax over them.
 
 Equation: s = q . k, q and k of d_head independent standard normal numbers, for which E[s] = 0,
     var[s] = d_head and the excess kurtosis of s is 6 / d_head; for a row of KEYS scores with
     p = softmax(s), the trace of the softmax's Jacobian is sum_j p_j (1 - p_j).
 Source: arXiv:1706.03762, section 3.2.1, footnote 4 ("their dot product has mean 0 and variance
-    d_k") and the text that it belongs to ("regions where it has extremely small gradients").
+    d_k") and its main text ("regions where it has extremely small gradients").
 What differs: nothing is learned; queries and keys of a model have other variances and depend on
     one another.
-What to expect: a variance ratio of 1, a kurtosis that falls with d_head and is 0 for none, and a
-    trace that falls with d_head, unless the scores are divided by sqrt(d_head).
+What to expect: a variance ratio of 1, a positive kurtosis that falls with d_head, and a trace that
+falls with d_head unless the scores are divided by sqrt(d_head).
 """
 
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 from ablate.seeding import stream
 
-KEYS = 50  # a row: as many as a long sentence has tokens
+KEYS = 50  # keys per query: the length of a long sentence
 
 
 @dataclass(kw_only=True)
 class DotProducts(Probe):
-    """Draws `rows` queries, and KEYS keys for each, of the width of the model's heads.
+    """Draw `rows` queries and KEYS keys for each, with the head width of the model.
 
     Args:
-        rows: queries that are drawn.
-        seed: of queries and keys.
+        rows: number of queries.
+        seed: seed of queries and keys.
 
     Raises:
         UserError: `rows` is below 2.
@@ -47,9 +47,9 @@ class DotProducts(Probe):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return moments of the dot products, and mean traces of the softmax's Jacobian.
 
-        variance_ratio: variance over d_head, variance_error: its distance from 1; kurtosis: in
-        excess of a normal distribution's 0; trace and trace_scaled: without and with the division
-        of the scores by sqrt(d_head).
+        variance_ratio: variance divided by d_head; variance_error: its deviation from 1; kurtosis:
+        excess kurtosis; trace and trace_scaled: without and with division of the scores by
+        sqrt(d_head).
         """
         width = next(m for m in model.modules() if isinstance(m, MultiHeadAttention)).d_head
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))

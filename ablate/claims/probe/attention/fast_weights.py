@@ -1,14 +1,15 @@
-"""Linear attention as a net whose weights another net writes.
+"""Check that linear attention is a fast weight programmer: a network that writes weights of
+another.
 
 Equation: a fast weight programmer adds an outer product to a matrix at each step, W_t = W_(t-1) +
-    to_t from_t^T, and the fast net answers W_t input_t. With from = f(k), to = v and input = f(q)
-    that is the sum over j <= t of v_j f(k_j) f(q_t): causal linear attention.
-Source: arXiv:2102.11174, sections 2 and 3, of Schmidhuber's programmers of 1991.
-What differs: random weights and words in float64; the delta rule's programmer is that of
-    arXiv:2102.11174, section 4.2, with the features of its level.
-What to expect: rounding alone between both forms, and between their gradients, where nothing is
-    normalised. Divided weights need the sum of the keys' features as a second state; every other
-    assignment of the roles, the softmax and the delta rule give something else.
+    to_t from_t^T, and the fast network returns W_t input_t. With from = f(k), to = v and input =
+    f(q) that is the sum over j <= t of v_j f(k_j) f(q_t): causal linear attention.
+Source: arXiv:2102.11174, sections 2 and 3, on Schmidhuber's programmers of 1991.
+What differs: random weights and words in float64; the delta rule follows arXiv:2102.11174, section
+    4.2.
+What to expect: without normalisation, both forms and their gradients agree up to rounding.
+    Normalised weights need the sum of the keys' features as a second state. Any other assignment of
+    the roles, the softmax and the delta rule give different results.
 """
 
 import copy
@@ -29,13 +30,13 @@ from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
 
-UPDATES, RATE = 20, 0.01  # of gradient descent with Adam
+UPDATES, RATE = 20, 0.01  # steps and learning rate of Adam
 LEAST = ("softmax_error", "roles_swapped", "gradient_size", "loss_removed")
 CAUSAL = Mask(causal=True)
 
 
 class FastWeights(RandomModels):
-    """Compares the causal self-attention of a decoder with a programmer, a word at a time.
+    """Compare the causal self-attention of a decoder with a programmer that reads word by word.
 
     Raises:
         UserError: the attention is not model/attention=linear.
@@ -54,30 +55,33 @@ class FastWeights(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws; the functions below say what they are of."""
-        own = (part for part in model.modules() if isinstance(part, SelfAttention))
-        causal = next(attention for attention in own if attention.causal)
+        """Return the extremes over all draws; see the functions below for the measurements."""
+        modules = (part for part in model.modules() if isinstance(part, SelfAttention))
+        causal = next(attention for attention in modules if attention.causal)
         if not isinstance(causal.kernel, LinearAttention):
             raise UserError(
                 "probe=fast_weights is about linear attention: set model/attention=linear"
             )
-        found = [self.draw(*drawn) for drawn in self.models(causal)]
-        return extremes(found, LEAST)
+        measurements = [self.draw(*drawn) for drawn in self.models(causal)]
+        return extremes(measurements, LEAST)
 
     def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements under one set of weights."""
         width = attention.d_model
         x, wanted = torch.randn(2, self.length, width, generator=generator, dtype=torch.float64)
         with torch.no_grad():
-            found = forms(attention, x) | others(attention, x)
-        found |= gradients(attention, x, wanted) | descent(attention, x, wanted)
-        return {name: torch.as_tensor(value, dtype=torch.float64) for name, value in found.items()}
+            measurements = forms(attention, x) | other_kernels(attention, x)
+        measurements |= gradients(attention, x, wanted) | descent(attention, x, wanted)
+        return {
+            name: torch.as_tensor(value, dtype=torch.float64)
+            for name, value in measurements.items()
+        }
 
 
 def answers(
     source: Float[Tensor, "H L E"], to: Float[Tensor, "H L W"], given: Float[Tensor, "H L E"]
 ) -> Float[Tensor, "H L W"]:
-    """Return what the fast net answers to each input after what is written until then."""
+    """Return the fast network's output for each input, after all outer products up to that step."""
     fast, out = torch.zeros_like(to[:, 0, :, None] * source[:, 0, None]), []
     for t in range(to.size(1)):
         fast = fast + to[:, t, :, None] * source[:, t, None]
@@ -86,7 +90,7 @@ def answers(
 
 
 def programmed(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "H L E"]:
-    """Return what the heads give by that recurrence, with a second state where they are divided."""
+    """Return the output of the heads by the recurrence, with a second state for normalisation."""
     kernel = attention.kernel
     assert isinstance(kernel, LinearAttention)
     q, k, v = projected(attention, x, x)
@@ -97,18 +101,18 @@ def programmed(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tenso
     return out / (answers(source, torch.ones_like(v[:, :, :1]), given) + EPS)
 
 
-def apart(one: Tensor, other: Tensor) -> float:
-    """Return the largest difference, relative to the largest number where that is above 1."""
-    return float((one - other).abs().max() / one.abs().max().clamp(min=1))
+def apart(first: Tensor, other: Tensor) -> float:
+    """Return the largest difference, relative to the largest number if that is above 1."""
+    return float((first - other).abs().max() / first.abs().max().clamp(min=1))
 
 
 def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
     """Compare the kernel with the programmer.
 
-    one_matrix_error: their distance, the programmer having W alone; two_states_error: with the sum
-    of the keys' features where the kernel divides; uncausal_error: the kernel reads all words and
-    the programmer what is written so far; roles_swapped: the least distance with FROM and TO, FROM
-    and INPUT, or both sides of the outer product exchanged.
+    one_matrix_error: difference if the programmer has only W; two_states_error: with the sum of the
+    keys' features if the kernel normalises; uncausal_error: if the kernel reads all words;
+    roles_swapped: smallest difference with FROM and TO, FROM and INPUT, or both sides of the outer
+    product exchanged.
     """
     kernel = attention.kernel
     assert isinstance(kernel, LinearAttention)
@@ -129,11 +133,11 @@ def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]
     }
 
 
-def others(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
+def other_kernels(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
     """Compare other kernels with programmers.
 
-    softmax_error: the distance of softmax attention from the programmer with one matrix;
-    delta_error: of the delta rule from a programmer that adds, with its features and strengths.
+    softmax_error: difference between softmax attention and the programmer with one matrix;
+    delta_error: between the delta rule and a programmer that only adds.
     """
     heads = projected(attention, x, x)
     q, k, v = (of[None] for of in heads)
@@ -154,11 +158,10 @@ def others(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float
 def gradients(
     attention: SelfAttention, x: Float[Tensor, "L D"], wanted: Float[Tensor, "L D"]
 ) -> dict[str, float]:
-    """Differentiate a squared error by the weights of the slow net, the three projections.
+    """Compare gradients of a squared error by the three projections (the slow network).
 
-    gradient_error: the distance of the gradient through the programmer from that through attention,
-    relative to the largest number; gradient_size: the largest number of the projection where it is
-    smallest.
+    gradient_error: relative difference between the gradients through the programmer and through
+    attention; gradient_size: smallest over the projections of the largest gradient entry.
     """
     slow = [attention.query.weight, attention.key.weight, attention.value.weight]
     through = [
@@ -168,21 +171,23 @@ def gradients(
     pairs = list(zip(*through, strict=True))
     return {
         "gradient_error": max(
-            float((one - other).abs().max() / one.abs().max()) for one, other in pairs
+            float((first - other).abs().max() / first.abs().max()) for first, other in pairs
         ),
         "gradient_size": min(float(fast.abs().max()) for _, fast in pairs),
     }
 
 
 def slow_and_fast(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "L D"]:
-    """Return the output of attention whose heads are programmers."""
+    """Return the output of attention with programmers as heads."""
     return merged(attention, programmed(attention, x).transpose(0, 1).flatten(1))
 
 
 def descent(
     attention: SelfAttention, x: Float[Tensor, "L D"], wanted: Float[Tensor, "L D"]
 ) -> dict[str, float]:
-    """Train the slow net through the fast weights; return the share of the loss that it removes."""
+    """Train the slow network through the fast weights; return the relative reduction of the
+    loss.
+    """
     trained = copy.deepcopy(attention)
     slow = [trained.query.weight, trained.key.weight, trained.value.weight]
     optimizer = torch.optim.Adam(slow, lr=RATE)

@@ -1,7 +1,7 @@
-"""Heads with weights set by hand, for the probe that asks what one head can do.
+"""Heads with hand-set weights, to check what one head can represent.
 
-A softmax reaches a pattern only in the limit: scores of what is meant are at least LOGIT above all
-others, so that weights are off by less than exp(-LOGIT) for each key.
+A softmax reaches a hard pattern only in the limit: intended scores exceed all others by at least
+LOGIT, so weights deviate by less than exp(-LOGIT) per key.
 """
 
 from typing import Any
@@ -19,19 +19,20 @@ from ablate.model.padding.base import Mask
 from ablate.model.padding.columns import Columns
 
 LOGIT = 50.0
-RELEVANT = (1, 2, 4)  # how many keys share the weight
-WIDTHS = (2, 3, 5)  # of convolutions
-CONTENT = 3  # numbers that a word says, before those that say where it stands
+RELEVANT = (1, 2, 4)  # numbers of keys that share the weight
+WIDTHS = (2, 3, 5)  # widths of convolutions
+CONTENT = 3  # number of content features of a word, before its position features
 WORDS = 9
-INNER = slice(1, WORDS - 1)  # words with a neighbour on either side
+INNER = slice(1, WORDS - 1)  # words with neighbours on both sides
 
 
 def sharing(generator: torch.Generator) -> dict[str, float]:
-    """Have one query ask for several words at once.
+    """Let one query attend to several words equally.
 
-    sharing_gap: the largest distance of a head's weights from 1/m on each of m words and 0 on the
-    others; sum_gap: of its output from the sum of their values; above_half: how far a row's second
-    largest weight is above 1/2; sigmoid_above_half: with a sigmoid in place of the softmax.
+    sharing_gap: largest deviation of the weights from 1/m on each of m words and 0 on the others;
+    sum_gap: deviation of the output from the sum of their values; above_half: largest excess of a
+    row's second largest weight over 1/2; sigmoid_above_half: the same with a sigmoid instead of a
+    softmax.
     """
     gaps, sums, seconds, sigmoids = [], [], [], []
     for m in RELEVANT:
@@ -54,9 +55,9 @@ def sharing(generator: torch.Generator) -> dict[str, float]:
 
 
 def asking_for_marked(m: int) -> SelfAttention:
-    """Return a head in which every word asks for marked ones, and multiplies their mean by m.
+    """Return a head in which every word attends to marked words and multiplies their mean by m.
 
-    A word is its content, its mark (0 or 1), and a 1.
+    A word consists of its content, its mark (0 or 1), and a 1.
     """
     query, key, value = (torch.zeros(CONTENT, CONTENT + 2) for _ in range(3))
     query[0, -1], key[0, -2] = LOGIT, 1
@@ -65,11 +66,11 @@ def asking_for_marked(m: int) -> SelfAttention:
 
 
 def patterns(generator: torch.Generator) -> dict[str, float]:
-    """Have one head attend to the previous word from words of one kind, to the next from others.
+    """Let one head attend to the previous word from words of one kind, and to the next from others.
 
-    pattern_gap: the largest distance of its weights from that; pattern_moves: the least change of
-    a row when its word becomes one of the other kind. Scores are higher by LOGIT * WORDS on both
-    neighbours, and grow or fall by LOGIT from word to word, as the kind of the asking word says.
+    pattern_gap: largest deviation of its weights from this pattern; pattern_moves: smallest change
+    of a row when its word changes its kind. Scores are higher by LOGIT * WORDS on both neighbours,
+    and increase or decrease by LOGIT per position, depending on the kind of the query's word.
     """
     place, index = torch.eye(WORDS), torch.arange(WORDS, dtype=torch.float32)
     both = place.roll(1, 0) + place.roll(-1, 0)
@@ -78,41 +79,41 @@ def patterns(generator: torch.Generator) -> dict[str, float]:
     key = F.pad(torch.cat([place, index[None]]), (2, 0))
     head = by_hand(query, key, torch.zeros_like(key), torch.zeros(WORDS + 2, WORDS + 1), n_heads=1)
     kinds = torch.randint(2, (WORDS,), generator=generator)
-    wanted, found = [], []
+    wanted, actual = [], []
     for kind in (kinds, 1 - kinds):
         x = torch.cat([F.one_hot(kind, 2), place], 1).double()
-        found.append(weights_and_scores(head, x)[0][INNER])
+        actual.append(weights_and_scores(head, x)[0][INNER])
         wanted.append(place[(torch.arange(WORDS) + 2 * kind - 1) % WORDS][INNER])
-    gap = max(float((one - other).abs().max()) for one, other in zip(found, wanted, strict=True))
+    gap = max(float((row - other).abs().max()) for row, other in zip(actual, wanted, strict=True))
     return {
         "pattern_gap": gap,
-        "pattern_moves": float((found[0] - found[1]).abs().amax(1).min()),
+        "pattern_moves": float((actual[0] - actual[1]).abs().amax(1).min()),
     }
 
 
 def two_values(generator: torch.Generator) -> dict[str, float]:
-    """Have one head, and two, return the values of both neighbours of a word.
+    """Let one head, and two heads, return the values of both neighbours of a word.
 
-    blind_spot: how far the output of the one head moves when its left neighbour loses what its
-    right neighbour gains; two_heads_move: how far that of two heads of half the width does.
+    blind_spot: change of the output of one head when the left neighbour loses what the right
+    neighbour gains; two_heads_move: the same for two heads of half the width.
     """
     maps = torch.randn(2, CONTENT, CONTENT, generator=generator)
-    one = looking_at([(-1, 1)], maps[:1])
+    single = looking_at([(-1, 1)], maps[:1])
     two = looking_at([(-1,), (1,)], maps)
     x = standing(torch.randn(WORDS, CONTENT, generator=generator, dtype=torch.float64))
     moved = x.clone()
     taken = torch.randn(CONTENT, generator=generator, dtype=torch.float64)
     moved[0, :CONTENT] -= taken
     moved[2, :CONTENT] += taken
-    blind, seeing = ((read(m, moved, moved) - read(m, x, x))[1].abs().max() for m in (one, two))
+    blind, seeing = ((read(m, moved, moved) - read(m, x, x))[1].abs().max() for m in (single, two))
     return {"blind_spot": float(blind), "two_heads_move": float(seeing)}
 
 
 def convolutions(generator: torch.Generator) -> dict[str, float]:
-    """Have as many heads as a convolution is wide look at one place each.
+    """Represent a convolution of width w by w heads that attend to one offset each.
 
-    conv_error: the largest distance from the convolution, round the end of the sentence;
-    conv_fewer_heads: the least without the last head.
+    conv_error: largest deviation from the circular convolution; conv_fewer_heads: smallest
+    deviation without the last head.
     """
     errors: list[float] = []
     fewer: list[float] = []
@@ -122,25 +123,25 @@ def convolutions(generator: torch.Generator) -> dict[str, float]:
         round_the_end = F.pad(content.T[None], (0, width - 1), mode="circular")
         wanted = F.conv1d(round_the_end, taps.movedim(0, 2).double())[0].T
         x = standing(content)
-        for heads, found in ((width, errors), (width - 1, fewer)):
+        for heads, deviations in ((width, errors), (width - 1, fewer)):
             attention = looking_at([(offset,) for offset in range(heads)], taps[:heads])
-            found.append(float((read(attention, x, x)[:, :CONTENT] - wanted).abs().max()))
+            deviations.append(float((read(attention, x, x)[:, :CONTENT] - wanted).abs().max()))
     return {"conv_error": max(errors), "conv_fewer_heads": min(fewer)}
 
 
 def standing(content: Float[Tensor, "L C"]) -> Float[Tensor, "L D"]:
-    """Return words that say where they stand, by a number of their own that is 1."""
+    """Append a one-hot position to each word."""
     return torch.cat([content, torch.eye(len(content), dtype=content.dtype)], 1)
 
 
 def looking_at(offsets: list[tuple[int, ...]], maps: Float[Tensor, "H C C"]) -> SelfAttention:
-    """Return heads that attend to words at these distances, each mapping what it reads."""
+    """Return heads that attend to words at these offsets, with a value map for each head."""
     place = torch.eye(WORDS)
     query = torch.cat(
         [LOGIT * torch.stack([place.roll(o, 0) for o in of]).sum(0) for of in offsets]
     )
     key, value = place.repeat(len(offsets), 1), torch.eye(WORDS, CONTENT).repeat(len(offsets), 1)
-    output = torch.cat([F.pad(one, (0, WORDS - CONTENT, 0, WORDS)) for one in maps], 1)
+    output = torch.cat([F.pad(value_map, (0, WORDS - CONTENT, 0, WORDS)) for value_map in maps], 1)
     where, what = (CONTENT, 0), (0, WORDS)
     return by_hand(
         F.pad(query, where), F.pad(key, where), F.pad(value, what), output, n_heads=len(offsets)
@@ -156,7 +157,7 @@ def by_hand(
     *,
     n_heads: int,
 ) -> SelfAttention:
-    """Return self-attention with these weights, no biases, and scores that are not divided."""
+    """Return self-attention with these weights, without biases and without scaling."""
     d_head = len(query) // n_heads
     kernel = Explicit(d_head=d_head, dropout=0.0, scale="none", fill="zero_output")
     sizes: Any = {"d_model": query.size(1), "n_heads": n_heads, "d_head": d_head}
@@ -170,6 +171,6 @@ def by_hand(
 def weights_and_scores(
     head: SelfAttention, x: Float[Tensor, "L D"]
 ) -> tuple[Float[Tensor, "L L"], Float[Tensor, "L L"]]:
-    """Return what the words' weights are in attention with one head, and the scores behind them."""
+    """Return the weights of a single-head attention, and its unscaled scores."""
     q, k, v = projected(head, x, x)
     return weights_of(head.kernel, q[None], k[None], v[None], Mask(), None)[0, 0], (q @ k.mT)[0]

@@ -1,12 +1,12 @@
-"""Whether heads that begin alike become different ones in training.
+"""Check whether heads with identical initial weights diverge in training.
 
-Equation: after some steps of gradient descent the largest |w_h - w_1| over attentions, heads h and
-    the rows w of W_Q, W_K and W_V, biases too, that are a head's own.
-Source: the gradients of two heads that have the same weights, and the same columns of W_O, are the
-    same; arXiv:1706.03762, section 3.2.2, whose heads are drawn independently.
-What differs: a whole model in float64 that learns random pairs, by plain gradient descent.
-What to expect: heads that are alike in all stay alike. Any asymmetry parts them: other
-    columns of W_O, or dropout of the weights of attention.
+Equation: the largest |w_h - w_1| after some steps of gradient descent, over attentions, heads h and
+    their rows w of W_Q, W_K and W_V, including biases.
+Source: two heads with equal weights and equal columns of W_O have equal gradients;
+    arXiv:1706.03762, section 3.2.2, whose heads are initialised independently.
+What differs: a complete model in float64 that learns random pairs by plain gradient descent.
+What to expect: identical heads stay identical. Any asymmetry separates them: different columns of
+    W_O, or dropout of attention weights.
 """
 
 from collections.abc import Iterator
@@ -23,18 +23,18 @@ from ablate.probe.sentences import random_sentences
 
 SENTENCES = 4
 RATE = 0.05
-ALIKE = ("alike", "other_outputs", "dropped")  # how heads begin, where not independent
+ALIKE = ("alike", "other_outputs", "dropped")  # initialisations with equal heads
 
 
 @dataclass(kw_only=True)
 class HeadsInTraining(RandomModels):
-    """Trains random models whose heads begin alike.
+    """Train random models whose heads start with equal weights.
 
     Args:
-        draws: weights and pairs that are tried.
+        draws: number of random weights and pairs.
         length: tokens of a sentence, on either side.
-        seed: of weights, pairs and dropout.
-        steps: of gradient descent.
+        seed: seed of weights, pairs and dropout.
+        steps: steps of gradient descent.
 
     Raises:
         UserError: `draws` is below 1, or `length` below 2.
@@ -45,13 +45,13 @@ class HeadsInTraining(RandomModels):
     steps: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how far heads are apart after training.
+        """Return how different heads are after training.
 
-        alike: all of a head begins as the others do; the largest of all draws.
-        other_outputs, dropped: so, but for W_O, or with the model's dropout; the smallest.
-        independent: all weights were drawn anew; the smallest.
+        alike: all weights of the heads are equal at the start; largest difference over the draws.
+        other_outputs, dropped: the same except for W_O, or with the model's dropout; smallest
+        difference. independent: all weights are independent; smallest difference.
         """
-        found: dict[str, list[float]] = {name: [] for name in self.measures}
+        differences: dict[str, list[float]] = {name: [] for name in self.measures}
         for trained, generator in self.models(model):
             drawn = {name: value.clone() for name, value in trained.state_dict().items()}
             pairs = self.pairs(trained, generator)
@@ -61,12 +61,12 @@ class HeadsInTraining(RandomModels):
                 trained.train(name == "dropped")
                 with seeded(generator):
                     self.descend(trained, *pairs)
-                found[name].append(apart(trained))
+                differences[name].append(apart(trained))
         worst = {"alike": max}
-        return {name: worst.get(name, min)(values) for name, values in found.items()}
+        return {name: worst.get(name, min)(values) for name, values in differences.items()}
 
     def pairs(self, model: Transformer, generator: torch.Generator) -> tuple[Seq2Seq, Tensor]:
-        """Return random sources with random targets, and what follows each target token."""
+        """Return random sources with random targets, and the next token at each target position."""
         lengths = [self.length] * SENTENCES
         src = random_sentences(model, lengths, generator)
         tgt = random_sentences(model, [self.length + 1] * SENTENCES, generator)
@@ -86,7 +86,7 @@ class HeadsInTraining(RandomModels):
 
 @torch.no_grad()
 def begin(model: Transformer, name: str) -> None:
-    """Make heads alike, as far as the name says."""
+    """Make the heads equal, as far as the named initialisation requires."""
     for attention, rows in _heads(model):
         if name in ALIKE:
             for parameter in rows:
@@ -98,15 +98,15 @@ def begin(model: Transformer, name: str) -> None:
 
 
 def apart(model: Transformer) -> float:
-    """Return how far a head is from the first one of its attention, at most."""
+    """Return the largest difference between a head and the first head of its attention."""
     each = [(rows - rows[:1]).abs().max() for _, of in _heads(model) for rows in of]
     return float(torch.stack(each).max())
 
 
 def _heads(model: Transformer) -> Iterator[tuple[MultiHeadAttention, list[Tensor]]]:
-    """Yield attentions with the weights and biases of their maps to heads, a row per head."""
+    """Yield attentions with the weights and biases of their projections, one row per head."""
     for part in model.modules():
         if isinstance(part, MultiHeadAttention):
             maps = (part.query, part.key, part.value)
-            own = [tensor for of in maps for tensor in (of.weight, of.bias)]
-            yield part, [of.data.view(part.n_heads, -1, *of.shape[1:]) for of in own]
+            tensors = [tensor for of in maps for tensor in (of.weight, of.bias)]
+            yield part, [of.data.view(part.n_heads, -1, *of.shape[1:]) for of in tensors]

@@ -1,4 +1,4 @@
-"""Heads that share their projections, against one head, for the probe of what a head can do."""
+"""Compare heads that share their projections with a single head."""
 
 import copy
 from typing import Any
@@ -13,17 +13,17 @@ from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding.base import Mask
 
-COPIES = (2, 4, 8)  # heads that are one
-WIDEST = 8  # of them
+COPIES = (2, 4, 8)  # numbers of identical heads
+WIDEST = 8  # largest head width
 
 
 def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict[str, float]:
-    """Compare heads with the same projections with one head and the sum of their parts of W_O.
+    """Compare identical heads with one head that has the sum of their parts of W_O.
 
-    identical_error: their distance; other_heads: where the queries of one head are another's;
-    dropout_between_heads: how far the heads are from one another when each drops its own weights.
+    identical_error: difference of the outputs; other_heads: the same if one head has different
+    queries; dropout_between_heads: difference between the heads if each has its dropout mask.
     """
-    errors, others, dropped = [], [], []
+    errors, with_other_queries, dropped = [], [], []
     width = min(x.size(1), WIDEST)
     for heads in COPIES:
         many = with_heads(x.size(1), heads, width, generator)
@@ -34,28 +34,28 @@ def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict
         errors.append(float((out - read(alone, x, x)).abs().max()))
         dropped.append(between_heads(many, x))
         many.query.weight[:width] *= -1
-        others.append(float((read(many, x, x) - read(alone, x, x)).abs().max()))
+        with_other_queries.append(float((read(many, x, x) - read(alone, x, x)).abs().max()))
     return {
         "identical_error": max(errors),
-        "other_heads": min(others),
+        "other_heads": min(with_other_queries),
         "dropout_between_heads": max(dropped),
     }
 
 
 def summed(many: SelfAttention) -> SelfAttention:
-    """Return the one head that identical heads are."""
-    one: Any = copy.deepcopy(many)
+    """Return the single head that is equivalent to identical heads."""
+    single: Any = copy.deepcopy(many)
     width = many.d_head
-    one.n_heads = 1
-    for of in (one.query, one.key, one.value):
+    single.n_heads = 1
+    for of in (single.query, single.key, single.value):
         of.weight, of.bias = (nn.Parameter(part[:width].clone()) for part in (of.weight, of.bias))
-    parts = one.output.weight.unflatten(1, (many.n_heads, width))
-    one.output.weight = nn.Parameter(parts.sum(1))
-    return one
+    parts = single.output.weight.unflatten(1, (many.n_heads, width))
+    single.output.weight = nn.Parameter(parts.sum(1))
+    return single
 
 
 def between_heads(many: SelfAttention, x: Float[Tensor, "L D"]) -> float:
-    """Return how far heads are from the first one in training with dropout on the weights."""
+    """Return the largest difference between heads in training mode with dropout of the weights."""
     kernel = Explicit(d_head=many.d_head, dropout=0.1, scale="sqrt_d_head", fill="zero_output")
     q, k, v = (of[None] for of in projected(many, x, x))
     with torch.random.fork_rng(devices=[]):

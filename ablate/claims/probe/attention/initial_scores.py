@@ -1,15 +1,15 @@
-"""Scaled scores of a model's own activations before training, by the width of a head.
+"""Measure scaled attention scores of an untrained model, depending on the head width.
 
-Equation: s = q . k / sqrt(d_head), q and k the rows of X W_Q and X W_K, X what the first
-    self-attention of the encoder reads. The maps are drawn by
-    `unit`: no map: q and k are independent standard normal numbers, the premise of the formula;
-    `linear`: uniform in +-d_model^-0.5, as torch.nn.Linear;
-    `xavier`: uniform in +-sqrt(6 / (d_model + rows)), as this project;
-    `fused_xavier`: uniform in +-sqrt(6 / (d_model + 3 rows)), as torch.nn.MultiheadAttention.
+Equation: s = q . k / sqrt(d_head), q and k the rows of X W_Q and X W_K, X the input of the first
+    self-attention of the encoder. The projections are drawn by `unit`: no projection: q and k are
+    independent standard normal numbers, as the formula assumes; `linear`: uniform in
+    +-d_model^-0.5, as in torch.nn.Linear; `xavier`: uniform in +-sqrt(6 / (d_model + rows)), as in
+    this project; `fused_xavier`: uniform in +-sqrt(6 / (d_model + 3 rows)), as in
+    torch.nn.MultiheadAttention.
 Source: arXiv:1706.03762, section 3.2.1, footnote 4.
 What differs: the sentences are random; biases are 0.
-What to expect: deviation 1 under the premise, of any width; with maps what they make of X, which
-    depends on the width only where the number of rows does.
+What to expect: standard deviation 1 under the assumption, for any width; with projections it
+    depends on X, and on the width only if the number of rows does.
 """
 
 import copy
@@ -34,12 +34,12 @@ LENGTH, SENTENCES, HEADS = 12, 8, 4
 
 @dataclass(kw_only=True)
 class InitialScores(Probe):
-    """Draws maps to queries and keys, and looks at the scores of every pair of tokens.
+    """Draw query and key projections, and compute the scores of all pairs of tokens.
 
     Args:
         maps: unit | linear | xavier | fused_xavier.
-        draws: maps and sentences that are tried.
-        seed: of both.
+        draws: number of random projections and sentences.
+        seed: seed of both.
 
     Raises:
         UserError: `draws` is below 1.
@@ -52,41 +52,42 @@ class InitialScores(Probe):
     seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return deviations of scaled scores, averaged over the draws.
+        """Return standard deviations of scaled scores, averaged over the draws.
 
-        deviation: with as many heads as make d_model rows, log2_deviation: its binary logarithm;
-        error: the largest distance of a draw's from 1; log2_four_heads: with four heads of the
-        width; own: the mean score of a vector with itself, over the deviation of the others;
-        unscaled: error without the division.
+        deviation: with d_model rows in total; log2_deviation: its binary logarithm; error: largest
+        deviation of a draw's value from 1; log2_four_heads: with four heads; own: mean score of a
+        vector with itself, divided by the deviation of the others; unscaled: error without scaling.
         """
         fixed = copy.deepcopy(model).double().eval()
         width = next(m for m in fixed.modules() if isinstance(m, SelfAttention)).d_head
         drawn = [self.draw(fixed, width, number) for number in range(self.draws)]
-        found, four_heads, own = torch.tensor(drawn, dtype=torch.float64).T
+        deviations, four_heads, self_scores = torch.tensor(drawn, dtype=torch.float64).T
         return {
-            "deviation": float(found.mean()),
-            "error": float((found - 1).abs().max()),
-            "log2_deviation": float(found.log2().mean()),
+            "deviation": float(deviations.mean()),
+            "error": float((deviations - 1).abs().max()),
+            "log2_deviation": float(deviations.log2().mean()),
             "log2_four_heads": float(four_heads.log2().mean()),
-            "own": float((own / found).mean()),
-            "unscaled": float((found * width**0.5 - 1).abs().min()),
+            "own": float((self_scores / deviations).mean()),
+            "unscaled": float((deviations * width**0.5 - 1).abs().min()),
         }
 
     @torch.no_grad()
     def draw(self, model: Transformer, width: int, number: int) -> list[float]:
-        """Return the deviation with d_model rows and with four heads, and the mean own score."""
+        """Return the deviation with d_model rows and with four heads, and the mean score with
+        itself.
+        """
         generator = torch.Generator().manual_seed(stream(self.seed, f"InitialScores/{number}"))
         src = random_sentences(model, [LENGTH] * SENTENCES, generator)
         x = first_input(model, src)
         q, k = (self.heads(x, x.size(-1), width, generator) for _ in range(2))
-        own = (q * q).sum(-1).mean() * width**-0.5
-        others = [self.heads(x, HEADS * width, width, generator) for _ in range(2)]
-        return [float(deviation(q, k)), float(deviation(*others)), float(own)]
+        self_score = (q * q).sum(-1).mean() * width**-0.5
+        four_heads = [self.heads(x, HEADS * width, width, generator) for _ in range(2)]
+        return [float(deviation(q, k)), float(deviation(*four_heads)), float(self_score)]
 
     def heads(
         self, x: Float[Tensor, "B L D"], rows: int, width: int, generator: torch.Generator
     ) -> Float[Tensor, "B H L E"]:
-        """Return what a new map makes of x, in heads."""
+        """Return x projected by a new random map and split into heads."""
         if self.maps == "unit":
             shape = (len(x), rows // width, x.size(1), width)
             return torch.randn(shape, generator=generator, dtype=x.dtype)
@@ -102,17 +103,17 @@ class InitialScores(Probe):
 
 
 def deviation(q: Float[Tensor, "B H L E"], k: Float[Tensor, "B H L E"]) -> Float[Tensor, ""]:
-    """Return the standard deviation of scaled scores around 0."""
+    """Return the root mean square of scaled scores."""
     return (q @ k.mT * q.size(-1) ** -0.5).square().mean().sqrt()
 
 
 def first_input(model: Transformer, src: Tensor) -> Float[Tensor, "B L D"]:
-    """Return what the first self-attention of the encoder reads."""
-    found: list[Tensor] = []
+    """Return the input of the first self-attention of the encoder."""
+    inputs_seen: list[Tensor] = []
     first = next(m for m in model.encoder.modules() if isinstance(m, SelfAttention))
-    handle = first.register_forward_pre_hook(lambda module, inputs: found.append(inputs[0]))
+    handle = first.register_forward_pre_hook(lambda module, inputs: inputs_seen.append(inputs[0]))
     try:
         model.encoder(model.embedding.embed_src(src), src != PAD)
     finally:
         handle.remove()
-    return found[0]
+    return inputs_seen[0]

@@ -1,13 +1,13 @@
-"""What padding buys and costs: sentences one by one, or in batches of equal width.
+"""Measure benefit and cost of padding: single sentences, or batches of equal width.
 
-Equation: padding is the share of positions that hold none of the tokens; difference is the largest
-    one of a state at a real token between a sentence in its batch and the sentence alone.
-Source: arXiv:1706.03762, section 5.1 (batches of like lengths).
-What differs: whole passes over pairs of the run's corpus, source and target, without gradient; a
-    word is a token. `random` and `bucketed` are padded to the longest of the batch, `to_longest` is
+Equation: padding is the fraction of positions without a real token; difference is the largest
+    difference of a real token's state between a sentence in a batch and the sentence alone.
+Source: arXiv:1706.03762, section 5.1 (batches of similar lengths).
+What differs: forward passes over source and target of the run's corpus, without gradient; each word
+    is a token. `random` and `bucketed` are padded to the longest of the batch, `to_longest` is
     `random` padded to the longest sentence of all.
-What to expect: the same states in every company, as keys of padding are masked; fewer passes, each
-    with more to do, of which padding is a waste. Seconds are those of this machine.
+What to expect: the states do not depend on the batch, because padding keys are masked. Batches need
+    fewer but larger passes, and padding is wasted work. Seconds depend on the machine.
 """
 
 import math
@@ -31,25 +31,25 @@ from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model, Seq2Seq
 
-COMPARED = 4  # sentences of a batch
+COMPARED = 4  # number of sentences compared per batch
 BATCHINGS = ("one_by_one", "random", "bucketed", "to_longest")
 
 
 @dataclass(kw_only=True)
 class BatchCost(RandomModels):
-    """Passes over some lines of a corpus.
+    """Run forward passes over lines of a corpus.
 
     Args:
-        corpus: whose train split the lines are the first of.
+        corpus: corpus whose first training lines are used.
         batching: one_by_one | random | bucketed | to_longest.
-        lines: that are read.
-        tokens: of a batch, padding counted.
-        repeats: passes over all lines that the median time is taken of, after one.
-        draws: weights under which a batch is compared with its first COMPARED sentences alone.
-        seed: of batches and weights.
+        lines: number of lines.
+        tokens: tokens per batch, including padding.
+        repeats: number of passes over all lines for the median time, after a warm-up pass.
+        draws: number of random weights for the comparison with single sentences.
+        seed: seed of batches and weights.
 
     Raises:
-        UserError: another batching, or a number below 1.
+        UserError: an unknown batching, or a number below 1.
     """
 
     needs = Model
@@ -66,7 +66,7 @@ class BatchCost(RandomModels):
     repeats: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return counts, times and differences; `..._each` is per real token of a target."""
+        """Return counts, times and differences; `..._each` is per real target token."""
         pairs = self.pairs(model)
         real = sum(int((pair.tgt_in != PAD).sum()) for pair in pairs)
         positions = sum(ids.numel() for pair in pairs for ids in pair)
@@ -99,12 +99,12 @@ class BatchCost(RandomModels):
         ]
 
     def sides(self) -> tuple[Any, Any]:
-        """Return the lines of the corpus."""
+        """Return source and target lines of the corpus."""
         read = self.corpus.read("train")
         return read.src, read.tgt
 
     def rows(self, src: Int[np.ndarray, " N"], tgt: Int[np.ndarray, " N"]) -> list[Any]:
-        """Return which lines share a batch."""
+        """Return the line numbers of each batch."""
         every = np.arange(len(src))
         if self.batching == "one_by_one":
             return list(every[:, None])
@@ -114,12 +114,12 @@ class BatchCost(RandomModels):
     def cut(
         self, side: Int[np.ndarray, "N L"], lengths: Int[np.ndarray, " N"], rows: Any
     ) -> Int[Tensor, "B W"]:
-        """Return some lines, as wide as the batching wants them."""
+        """Return some lines, padded to the width of the batching."""
         longest = side.shape[1] if self.batching == "to_longest" else lengths[rows].max()
         return torch.from_numpy(side[rows, :longest])
 
     def seconds(self, model: Any, pairs: list[Seq2Seq]) -> float:
-        """Return the median time of a pass over all batches."""
+        """Return the median time in seconds of a pass over all batches."""
         times = []
         with torch.no_grad():
             for _ in range(1 + self.repeats):
@@ -131,28 +131,31 @@ class BatchCost(RandomModels):
 
     @torch.no_grad()
     def compared(self, model: Any, pairs: list[Seq2Seq]) -> dict[str, float]:
-        """Compare a batch with padding, where there is one, with its sentences alone.
+        """Compare padded batches with their single sentences.
 
-        control: the least such difference where padding is made a word.
+        control: the smallest difference if padding tokens are replaced by a real word.
         """
-        found = [
+        differences = [
             (largest(other, pair, pair), largest(other, pair, without_padding(pair)))
             for number, (other, _) in enumerate(self.models(model))
             for pair in [pairs[number % len(pairs)]]
         ]
-        return {"difference": max(a for a, _ in found), "control": min(b for _, b in found)}
+        return {
+            "difference": max(a for a, _ in differences),
+            "control": min(b for _, b in differences),
+        }
 
 
 def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> float:
-    """Return the largest difference of a state at a real token between batch and sentence."""
-    together, found = model(batch), 0.0
+    """Return the largest difference of a real token's state between batch and single sentence."""
+    together, difference = model(batch), 0.0
     for row in range(min(COMPARED, len(together))):
         src, tgt = (side[row][side[row] != PAD][None] for side in alone)
         states = model(Seq2Seq(src, tgt))
-        found = max(found, float((together[row, : tgt.size(1)] - states[0]).abs().max()))
-    return found
+        difference = max(difference, float((together[row, : tgt.size(1)] - states[0]).abs().max()))
+    return difference
 
 
 def without_padding(pair: Seq2Seq) -> Seq2Seq:
-    """Return a batch in which padding is a word like any other."""
+    """Return a batch in which padding is replaced by a real word."""
     return Seq2Seq(*(side.masked_fill(side == PAD, EOS + 1) for side in pair))

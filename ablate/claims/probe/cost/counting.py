@@ -1,14 +1,14 @@
-"""What a piece of work costs without a clock: operations, numbers written, bytes, dependent steps.
+"""Count the cost of a computation without a clock: operations, memory, dependent steps.
 
 Equation: products are two operations for each multiplication with its addition, in matrix products;
-    numbers are those that all other operations write, views left out; peak_bytes are the most that
-    live at once of what the work itself makes; steps are the longest chain of operations of which
-    each reads what the one before wrote, and calls are all operations.
+    numbers are the elements written by all other operations except views; peak_bytes is the maximum
+    size of simultaneously live tensors created by the computation; steps is the length of the
+    longest chain of dependent operations; calls is the number of operations.
 Source: torch.utils.flop_counter counts the products.
-What differs: a whole softmax or norm is one step and writes its output once, whatever it does
-    inside; a matrix product is one step, though the sum within it has a depth of its own.
-What to expect: the same numbers on every machine. What a kernel keeps for itself is not seen here,
-    but in the peak of a process.
+What differs: a complete softmax or norm counts as one step that writes its output once; a matrix
+    product counts as one step, although its sums have internal depth.
+What to expect: the same numbers on every machine. Internal memory of kernels is not counted;
+    `peak_memory` measures it.
 """
 
 import weakref
@@ -26,8 +26,8 @@ COUNTS = ("products", "numbers", "peak_bytes", "steps", "calls")
 Shape = torch.Size
 
 
-def fused_products(q: Shape, k: Shape, v: Shape, *others: Any, **named: Any) -> int:
-    """Return the products of fused attention, of which torch counts those of GPUs alone."""
+def fused_products(q: Shape, k: Shape, v: Shape, *_others: Any, **named: Any) -> int:
+    """Count the products of fused attention on the CPU; torch counts only those on GPUs."""
     return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
 
 
@@ -46,7 +46,7 @@ def tensors(tree: Any) -> Iterator[Tensor]:
 
 
 class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the operations of torch that run within it; memory is followed by storage."""
+    """Count the operations of torch within a block; memory is tracked by storage."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -54,7 +54,7 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.depth: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run the operation and count it; a view does nothing."""
+        """Run an operation and count it, unless it is a view."""
         out = func(*args, **(kwargs or {}))
         made = [*tensors(out)]
         if made and not func.is_view:
@@ -67,7 +67,7 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         targets = [t.untyped_storage() for t in made]
         kept = {id(s) for s in sources}
         if all(id(s) in kept for s in targets) and not func._schema.is_mutable:
-            return  # a view by another name
+            return  # an unlabelled view
         self.calls += 1
         if func.overloadpacket not in PRODUCTS and func.overloadpacket not in flop_registry:
             self.numbers += sum(t.numel() for t in made)
@@ -78,26 +78,26 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.depth[storage] = step
 
     def hold(self, storage: Any) -> None:
-        """Count the bytes of a storage from now on until nobody has it any more."""
+        """Count the bytes of a storage until it is freed."""
         size = storage.nbytes()
         self.live += size
         self.peak = max(self.peak, self.live)
         weakref.finalize(storage, self.release, size)
 
     def release(self, size: int) -> None:
-        """Count them no more."""
+        """Subtract the bytes of a freed storage."""
         self.live -= size
 
     @property
     def steps(self) -> int:
-        """The longest chain among what is alive."""
+        """The longest chain of dependent operations among live tensors."""
         return max(self.depth.values(), default=0)
 
 
 def counted(work: Callable[[], object]) -> dict[str, float]:
-    """Return COUNTS of `work`; a recurrent layer is counted step by step, not as one kernel.
+    """Return COUNTS of a computation; recurrent layers are counted step by step.
 
-    The steps are those behind what `work` returns or leaves, such as gradients.
+    The steps are those of the tensors that `work` returns or leaves, such as gradients.
     """
     with (
         in_single_steps(),
@@ -117,7 +117,7 @@ def counted(work: Callable[[], object]) -> dict[str, float]:
 
 
 def dependent_steps(work: Callable[[], object]) -> float:
-    """Return the steps of COUNTS alone, which takes a fraction of the time."""
+    """Return only the steps of COUNTS, which is much faster."""
     with in_single_steps(), Counter() as counter:
         left = work()
         steps = counter.steps
@@ -127,8 +127,8 @@ def dependent_steps(work: Callable[[], object]) -> float:
 
 @contextmanager
 def in_single_steps() -> Iterator[None]:
-    """Have recurrent layers computed by operations of their own, as oneDNN's kernel hides them."""
-    # (`flags`, which is made for this, warns about switches that are not changed)
+    """Compute recurrent layers step by step, because oneDNN's kernel hides their operations."""
+    # (the context manager `flags` warns about switches that do not change)
     before, *_ = torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]
     try:
         yield
@@ -137,5 +137,5 @@ def in_single_steps() -> Iterator[None]:
 
 
 def without_values(wanted: bool) -> AbstractContextManager[Any]:
-    """Return the context in which tensors have shapes alone, so that no size is too large."""
+    """Return a context in which tensors have only shapes, so that any size is possible."""
     return FakeTensorMode() if wanted else nullcontext()

@@ -1,11 +1,11 @@
-"""How many decoder passes wait for each other in greedy search, and in Jacobi decoding.
+"""Count sequential decoder passes in greedy search and in Jacobi decoding.
 
-Equation: greedy search takes a pass for every token; Jacobi decoding one for every time that all
-    tokens are chosen anew, after those chosen before, until none changes.
+Equation: greedy search takes a pass for every token; Jacobi decoding updates all tokens in each
+    pass, given the previous ones, until none changes.
 Source: arXiv:2305.10427, section 3.1.
-What differs: random weights in float64, where rounding decides nothing.
-What to expect: the same translations, and no more passes. How many are saved depends on how much a
-    token depends on the one before; a trained model is asked in parallel_decoding.
+What differs: random weights in float64, so that rounding does not affect the result.
+What to expect: equal translations with at most as many passes. The saving depends on how strongly a
+    token depends on the previous one; parallel_decoding measures it for a trained model.
 """
 
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ LIMITS = {"max_ratio": 1.5, "max_extra": 10}
 
 @dataclass(kw_only=True)
 class DecodingPasses(RandomModels):
-    """Translates random sentences under random weights by both.
+    """Translate random sentences under random weights with both algorithms.
 
     Args:
-        draws: weights that are tried.
+        draws: number of random weights.
         length: tokens of the longest source.
-        sentences: that are translated under each of the weights.
-        seed: of weights and sentences.
+        sentences: number of sentences for each of the weights.
+        seed: seed of weights and sentences.
 
     Raises:
         UserError: `draws` or `sentences` is below 1, or `length` below 2.
@@ -43,15 +43,16 @@ class DecodingPasses(RandomModels):
     sentences: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the mean passes of a sentence, their difference, and the share of translations
-        that differ."""
+        """Return the mean passes per sentence, their difference, and the fraction of translations
+        that differ.
+        """
         greedy, jacobi = Greedy(**LIMITS), Jacobi(**LIMITS)  # type: ignore[arg-type]
         passes, different = [], []
         for other, generator in self.models(model):
             lengths = torch.randint(2, self.length + 1, (self.sentences,), generator=generator)
             src = random_sentences(other, lengths.tolist(), generator)
             pairs = zip(greedy(other, src), jacobi(other, src), strict=True)
-            different += [float(one != two) for one, two in pairs]
+            different += [float(first != two) for first, two in pairs]
             assert greedy.steps is not None and jacobi.steps is not None
             passes.append(torch.stack([greedy.steps, jacobi.steps]).double().mean(1))
         by_word, at_once = torch.stack(passes).mean(0).tolist()

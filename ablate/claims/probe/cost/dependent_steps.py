@@ -1,12 +1,11 @@
-"""How many operations of a model wait for each other, by the length of its sentences.
+"""Count dependent operations of a model as a function of sentence length.
 
-Equation: the longest chain of operations of which each reads what the one before wrote: in encoding
-    a source, in training (forward and backward), in a pass over a whole target, and in choosing the
-    target's tokens one after the other.
+Equation: the longest chain of dependent operations: for encoding a source, for training (forward
+    and backward), for a pass over a whole target, and for generating the target token by token.
 Source: arXiv:1706.03762, table 1, sequential operations: O(1) in attention, O(n) in recurrence.
-What differs: counted, not timed, as few cores show nothing of what could be done at once. A matrix
-    product or a softmax is one operation, whose sums have a depth of about log n.
-What to expect: numbers that do not depend on the length, but for recurrence, and for decoding.
+What differs: counted rather than timed, because a few cores cannot show possible parallelism. A
+    matrix product or a softmax counts as one operation, although its sums have depth log n.
+What to expect: numbers independent of the length, except for recurrence and for decoding.
 """
 
 from collections.abc import Callable
@@ -30,11 +29,11 @@ SENTENCES = 2
 
 @dataclass(kw_only=True)
 class DependentSteps(Probe):
-    """Counts the steps of a translator, whatever it is made of.
+    """Count the dependent operations of any translation model.
 
     Args:
         length: tokens of a sentence, on either side.
-        seed: of the sentences.
+        seed: seed of the sentences.
 
     Raises:
         UserError: `length` is below 1.
@@ -50,7 +49,7 @@ class DependentSteps(Probe):
     seed: int
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the dependent steps; `..._each` are those per token of a sentence."""
+        """Return the dependent operations; `..._each` is per token of a sentence."""
         generator = torch.Generator().manual_seed(self.seed)
         src, tgt = (random_sentences(model, [self.length] * SENTENCES, generator) for _ in range(2))
         works: dict[str, tuple[bool, Callable[[], object]]] = {
@@ -60,17 +59,17 @@ class DependentSteps(Probe):
             "whole_target": (False, lambda: model(Seq2Seq(src, tgt))),
             "decoding": (False, lambda: chosen(model, src, self.length)),
         }
-        found = {}
+        counts = {}
         for name, (training, work) in works.items():
             model.train(training)
             with torch.set_grad_enabled(training):
-                found[name] = dependent_steps(work)
+                counts[name] = dependent_steps(work)
         each = ("encoding", "training", "decoding")
-        return found | {f"{name}_each": found[name] / self.length for name in each}
+        return counts | {f"{name}_each": counts[name] / self.length for name in each}
 
 
 def step(model: Any, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Tensor:
-    """Take the gradients of a batch; return its loss."""
+    """Compute the gradients of a batch; return its loss."""
     model.zero_grad()
     objective = loss(model, src, tgt)
     torch.autograd.backward(objective)
@@ -78,10 +77,10 @@ def step(model: Any, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Tensor
 
 
 def chosen(model: Any, src: Int[Tensor, "B S"], length: int) -> Int[Tensor, " B"]:
-    """Choose `length` tokens one after the other, as greedy search does; return the last."""
+    """Generate `length` tokens greedily; return the last one."""
     state = model.start(src, beams=1)
     tokens = torch.full_like(src[:, 0], BOS)
     for _ in range(length):
-        # never EOS, so that all targets have this length
+        # EOS is excluded, so that all targets have this length
         tokens = model.head(model.step(tokens, state))[:, EOS + 1 :].argmax(1) + EOS + 1
     return tokens

@@ -14,14 +14,13 @@ from ablate.probe.base import Probe
 
 @dataclass(kw_only=True)
 class OfWork(Probe):
-    """A probe of a work of its own sizes; the model of the run is not asked.
+    """A probe of a workload with given sizes; it ignores the model of the run.
 
-    Every probe of a work has these arguments: `work`, one of WORKS; its Sizes, which are `length`
-    in tokens, `sentences` of a batch, `d_model` and `n_heads`; and the `seed` of inputs and
-    weights.
+    Every such probe has these arguments: `work`, one of WORKS; its Sizes, which are `length` in
+    tokens, `sentences` per batch, `d_model` and `n_heads`; and the `seed` of inputs and weights.
 
     Raises:
-        UserError: another work, a number below 1, or heads that do not divide d_model.
+        UserError: an unknown work, a number below 1, or heads that do not divide d_model.
     """
 
     needs = Model
@@ -43,7 +42,7 @@ class OfWork(Probe):
 
 
 def made(work: str, sizes: Sizes, seed: int, dtype: torch.dtype = torch.float32) -> Work:
-    """Return the work with the weights and inputs of a seed; another work of EQUAL has the same."""
+    """Return the workload with weights and inputs from a seed; workloads of EQUAL share inputs."""
     before = torch.get_default_dtype()
     try:
         torch.set_default_dtype(dtype)

@@ -1,14 +1,13 @@
-"""What a work costs without a clock, how that grows with length, and that two ways are one.
+"""Count the cost of a workload, its growth with length, and check equivalent implementations.
 
-Equation: an exponent is log2 of what a length costs over what half of it costs, and products_from_2
-    is that of products, less 2; share is a work's products over these and those of the rest of the
-    layer; error is the largest difference from the
-    other way to the same result, relative to the largest number of the result.
-Source: what is counted, and how: `counting` beside this file; the works: `works`.
-What differs: counted on shapes alone, so that no length is too long. An error is that of real
-    numbers: of `draws` inputs of random lengths up to `longest`, in float64, float32 and bfloat16.
-What to expect: exact numbers, the same on every machine; they say nothing of caches and of the
-    time that it takes to begin an operation.
+Equation: an exponent is log2 of the cost at a length divided by the cost at half of it;
+    products_from_2 is the exponent of products minus 2; share is the fraction of a layer's products
+    that the workload has; error is the largest difference between two implementations, relative to
+    the largest number of the result.
+Source: counting is defined in `counting`, the workloads in `works`.
+What differs: costs are counted on shapes only, so any length is possible. Errors are measured on
+    `draws` inputs of random lengths up to `longest`, in float64, float32 and bfloat16.
+What to expect: exact numbers, the same on every machine; they ignore caches and launch overhead.
 """
 
 import math
@@ -33,14 +32,14 @@ BESIDE = ("products", "numbers", "peak_bytes")
 
 @dataclass(kw_only=True)
 class Operations(OfWork):
-    """Counts a work, and compares it with the other way to its result where there is one.
+    """Count a workload, and compare it with its alternative implementation if there is one.
 
     Args:
-        draws: inputs that are compared.
-        longest: tokens of the longest of them.
+        draws: number of inputs for the comparison.
+        longest: maximum length of these inputs in tokens.
 
     Raises:
-        UserError: `draws` is below 0, `longest` below 2, or anything that OfWork refuses.
+        UserError: `draws` is below 0, `longest` below 2, or an error of OfWork.
     """
 
     measures = (
@@ -59,26 +58,26 @@ class Operations(OfWork):
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the counts, their growth, and the largest errors over all draws.
 
-        What ends in `each` is per token of a sentence, in `of_explicit` as a multiple of what
-        softmax attention takes at these sizes; control is the least difference when the values are
-        moved on by one token.
+        Names ending in `each` are per token of a sentence; those ending in `of_explicit` are
+        relative to softmax attention of these sizes; control is the smallest difference if the
+        values are shifted by one token.
         """
-        found, half = (self.counts(sizes) for sizes in (self.sizes, self.halved()))
+        costs, half = (self.counts(sizes) for sizes in (self.sizes, self.halved()))
         rest = counts_of("rest", self.sizes, self.seed)["products"]
         beside = counts_of("explicit", self.sizes, self.seed)
-        powers = {name: exponent(found[name], half[name]) for name in GROWING}
+        powers = {name: exponent(costs[name], half[name]) for name in GROWING}
         return {
-            **found,
-            "share": found["products"] / (found["products"] + rest),
-            **{f"{name}_each": found[name] / self.sizes.length for name in PER_TOKEN},
-            **{f"{name}_of_explicit": found[name] / beside[name] for name in BESIDE},
+            **costs,
+            "share": costs["products"] / (costs["products"] + rest),
+            **{f"{name}_each": costs[name] / self.sizes.length for name in PER_TOKEN},
+            **{f"{name}_of_explicit": costs[name] / beside[name] for name in BESIDE},
             **{f"{name}_exponent": power for name, power in powers.items()},
             **{f"{k}_from_{power}": powers[k] - power for k in GROWING for power in POWERS},
             **self.errors(),
         }
 
     def counts(self, sizes: Sizes) -> dict[str, float]:
-        """Return the counts of the work at some sizes."""
+        """Return the counts of the workload at some sizes."""
         return counts_of(self.work, sizes, self.seed)
 
     def halved(self) -> Sizes:
@@ -87,39 +86,39 @@ class Operations(OfWork):
 
     @torch.no_grad()
     def errors(self) -> dict[str, float]:
-        """Compare both ways to the result."""
+        """Compare both implementations."""
         if self.work not in EQUAL or not self.draws:
             return {}
         lengths = torch.Generator().manual_seed(self.seed)
-        found: dict[str, list[float]] = {name: [] for name in TYPES}
+        errors_of: dict[str, list[float]] = {name: [] for name in TYPES}
         moved = []
         for draw in range(self.draws):
             length = int(torch.randint(2, self.longest + 1, (1,), generator=lengths))
             sizes = self.sizes._replace(length=length)
             for name, dtype in TYPES.items():
-                one, other = (
+                first, other = (
                     made(work, sizes, self.seed + draw, dtype)
                     for work in (self.work, EQUAL[self.work])
                 )
-                found[name].append(apart(one(), other()))
+                errors_of[name].append(apart(first(), other()))
             last = other.inputs[-1].roll(1, -2)
-            moved.append(apart(one(), other.do(*other.inputs[:-1], last)))
-        return {f"error_{k}": max(v) for k, v in found.items()} | {"control": min(moved)}
+            moved.append(apart(first(), other.do(*other.inputs[:-1], last)))
+        return {f"error_{k}": max(v) for k, v in errors_of.items()} | {"control": min(moved)}
 
 
 def counts_of(work: str, sizes: Sizes, seed: int) -> dict[str, float]:
-    """Return the counts of a work, made of shapes alone."""
+    """Return the counts of a workload, computed on shapes only."""
     with without_values(True), torch.no_grad():
         done = made(work, sizes, seed)
         return counted(partial(done.do, *done.inputs))
 
 
 def exponent(whole: float, half: float) -> float:
-    """Return the power of the length that a cost grows with; 0 of what costs nothing."""
+    """Return the exponent with which a cost grows with the length; 0 for a cost of 0."""
     return math.log2(whole / half) if half else 0.0
 
 
-def apart(one: Tensor, other: Tensor) -> float:
-    """Return the largest difference, relative to the largest number where that is above 1."""
-    difference = (one.double() - other.double()).abs().max()
+def apart(first: Tensor, other: Tensor) -> float:
+    """Return the largest difference, relative to the largest number if that is above 1."""
+    difference = (first.double() - other.double()).abs().max()
     return float(difference / other.double().abs().max().clamp(min=1))

@@ -1,10 +1,11 @@
-"""How much memory a work takes, as the system sees it.
+"""Measure the memory of a workload as the operating system reports it.
 
-Equation: resident bytes of a process of its own, at their highest while the work is done once, less
-    those before; the process has torch and the inputs by then.
+Equation: peak resident bytes of a separate process while the workload runs once, minus the resident
+    bytes before; torch and the inputs are loaded before.
 Source: VmHWM and VmRSS of Linux, proc_pid_status(5); 5 in clear_refs resets the first.
-What differs: what a kernel keeps for itself is in it, and so is what the allocator keeps.
-What to expect: noise of a few hundred kilobytes, so that only works of many megabytes tell.
+What differs: the result includes internal memory of kernels and of the allocator.
+What to expect: variation of a few hundred kilobytes, so only workloads of many megabytes are
+    informative.
 """
 
 import json
@@ -21,24 +22,24 @@ from ablate.claims.probe.cost.works import Sizes
 from ablate.errors import UserError
 
 OWN = Path("/proc/self")
-PAGE = 4096  # bytes: the least that a work is said to take, so that it has a logarithm
+PAGE = 4096  # bytes: the smallest reported value, so that its logarithm exists
 START = "from ablate.claims.probe.cost.peak_memory import main; main()"
 
 
 class PeakMemory(OfWork):
-    """Does a work in a child process.
+    """Run a workload in a child process.
 
     Raises:
-        UserError: the system is not Linux, or anything that OfWork refuses.
-        RuntimeError: the child ended without an answer.
+        UserError: the system is not Linux, or an error of OfWork.
+        RuntimeError: the child ended without a result.
     """
 
     measures = ("resident_bytes",)
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the bytes."""
+        """Return the additional resident bytes."""
         if not OWN.exists():
-            raise UserError("probe=peak_memory reads /proc/self, which Linux alone has")
+            raise UserError("probe=peak_memory reads /proc/self, which exists only on Linux")
         question = json.dumps({"work": self.work, "sizes": self.sizes, "seed": self.seed})
         command = [sys.executable, "-c", START]
         done = subprocess.run(
@@ -55,17 +56,18 @@ class PeakMemory(OfWork):
 
 
 def main() -> None:
-    """Read a work from standard input, do it, and write how many bytes it took."""
+    """Read a workload from standard input, run it, and print its additional resident bytes."""
     question = json.load(sys.stdin)
     torch.set_num_threads(1)
     print(resident_bytes(question["work"], Sizes(*question["sizes"]), question["seed"]))
 
 
 def resident_bytes(work: str, sizes: Sizes, seed: int) -> int:
-    """Return by how much the peak of this process is above what it had before the work."""
+    """Return the peak resident bytes during the workload, minus those before."""
     ready = made(work, sizes, seed)
     with torch.no_grad():
-        made(work, sizes._replace(length=min(64, sizes.length)), seed)()  # what torch makes once
+        # allocations that torch makes only once
+        made(work, sizes._replace(length=min(64, sizes.length)), seed)()
         (OWN / "clear_refs").write_text("5", encoding="utf-8")
         before = status("VmRSS")
         ready()
@@ -73,8 +75,8 @@ def resident_bytes(work: str, sizes: Sizes, seed: int) -> int:
 
 
 def status(key: str) -> int:
-    """Return a number of bytes that the system has of this process."""
+    """Return a memory value of this process in bytes, as the system reports it."""
     lines = (OWN / "status").read_text(encoding="utf-8")
-    found = re.search(rf"^{key}:\s+(\d+) kB$", lines, re.MULTILINE)
-    assert found is not None
-    return 1024 * int(found[1])
+    match = re.search(rf"^{key}:\s+(\d+) kB$", lines, re.MULTILINE)
+    assert match is not None
+    return 1024 * int(match[1])

@@ -1,11 +1,11 @@
-"""How long a work takes.
+"""Measure the time of a workload.
 
 Equation: the median over `repeats` of the wall time of one call, without gradient; log2_seconds is
     its logarithm, in which a ratio of times is a difference.
-Source: a measurement; the works: `works` beside this file.
-What differs: float32 on the CPU with the threads of the run; two calls before do not count.
-What to expect: noise of other processes: let the machine do nothing else (n_jobs=1), and compare
-    arms within one sweep. `others` is the number of cores that were busy with something else.
+Source: a measurement; the workloads are defined in `works`.
+What differs: float32 on the CPU with the threads of the run, after two warm-up calls.
+What to expect: other processes add noise: keep the machine idle (n_jobs=1), and compare arms within
+    one sweep. `others` is the number of cores that were busy with other processes.
 """
 
 import math
@@ -25,13 +25,13 @@ WARM_UP = 2
 
 @dataclass(kw_only=True)
 class Seconds(OfWork):
-    """Times a work.
+    """Time a workload.
 
     Args:
-        repeats: measurements that the median is taken of.
+        repeats: number of measurements for the median.
 
     Raises:
-        UserError: `repeats` is below 1, or anything that OfWork refuses.
+        UserError: `repeats` is below 1, or an error of OfWork.
     """
 
     measures = ("seconds", "log2_seconds", "others")
@@ -39,14 +39,14 @@ class Seconds(OfWork):
     repeats: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the time, its logarithm, and what else the machine did."""
-        work, times, others = made(self.work, self.sizes, self.seed), [], OtherLoad()
+        """Return the time, its logarithm, and the load by other processes."""
+        work, times, other_load = made(self.work, self.sizes, self.seed), [], OtherLoad()
         with torch.no_grad():
             for _ in range(WARM_UP + self.repeats):
                 start = time.perf_counter()
                 work()
                 times.append(time.perf_counter() - start)
         seconds = median(times[WARM_UP:])
-        found = {"seconds": seconds, "log2_seconds": math.log2(seconds)}
-        cores = others.cores()
-        return found if cores is None else found | {"others": cores}
+        measurements = {"seconds": seconds, "log2_seconds": math.log2(seconds)}
+        cores = other_load.cores()
+        return measurements if cores is None else measurements | {"others": cores}

@@ -1,18 +1,16 @@
 """Workloads whose cost is measured: parts of a Transformer and alternatives to them.
 
-Equation: a work is a function and what it is given, drawn at random; two works with the same inputs
-    may be two ways to one result, which EQUAL says and a probe checks.
-    third_order: out_i = sum over j and k of a_ijk (v_j * w_k), a the softmax over all pairs j, k of
-    sum over e of q_ie k_je l_ke; third_order_of_pairs: of q_i k_j + q_i l_k, which
-    third_order_factorised gives as the product of two attentions.
+Equation: a workload is a function with random inputs; EQUAL lists pairs of workloads that should
+    give the same result, which a probe checks. third_order: out_i = sum over j and k of a_ijk (v_j
+    * w_k), a the softmax over all pairs j, k of sum over e of q_ie k_je l_ke; third_order_of_pairs:
+    of q_i k_j + q_i l_k, which third_order_factorised gives as the product of two attentions.
 Source: arXiv:1706.03762, section 3.2 and table 1; arXiv:1409.0473 and arXiv:1508.04025 (scores);
     arXiv:2006.04768 (Linformer); arXiv:2205.14135 (FlashAttention); arXiv:1906.06755, section 3.1
     (third order).
-What differs: `flash` is torch's kernel of that kind for the CPU. One layer, float32 where nothing
-    else is said, no masks and no dropout; `rest` is what a layer has beside attention's products of
-    tokens: its four projections and a feed-forward network of four times the width.
-What to expect: products of tokens grow with the square of the length, everything else in a straight
-    line.
+What differs: `flash` is torch's flash-attention kernel for the CPU. One layer, float32 by default,
+    no masks and no dropout; `rest` is a layer without the token products of attention: four
+    projections and a feed-forward network of four times the width.
+What to expect: token products grow quadratically with the length, everything else linearly.
 """
 
 from collections.abc import Callable
@@ -40,7 +38,7 @@ EXPLICIT = {"dropout": 0.0, "scale": "sqrt_d_head", "fill": "zero_output"}
 
 
 class Sizes(NamedTuple):
-    """Of a work's inputs."""
+    """Sizes of a workload's inputs."""
 
     length: int
     sentences: int
@@ -54,50 +52,52 @@ class Sizes(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What is done, and to what; where there are two ways to it, the last input is the values."""
+    """A function with its inputs; if it has an alternative implementation, the last input is the
+    values.
+    """
 
     do: Callable[..., Tensor]
     inputs: tuple[Tensor, ...]
 
     def __call__(self) -> Tensor:
-        """Do it."""
+        """Apply the function to its inputs."""
         return self.do(*self.inputs)
 
 
 def heads(sizes: Sizes, count: int) -> tuple[Float[Tensor, "B H L E"], ...]:
-    """Draw queries, keys, values and whatever else heads have."""
+    """Draw `count` random tensors in heads, such as queries, keys and values."""
     shape = (sizes.sentences, sizes.n_heads, sizes.length, sizes.d_head)
     return tuple(torch.randn(shape) for _ in range(count))
 
 
 def tokens(sizes: Sizes) -> Float[Tensor, "B L D"]:
-    """Draw states of tokens."""
+    """Draw random token states."""
     return torch.randn(sizes.sentences, sizes.length, sizes.d_model)
 
 
 def by_kernel(kernel: Callable[[Sizes], Kernel], sizes: Sizes) -> Work:
-    """Attention by one of the project's kernels."""
+    """Return attention by one of the project's kernels."""
     made, inputs = kernel(sizes).eval(), heads(sizes, 3)
     return Work(lambda q, k, v: made(q, k, v, Mask(), None), inputs)
 
 
 def explicit(sizes: Sizes) -> Kernel:
-    """Two products and a softmax."""
+    """Return explicit softmax attention."""
     return Explicit(d_head=sizes.d_head, **EXPLICIT)  # type: ignore[arg-type]
 
 
 def general(sizes: Sizes) -> Kernel:
-    """Bilinear scores."""
+    """Return attention with bilinear scores."""
     return General(d_head=sizes.d_head, **EXPLICIT)  # type: ignore[arg-type]
 
 
 def additive(sizes: Sizes) -> Kernel:
-    """Scores by a network."""
+    """Return attention with additive scores."""
     return Additive(d_head=sizes.d_head, dropout=0.0, fill="zero_output")
 
 
 def linformer(rank: int, sizes: Sizes) -> Kernel:
-    """As many mixtures of keys as its rank."""
+    """Return Linformer attention with `rank` mixtures of keys."""
     kernel = Linformer(
         d_head=sizes.d_head,
         dropout=0.0,
@@ -111,7 +111,7 @@ def linformer(rank: int, sizes: Sizes) -> Kernel:
 
 
 def flash(sizes: Sizes) -> Work:
-    """Attention by torch's flash kernel, whatever the length."""
+    """Return attention by torch's flash kernel, for any length."""
 
     def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
@@ -121,7 +121,7 @@ def flash(sizes: Sizes) -> Work:
 
 
 def loop(sizes: Sizes) -> Work:
-    """Attention of one position after the other."""
+    """Return attention computed one position at a time."""
 
     def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         rows = []
@@ -134,7 +134,7 @@ def loop(sizes: Sizes) -> Work:
 
 
 def third_order(sizes: Sizes) -> Work:
-    """Attention to pairs of tokens by scores of three vectors."""
+    """Return attention to pairs of tokens with scores of three vectors."""
 
     def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
         pairs = (q[:, :, :, None] * k[:, :, None]).flatten(2, 3)
@@ -145,7 +145,7 @@ def third_order(sizes: Sizes) -> Work:
 
 
 def third_order_of_pairs(sizes: Sizes) -> Work:
-    """The same by scores that are sums of two dot products."""
+    """Return attention to pairs of tokens with scores that are sums of two dot products."""
 
     def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
         q = q * q.size(3) ** -0.5
@@ -165,7 +165,7 @@ def mixed_pairs(
 
 
 def third_order_factorised(sizes: Sizes) -> Work:
-    """What third_order_of_pairs gives, by two attentions."""
+    """Return the factorised form of third_order_of_pairs: the product of two attentions."""
 
     def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
         q = q * q.size(3) ** -0.5
@@ -175,7 +175,7 @@ def third_order_factorised(sizes: Sizes) -> Work:
 
 
 def rest(sizes: Sizes) -> Work:
-    """What a layer does beside attention's products of tokens."""
+    """Return the projections and the feed-forward network of a layer."""
     width = sizes.d_model
     packed, output = nn.Linear(width, 3 * width), nn.Linear(width, width)
     feed_forward = nn.Sequential(
@@ -185,7 +185,7 @@ def rest(sizes: Sizes) -> Work:
 
 
 def multi_head(sizes: Sizes) -> Work:
-    """Self-attention with its projections."""
+    """Return self-attention with its projections."""
     block = SelfAttention(
         d_model=sizes.d_model,
         n_heads=sizes.n_heads,
@@ -200,7 +200,7 @@ def multi_head(sizes: Sizes) -> Work:
 
 
 def norm_step(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
-    """A norm in training, with its gradients."""
+    """Return a norm in training, with its gradients."""
     made = norm(sizes.d_model)
 
     def do(x: Tensor, gradient: Tensor) -> Tensor:
@@ -215,13 +215,13 @@ def norm_step(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
 
 
 def normed_linear(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
-    """A norm in evaluation, and the matrix after it."""
+    """Return a norm in evaluation, followed by a matrix."""
     made, matrix = trained(norm(sizes.d_model)), nn.Linear(sizes.d_model, sizes.d_model)
     return Work(lambda x: matrix(made(x.flatten(0, 1))), (tokens(sizes),))
 
 
 def folded(sizes: Sizes) -> Work:
-    """Batch norm in evaluation as a part of the matrix after it."""
+    """Return batch norm in evaluation, folded into the matrix that follows."""
     norm, matrix = trained(nn.BatchNorm1d(sizes.d_model)), nn.Linear(sizes.d_model, sizes.d_model)
     assert isinstance(norm, nn.BatchNorm1d) and norm.running_var is not None
     assert norm.running_mean is not None
@@ -233,7 +233,7 @@ def folded(sizes: Sizes) -> Work:
 
 
 def trained(norm: nn.Module) -> nn.Module:
-    """Return a norm for evaluation, with statistics, gains and biases that are not their first."""
+    """Return a norm in evaluation mode with random statistics, gains and biases."""
     for value in (*norm.parameters(), *norm.buffers()):
         if value.is_floating_point():
             nn.init.uniform_(value, 0.5, 1.5)

@@ -1,13 +1,12 @@
-"""Which tensor comes from where: one edge of a random model is cut at a time.
+"""Check which tensor depends on which, by cutting one edge of a random model at a time.
 
-Equation: a tensor Y comes from an edge alone if Y stays as it is when the edge is held at its value
-    and every token of both sides is another; it comes from it at all if Y moves when the edge alone
-    has other values.
+Equation: a tensor Y depends only on an edge if Y does not change when the edge is fixed and every
+    token is replaced; Y depends on the edge if Y changes when only the edge is replaced.
 Source: arXiv:1706.03762, figure 1 and section 3.2.3.
-What differs: random weights and sentences in float64; to hold an edge is not to differentiate by
-    it, under which everything depends on everything.
-What to expect: queries, keys and values of self-attention from the layer below; those of
-    cross-attention from the sub-layer before and from the top of the encoder; NaN nowhere.
+What differs: random weights and sentences in float64; edges are fixed and replaced instead of
+    differentiated; by gradients, everything depends on everything.
+What to expect: self-attention depends on the layer below; cross-attention depends on the sub-layer
+    before it and on the top of the encoder; no NaN.
 """
 
 import itertools
@@ -31,8 +30,8 @@ from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-CROSS = 1  # its number among the sub-layers of a decoder layer
-# of all draws the largest counts, but for these the smallest
+CROSS = 1  # index of cross-attention among the sub-layers of a decoder layer
+# the largest value over the draws is reported, but the smallest for these
 LEAST = (
     *("self_moved", "cross_moved", "query_beside_block", "block_moved", "keys_apart"),
     *("layerwise", "embedding_everywhere", "own_word", "source_on_first", "first_on_second"),
@@ -41,7 +40,7 @@ LEAST = (
 
 
 class Dataflow(RandomModels):
-    """Holds and replaces what runs before every sub-layer, and the memory."""
+    """Fix or replace the stream before every sub-layer, and the memory."""
 
     measures = (
         *("self_bypass", "self_moved"),
@@ -54,18 +53,20 @@ class Dataflow(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws, layers and positions.
 
-        Largest: self_bypass, cross_bypass, beside_top, embedding_bypass: how far tensors move that
-        are cut off (queries, keys and values of self-attention and of cross-attention, outputs of
-        the decoder, outputs of a stack); later_words, source_on_attention: what a later target word
-        moves in any row, and a source word behind the first self-attention; network_moves: what
-        other weights of the last feed-forward network move in the scores of a held state.
-        Smallest: the same tensors when their edge alone has other values (self_moved, cross_moved,
-        block_moved), with the wiring of other models (layerwise, embedding_everywhere), and what
-        words move that are not hidden, own_word where it moves most. keys_apart, layerwise and
-        embedding_everywhere: of models of more than one layer.
+        Largest: self_bypass, cross_bypass, beside_top, embedding_bypass: change of tensors whose
+        edge is fixed (queries, keys and values of self-attention and of cross-attention, outputs of
+        the decoder, outputs of a stack); later_words, source_on_attention: effect of a later target
+        word on any row, and of a source word after the first self-attention; network_moves: effect
+        of other weights of the last feed-forward network on the scores of a fixed state. Smallest:
+        change of the same tensors if only their edge is replaced (self_moved, cross_moved,
+        block_moved), or with a different wiring (layerwise, embedding_everywhere); effect of
+        visible words; own_word: the largest effect of a word on its row. keys_apart, layerwise and
+        embedding_everywhere need more than one layer.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {
+            name: torch.stack([draw[name] for draw in measurements]) for name in measurements[0]
+        }
         return {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
 
     @torch.no_grad()
@@ -73,9 +74,9 @@ class Dataflow(RandomModels):
         """Return the measurements under one set of weights."""
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         inputs = Seq2Seq(src, tgt)
-        others = Seq2Seq(*(each_replaced(ids)[1:].diagonal()[None] for ids in inputs))
+        other_inputs = Seq2Seq(*(each_replaced(ids)[1:].diagonal()[None] for ids in inputs))
         noise = torch.randn(1, self.length, model.encoder.d_model, generator=generator)
-        edges = Edges(model, inputs, others, noise.double())
+        edges = Edges(model, inputs, other_inputs, noise.double())
         return {
             **edges.self_attention(),
             **edges.cross_attention(),
@@ -87,19 +88,21 @@ class Dataflow(RandomModels):
 
 
 class Edges:
-    """One sentence pair, another with no word in common, and other values for an edge."""
+    """A sentence pair, a second pair without common words, and replacement values for an edge."""
 
-    def __init__(self, model: Transformer, inputs: Seq2Seq, others: Seq2Seq, noise: Tensor) -> None:
-        self.model, self.inputs, self.others, self.noise = model, inputs, others, noise
+    def __init__(
+        self, model: Transformer, inputs: Seq2Seq, other_inputs: Seq2Seq, noise: Tensor
+    ) -> None:
+        self.model, self.inputs, self.other_inputs, self.noise = model, inputs, other_inputs, noise
         self.base = trace(model, inputs)
         self.layers = {name: len(getattr(model, name).layers) for name in SUBLAYERS}
 
     def holding(self, stack: str, at: int) -> Trace:
-        """Return what other words give while one edge is as it was."""
-        return trace(self.model, self.others, {stack: (at, self.base.streams[stack][at])})
+        """Run the model on other words with one edge fixed."""
+        return trace(self.model, self.other_inputs, {stack: (at, self.base.streams[stack][at])})
 
     def replacing(self, stack: str, at: int) -> Trace:
-        """Return what the words give when one edge has other values."""
+        """Run the model on the words with one edge replaced."""
         return trace(self.model, self.inputs, {stack: (at, self.noise)})
 
     def self_attention(self) -> dict[str, Tensor]:
@@ -115,14 +118,14 @@ class Edges:
 
     def cross_attention(self) -> dict[str, Tensor]:
         """Cut the edges to queries, and to keys and values."""
-        held = trace(self.model, self.others, memory=self.base.memory).heads
+        fixed_memory = trace(self.model, self.other_inputs, memory=self.base.memory).heads
         other = trace(self.model, self.inputs, memory=self.noise).heads
         bypass, control, beside, block = [], [], [], []
         for layer in range(self.layers["decoder"]):
             at, name = SUBLAYERS["decoder"] * layer, f"decoder.{layer}.cross"
             base = self.base.heads[name]
             query = self.holding("decoder", at + CROSS).heads[name].query
-            bypass.append(farthest(base, held[name]._replace(query=query)))
+            bypass.append(farthest(base, fixed_memory[name]._replace(query=query)))
             between = self.replacing("decoder", at + CROSS).heads[name].query
             control.append(nearest(base, other[name]._replace(query=between)))
             beside.append(moved(base.query, between))
@@ -136,30 +139,36 @@ class Edges:
         }
 
     def keys(self) -> dict[str, Tensor]:
-        """Compare the keys that the decoder layers make of one memory."""
+        """Compare the keys that the decoder layers compute from the same memory."""
         keys = [heads.key for name, heads in self.base.heads.items() if name.endswith("cross")]
-        apart = [moved(one, other) for one, other in itertools.combinations(keys, 2)]
+        apart = [moved(first, other) for first, other in itertools.combinations(keys, 2)]
         return {"keys_apart": torch.stack(apart).min()} if apart else {}
 
     def top(self) -> dict[str, Tensor]:
-        """Hold the memory while all else of the encoder is of another source."""
-        src = self.others._replace(tgt_in=self.inputs.tgt_in)
+        """Fix the memory while the rest of the encoder processes another source."""
+        src = self.other_inputs._replace(tgt_in=self.inputs.tgt_in)
         beside = trace(self.model, src, memory=self.base.memory)
-        found = {"beside_top": moved(self.base.states, beside.states)}
+        measurements = {"beside_top": moved(self.base.states, beside.states)}
         if self.layers["encoder"] > 1:
             levels = [*beside.streams["encoder"][2::2], self.base.memory]
             with memories(self.model, levels):
                 mixed = trace(self.model, self.inputs).states
-            found["layerwise"] = moved(self.base.states, mixed)
-        return found
+            measurements["layerwise"] = moved(self.base.states, mixed)
+        return measurements
 
     def bottom(self) -> dict[str, Tensor]:
-        """Hold the stream above every layer but the last while the embedded words are others."""
+        """Fix the stream above every layer except the last, while the embedded words are
+        replaced.
+        """
         bypass, control = [], []
         for stack, per_layer in SUBLAYERS.items():
             for at in range(per_layer, per_layer * self.layers[stack], per_layer):
-                bypass.append(moved(self.output(stack, at), self.output(stack, at, self.others)))
-                pair = (self.everywhere(stack, at, words) for words in (self.inputs, self.others))
+                bypass.append(
+                    moved(self.output(stack, at), self.output(stack, at, self.other_inputs))
+                )
+                pair = (
+                    self.everywhere(stack, at, words) for words in (self.inputs, self.other_inputs)
+                )
                 control.append(moved(*pair))
         if not bypass:
             return {}
@@ -169,13 +178,13 @@ class Edges:
         }
 
     def output(self, stack: str, at: int, words: Seq2Seq | None = None) -> Tensor:
-        """Return what a stack makes of some words while one edge, and its memory, are held."""
-        held = {stack: (at, self.base.streams[stack][at])}
-        found = trace(self.model, words or self.inputs, held, self.base.memory)
-        return found.memory if stack == "encoder" else found.states
+        """Return the output of a stack for some words, with one edge and the memory fixed."""
+        fixed = {stack: (at, self.base.streams[stack][at])}
+        traced = trace(self.model, words or self.inputs, fixed, self.base.memory)
+        return traced.memory if stack == "encoder" else traced.states
 
     def everywhere(self, stack: str, at: int, words: Seq2Seq) -> Tensor:
-        """Return the same of a model that adds the embedded words to the input of every layer."""
+        """Return the same for a model that adds the embedded words to the input of every layer."""
         embedded = trace(self.model, words).streams[stack][0]
 
         def added(i: int, stream: Tensor) -> Tensor:
@@ -186,10 +195,10 @@ class Edges:
 
 
 def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
-    """Return what single words move in the decoder, and behind its first self-attention."""
+    """Return the effect of single words in the decoder, and after its first self-attention."""
     by_target = each_replaced(tgt)
-    found = trace(model, Seq2Seq(src.expand_as(by_target), by_target))
-    whole, attended = (influence(x) for x in (found.states, found.streams["decoder"][CROSS]))
+    traced = trace(model, Seq2Seq(src.expand_as(by_target), by_target))
+    whole, attended = (influence(x) for x in (traced.states, traced.streams["decoder"][CROSS]))
     by_source = each_replaced(src)
     source = trace(model, Seq2Seq(by_source, tgt.expand_as(by_source)))
     later = torch.ones_like(whole, dtype=torch.bool).triu(1)
@@ -203,23 +212,23 @@ def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
 
 
 def influence(rows: Tensor) -> Tensor:
-    """Return how far each row moves with each replaced word."""
+    """Return how much each row changes with each replaced word."""
     return (rows[1:] - rows[0]).abs().amax(-1).T
 
 
 def scores(model: Transformer, states: Tensor) -> dict[str, Tensor]:
-    """Return how far the scores of held states move with the weights of two matrices."""
+    """Return how much the scores of fixed states change with the weights of two matrices."""
     before = model.head(states)
     layers: list[Any] = [*model.decoder.layers]
     last = layers[-1]["feed_forward"]
-    found = {}
+    changes = {}
     for name, weights in (
         ("network_moves", [*last.parameters()]),
         ("projection_moves", [model.embedding.output_weight()]),
     ):
         for weight in weights:
             weight.mul_(2)
-        found[name] = moved(before, model.head(states))
+        changes[name] = moved(before, model.head(states))
         for weight in weights:
             weight.div_(2)
-    return found
+    return changes

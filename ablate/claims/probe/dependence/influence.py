@@ -1,12 +1,12 @@
-"""Which outputs depend on which tokens.
+"""Check which outputs depend on which tokens.
 
 Equation: I[i, j] = max |f_i(x) - f_i(x')|, f_i the last state at position i, and x' the sentence x
     with another token at position j.
 Source: the claims of arXiv:1706.03762, section 4 (any two positions are one step apart), and of
     section 3.2.3 (no position of the decoder sees a later one).
-What differs: random weights in float64, so that what does not depend is 0 to the last bits. It is
-    asked whether an output depends on a token, not how much a trained one does.
-What to expect: every pair in the encoder and from source to target, whatever the number of layers;
+What differs: random weights in float64, so that independence shows as 0 up to rounding. The probe
+    asks whether an output depends on a token, not how strongly it does after training.
+What to expect: all pairs depend in the encoder and from source to target, for any number of layers;
     0 above the diagonal of the decoder.
 """
 
@@ -20,23 +20,26 @@ from ablate.probe.sentences import random_sentences
 
 
 class Influence(RandomModels):
-    """Replaces every token of random sentences."""
+    """Replace every token of random sentences."""
 
     measures = ("encoder_other", "source", "decoder_future", "decoder_past")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws.
 
-        encoder_other: the least influence of another token on an encoder output; source: the least
-        of a source token on a decoder output; decoder_future: the largest of a target token on an
-        earlier output; decoder_past: the least over draws of the largest on its own or a later one.
+        encoder_other: smallest influence of another token on an encoder output; source: smallest
+        influence of a source token on a decoder output; decoder_future: largest influence of a
+        target token on an earlier output; decoder_past: largest influence on the same or a later
+        output, minimum over draws.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        encoder, source, target = (torch.stack(matrices) for matrices in zip(*found, strict=True))
-        own = torch.eye(self.length, dtype=torch.bool)
-        future = torch.ones_like(own).triu(1)
+        matrices_of_draw = [self.draw(*drawn) for drawn in self.models(model)]
+        encoder, source, target = (
+            torch.stack(matrices) for matrices in zip(*matrices_of_draw, strict=True)
+        )
+        diagonal = torch.eye(self.length, dtype=torch.bool)
+        future = torch.ones_like(diagonal).triu(1)
         return {
-            "encoder_other": float(encoder[:, ~own].min()),
+            "encoder_other": float(encoder[:, ~diagonal].min()),
             "source": float(source.min()),
             "decoder_future": float(target[:, future].max()),
             "decoder_past": float(target[:, ~future].amax(1).min()),
@@ -56,5 +59,5 @@ class Influence(RandomModels):
 
 
 def influence(states: Float[Tensor, "M L D"]) -> Float[Tensor, "L L"]:
-    """Return how far each output (row) moves with each token (column)."""
+    """Return how much each output (row) changes with each token (column)."""
     return (states[1:] - states[0]).abs().amax(-1).T

@@ -1,11 +1,11 @@
-"""Whether a decoder that sees the whole target computes what it computes token by token.
+"""Check that decoding a whole target at once equals decoding it token by token.
 
 Equation: the largest |z_t(y_1 .. y_T) - z_t(y_1 .. y_t)| over positions t, z the logits: the right
-    side from a decoder that is given the tokens up to t only, anew (prefix), and from one that is
-    given them one at a time and keeps its keys and values (step).
+    side from a decoder that processes each prefix from scratch (prefix), and from one that
+    processes one token at a time and caches keys and values (step).
 Source: arXiv:1706.03762, section 3.2.3: the mask keeps the auto-regressive property.
-What differs: random weights in float64, so that what is the same is so to the last bits. The same
-    inputs are compared: in testing a model reads its own tokens, not the reference.
+What differs: random weights in float64, so that equality holds up to rounding. Both read the same
+    tokens; in testing, a model would read its predictions rather than the reference.
 What to expect: 0 to 1e-12.
 """
 
@@ -22,17 +22,17 @@ SENTENCES = 4
 
 
 class TeacherForcing(RandomModels):
-    """Decodes random sentences in three ways."""
+    """Decode random sentences in three ways."""
 
     measures = ("prefix", "step", "control")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest differences, prefix and step, over all draws.
 
-        control: prefix of a decoder that trains without its mask, in the draw where it is smallest.
+        control: prefix for a decoder without causal mask, smallest over the draws.
         """
-        found = torch.stack([self.draw(*drawn) for drawn in self.models(model)])
-        prefix, step, control = found.unbind(1)
+        measurements = torch.stack([self.draw(*drawn) for drawn in self.models(model)])
+        prefix, step, control = measurements.unbind(1)
         return {
             "prefix": float(prefix.max()),
             "step": float(step.max()),
@@ -52,18 +52,18 @@ class TeacherForcing(RandomModels):
         unmask(model)
         open_whole, open_prefix = read(model, tgt, memory)
         pairs = ((whole, prefix), (whole, step), (open_whole, open_prefix))
-        return torch.stack([(one - other).abs().max() for one, other in pairs])
+        return torch.stack([(first - other).abs().max() for first, other in pairs])
 
 
 def read(model: Transformer, tgt: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-    """Return the logits of whole targets, and at each place those of a target that ends there."""
+    """Return the logits of whole targets, and at each position those of the target's prefix."""
     ends = range(1, tgt.size(1) + 1)
     prefix = [model.head(model.decode(tgt[:, :end], memory)[:, -1]) for end in ends]
     return model.head(model.decode(tgt, memory)), torch.stack(prefix, 1)
 
 
 def unmask(model: Transformer) -> None:
-    """Let the decoder read whole sequences without its causal mask."""
+    """Remove the causal mask of the decoder."""
     for part in model.modules():
         if isinstance(part, SelfAttention):
             part.look_ahead = True

@@ -1,16 +1,15 @@
-"""Which states of a text depend on which tokens: attention and recurrence, near and far.
+"""Check which states of a text depend on which tokens, for attention and recurrence.
 
-Equation: as in `influence` beside it, of the states of one stack that reads a text; with a
-    permutation s of the tokens, |f(x)_s(i) - f(x_s)_i|; and q_i k_j of the same two words in the
-    first layer at growing distances.
+Equation: the influence as in `influence`, for the states of one stack; for a permutation s of the
+    tokens, |f(x)_s(i) - f(x_s)_i|; and q_i k_j of the same two words in the first layer at growing
+    distances.
 Source: arXiv:1706.03762, section 4 and table 1: maximum path length 1 in self-attention, n in a
     recurrent layer.
 What differs: random weights in float64. The decoder of `model=rnn` is read without attention over a
     source, that of a Transformer with the memory of a fixed one.
-What to expect: a recurrent layer in one direction sees the past and its order, one of each
-    direction everything; attention sees everything that its mask leaves, at any distance, and
-    knows no order without positions; the scores of a pair then do not know its distance, but
-    weights shrink as sentences grow.
+What to expect: a recurrent layer sees the past and its order; a bidirectional one sees everything;
+    attention sees everything that is not masked, at any distance, but no order without positions.
+    Then scores do not depend on distance, but weights shrink as sentences grow.
 """
 
 from collections.abc import Callable
@@ -48,21 +47,22 @@ POSITIONS: dict[str, Callable[..., Position]] = {
     "rotary": partial(Rotary, base=10000.0),
 }
 DISTANCES = (1, 2, 3, 5, 8, 20, 50, 100, 200)
-LARGEST = ("later", "order_largest", "held", "score")  # of all draws the largest counts
+# the largest value over the draws is reported; for all others, the smallest
+LARGEST = ("later", "order_largest", "held", "score")
 Read = Callable[[Tensor], Tensor]
 
 
 @dataclass(kw_only=True)
 class WhoSeesWhom(RandomModels):
-    """Replaces and permutes tokens of random texts that one stack reads.
+    """Replace and permute tokens of random texts that one stack reads.
 
     Args:
-        draws: weights and texts that are tried.
+        draws: number of random weights and texts.
         length: tokens of the shorter texts; the longer ones have FAR.
         stack: encoder | decoder.
         position: none | sinusoidal | learned | rotary, in place of the model's; a recurrent model
             has none.
-        seed: of weights and texts.
+        seed: seed of weights and texts.
 
     Raises:
         UserError: a value outside the above, `draws` below 1, or `length` below 3.
@@ -81,28 +81,28 @@ class WhoSeesWhom(RandomModels):
     def __call__(self, model: Model) -> dict[str, float]:
         """Return the extremes over all draws.
 
-        later: the largest influence of a token on an earlier state; earlier, other: the least of an
-        earlier one on a later state, and of any on another token's state; order: the least change
-        of the states under a permutation, once undone, order_largest: the largest, order_control:
-        the least when a token is another; far: the least influence of the first of FAR tokens on
-        the last state. Of recurrence in one direction, held: how far the states after a step move
-        with the token before it when the state in between is held, held_control: when it is not. Of
-        attention, skipping: `far` with all tokens in between masked; score: how far the score of
-        two words moves with their distance, score_control: when one of them is another; weight: the
-        least share that a weight loses between `length` and FAR tokens, weight_control: what it has
-        in the shorter text.
+        later: largest influence of a token on an earlier state; earlier, other: smallest influence
+        of an earlier token on a later state, and of any token on another token's state; order:
+        smallest change of the states under a permutation that is undone afterwards; order_largest:
+        the largest; order_control: smallest change by replacing a token; far: smallest influence of
+        the first of FAR tokens on the last state. For unidirectional recurrence, held: change of
+        later states by an earlier token if the state between them is fixed; held_control: if it is
+        not. For attention, skipping: `far` with all tokens between masked; score: change of the
+        score of two words with their distance; score_control: by replacing one of them; weight:
+        smallest relative decrease of a weight between `length` and FAR tokens; weight_control: its
+        size in the shorter text.
 
         Raises:
             UserError: the model is neither recurrent nor a Transformer, or a recurrent one is to
                 have positions.
         """
         self.check(model)
-        drawn = [self.draw(*one) for one in self.models(model)]
-        found = {name: [one[name] for one in drawn] for name in drawn[0]}
-        return {k: max(v) if k in LARGEST else min(v) for k, v in found.items()}
+        drawn = [self.draw(*arguments) for arguments in self.models(model)]
+        by_name = {name: [draw[name] for draw in drawn] for name in drawn[0]}
+        return {k: max(v) if k in LARGEST else min(v) for k, v in by_name.items()}
 
     def check(self, model: Model) -> None:
-        """Refuse models that cannot be read."""
+        """Raise UserError for models that cannot be analysed."""
         if not isinstance(model, Recurrent | Transformer):
             raise UserError(
                 f"probe=who_sees_whom reads a stack of model=rnn or of a Transformer, and model is "
@@ -121,27 +121,31 @@ class WhoSeesWhom(RandomModels):
             random_sentences(model, [n], generator) for n in (self.length, FAR, self.length)
         )
         read = self.reader(model, source, generator)
-        own = torch.eye(self.length, dtype=torch.bool)
+        diagonal = torch.eye(self.length, dtype=torch.bool)
         moved = influence(read(each_replaced(near)))
         last = read(replaced_at(far, 0))[:, -1]
-        found = {
+        measurements = {
             "later": float(moved.triu(1).max()),
-            "earlier": float(moved[own.logical_not().tril()].min()),
-            "other": float(moved[~own].min()),
+            "earlier": float(moved[diagonal.logical_not().tril()].min()),
+            "other": float(moved[~diagonal].min()),
             "far": float((last[1] - last[0]).abs().max()),
             **order(read, near, generator),
         }
         if isinstance(model, Recurrent):
             one_way = self.stack == "decoder"
-            return found | (held(model, far) if one_way else {})
+            return measurements | (held(model, far) if one_way else {})
         hidden = replaced_at(far, 0)
         hidden[:, 1:-1] = PAD
         skipping = read(hidden)[:, -1]
         scores = pair_scores(self.attention(model), read, far, self.length)
-        return {**found, "skipping": float((skipping[1] - skipping[0]).abs().max()), **scores}
+        return {
+            **measurements,
+            "skipping": float((skipping[1] - skipping[0]).abs().max()),
+            **scores,
+        }
 
     def reader(self, model: Model, source: Int[Tensor, "1 S"], generator: torch.Generator) -> Read:
-        """Return what gives the states of the stack that read a text."""
+        """Return a function that computes the states of the stack for a text."""
         embedding: Any = model.embedding
         if isinstance(model, Recurrent):
             if self.stack == "encoder":
@@ -155,7 +159,7 @@ class WhoSeesWhom(RandomModels):
         return lambda ids: model.decode(ids, model.encode(source.expand(len(ids), -1)))
 
     def positions(self, d_model: int, generator: torch.Generator) -> Position:
-        """Return positions in float64, those of a table drawn anew."""
+        """Return positions in float64; learned ones get new random values."""
         position = POSITIONS[self.position](d_model=d_model).double()
         if isinstance(position, Learned):
             with torch.no_grad():
@@ -172,12 +176,12 @@ class WhoSeesWhom(RandomModels):
 
 
 def replaced_at(ids: Int[Tensor, "1 L"], place: int) -> Int[Tensor, "2 L"]:
-    """Return a text, and the text with another token at a place."""
+    """Return a text, and the same text with another token at one position."""
     return each_replaced(ids)[[0, place + 1]]
 
 
 def order(read: Read, ids: Int[Tensor, "1 L"], generator: torch.Generator) -> dict[str, float]:
-    """Return how far states move under a permutation, undone, and with another first token."""
+    """Return the change of states under a permutation (undone), and by another first token."""
     permutation = shuffled(ids.size(1), generator)
     states, permuted, other = read(torch.cat([ids, ids[:, permutation], replaced_at(ids, 0)[1:]]))
     moved = float((states[permutation] - permuted).abs().max())
@@ -189,14 +193,14 @@ def order(read: Read, ids: Int[Tensor, "1 L"], generator: torch.Generator) -> di
 
 
 def zeros(model: Recurrent, rows: int) -> list[tuple[Tensor, ...]]:
-    """Return the states of a recurrent decoder before it has read anything."""
+    """Return the initial states of a recurrent decoder."""
     begin = torch.zeros(1, rows, model.embedding.output_weight().size(1), dtype=torch.float64)
     lstm = isinstance(model.decoder[0].cell, nn.LSTM)
     return [(begin, begin) if lstm else (begin,) for _ in model.decoder]
 
 
 def held(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
-    """Return how far later states move with earlier tokens, given the state of a step between."""
+    """Return how much later states change with earlier tokens, given the state between them."""
     half = ids.size(1) // 2
     pair = model.embedding.embed_tgt(replaced_at(ids, half - 1))
     _, states = model.decode(pair[:, :half], zeros(model, 2))
@@ -211,7 +215,7 @@ def held(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
 def pair_scores(
     attention: SelfAttention, read: Read, ids: Int[Tensor, "1 L"], short: int
 ) -> dict[str, float]:
-    """Return how the score and the weight of one pair of words depend on where they stand.
+    """Return how score and weight of a pair of words depend on their positions.
 
     The earlier word is the key. Scores are those of the first layer, the largest over heads.
     """
@@ -220,10 +224,10 @@ def pair_scores(
     texts[torch.arange(len(DISTANCES)), -torch.tensor(DISTANCES)] = word
     texts[-1, -1] = other
     whole = torch.cat([texts, query.expand(len(texts), 1)], 1)
-    found = recorded(attention, read, whole)
+    scores = recorded(attention, read, whole)
     keys = torch.tensor([-1 - d for d in (*DISTANCES, 1)])
-    pairs = found[torch.arange(len(keys)), :, keys]
-    long = found[0].softmax(-1)[:, -2]
+    pairs = scores[torch.arange(len(keys)), :, keys]
+    long = scores[0].softmax(-1)[:, -2]
     near = recorded(attention, read, whole[:1, -short:])[0].softmax(-1)[:, -2]
     return {
         "score": float((pairs[:-1] - pairs[0]).abs().max()),
@@ -236,14 +240,14 @@ def pair_scores(
 def recorded(
     attention: SelfAttention, read: Read, ids: Int[Tensor, "M L"]
 ) -> Float[Tensor, "M H K"]:
-    """Return the scores of the last token with every key, before the division and the softmax."""
-    found: list[Tensor] = []
+    """Return the unscaled scores between the last token and every key."""
+    records: list[Tensor] = []
 
     def record(kernel: Any, inputs: tuple[Any, ...]) -> None:
         q, k = inputs[:2]
-        found.append((q[:, :, -1:] @ k.transpose(-2, -1))[:, :, 0])
+        records.append((q[:, :, -1:] @ k.transpose(-2, -1))[:, :, 0])
 
     handle = attention.kernel.register_forward_pre_hook(record)
     read(ids)
     handle.remove()
-    return found[0] * attention.d_head**-0.5
+    return records[0] * attention.d_head**-0.5

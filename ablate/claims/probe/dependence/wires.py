@@ -17,12 +17,13 @@ from ablate.model.stack import Stack
 from ablate.model.sublayer import Sublayer
 from ablate.model.transformer import Transformer
 
-SUBLAYERS = {"encoder": 2, "decoder": 3}  # of a layer
-Held = Mapping[str, tuple[int, Tensor]]  # by stack: the stream before this sub-layer
+SUBLAYERS = {"encoder": 2, "decoder": 3}  # number of sub-layers per layer
+# by stack: replacement for the stream before this sub-layer
+Held = Mapping[str, tuple[int, Tensor]]
 
 
 class Heads(NamedTuple):
-    """What an attention is given."""
+    """Queries, keys and values of an attention."""
 
     query: Float[Tensor, "B H Q E"]
     key: Float[Tensor, "B H K E"]
@@ -30,22 +31,22 @@ class Heads(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What ran along the edges."""
+    """Recorded activations."""
 
-    heads: dict[str, Heads]  # of every attention, "decoder.0.cross"
-    streams: dict[str, list[Tensor]]  # of each stack, before every sub-layer
+    heads: dict[str, Heads]  # for every attention, by names such as "decoder.0.cross"
+    streams: dict[str, list[Tensor]]  # for each stack, before every sub-layer
     memory: Float[Tensor, "B S D"]
     states: Float[Tensor, "B T D"]
 
 
 @torch.no_grad()
 def trace(
-    model: Transformer, inputs: Seq2Seq, held: Held | None = None, memory: Tensor | None = None
+    model: Transformer, inputs: Seq2Seq, fixed: Held | None = None, memory: Tensor | None = None
 ) -> Trace:
-    """Run a model whose streams before some sub-layers, or whose memory, are held at other values.
+    """Run a model with some streams, or the memory, replaced by given values.
 
     Raises:
-        UserError: the stream of its residual is more than one tensor.
+        UserError: the residual uses a stream of several tensors.
     """
     heads: dict[str, Heads] = {}
     streams: defaultdict[str, list[Tensor]] = defaultdict(list)
@@ -55,7 +56,7 @@ def trace(
             raise UserError(
                 "the probe holds streams that are one tensor: choose another model/residual"
             )
-        at, other = (held or {}).get(stack, (-1, stream))
+        at, other = (fixed or {}).get(stack, (-1, stream))
         streams[stack].append(other if number == at else stream)
         return streams[stack][-1]
 
@@ -78,7 +79,7 @@ def trace(
 def rewired(stack: Stack, pass_on: Callable[[int, Any], Any]) -> Iterator[None]:
     """Replace the residual stream before each sub-layer i by `pass_on(i, stream)`.
 
-    Of two replacements, the newer comes first.
+    Among several replacements, the latest applies first.
     """
 
     def replace(residual: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -94,7 +95,7 @@ def rewired(stack: Stack, pass_on: Callable[[int, Any], Any]) -> Iterator[None]:
 
 @contextmanager
 def memories(model: Transformer, levels: list[Tensor]) -> Iterator[None]:
-    """Let each decoder layer read a memory of its own."""
+    """Let each decoder layer read a separate memory."""
 
     def read(level: Tensor, module: Sublayer, args: Any, kwargs: dict[str, Any]) -> Any:
         at = kwargs["at"]
@@ -108,16 +109,16 @@ def memories(model: Transformer, levels: list[Tensor]) -> Iterator[None]:
         yield
 
 
-def moved(one: Tensor, other: Tensor) -> Tensor:
+def moved(first: Tensor, other: Tensor) -> Tensor:
     """Return the largest difference of two tensors."""
-    return (one - other).abs().max()
+    return (first - other).abs().max()
 
 
-def farthest(one: Heads, other: Heads) -> Tensor:
-    """Return how far the one of queries, keys and values moves that moves most."""
-    return torch.stack([moved(a, b) for a, b in zip(one, other, strict=True)]).max()
+def farthest(first: Heads, other: Heads) -> Tensor:
+    """Return the largest change among queries, keys and values."""
+    return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).max()
 
 
-def nearest(one: Heads, other: Heads) -> Tensor:
-    """Return how far the one of queries, keys and values moves that moves least."""
-    return torch.stack([moved(a, b) for a, b in zip(one, other, strict=True)]).min()
+def nearest(first: Heads, other: Heads) -> Tensor:
+    """Return the smallest change among queries, keys and values."""
+    return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).min()

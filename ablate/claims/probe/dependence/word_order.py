@@ -1,12 +1,12 @@
-"""Whether the order of the tokens changes what a model computes.
+"""Check whether the order of the tokens affects the output of a model.
 
 Equation: with a permutation s of the tokens, the largest |f(x)_s(i) - f(x_s)_i| over the states of
     the encoder; the largest |g(x, y) - g(x_s, y)| over those of the decoder, the source permuted;
     and |g(x, y)_T - g(x, y_s)_T| at the last position, the target tokens before it permuted.
-Source: arXiv:1706.03762, section 3.5, which gives this as the reason for positions.
-What differs: random weights in float64, so that what makes no difference is 0 to the last bits.
-What to expect: without positions, 0 for both of the source. For the target, 0 in a decoder of one
-    layer: in the second the causal mask has told how many tokens came before (arXiv:2305.19466).
+Source: arXiv:1706.03762, section 3.5, which motivates positions with it.
+What differs: random weights in float64, so that invariance shows as 0 up to rounding.
+What to expect: without positions, 0 for both source measurements. For the target, 0 in a decoder of
+    one layer; a second layer can infer positions from the causal mask (arXiv:2305.19466).
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from ablate.probe.sentences import random_sentences
 
 @dataclass(kw_only=True)
 class WordOrder(RandomModels):
-    """Permutes random sentences."""
+    """Permute the tokens of random sentences."""
 
     measures = (
         *("encoder", "source", "target", "largest", "control"),
@@ -34,14 +34,14 @@ class WordOrder(RandomModels):
     length: Annotated[int, Range(3)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how far another order moves the outputs.
+        """Return how much another order changes the outputs.
 
-        encoder, source, target: the largest over all draws, largest: that of the three;
-        encoder_least and so on: the least; control: the least that another first source token
-        moves the decoder.
+        encoder, source, target: largest change over the draws; largest: maximum of the three;
+        encoder_least and so on: smallest change; control: smallest change of the decoder by another
+        first source token.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        encoder, source, target, control = torch.tensor(found, dtype=torch.float64).unbind(1)
+        changes = [self.draw(*drawn) for drawn in self.models(model)]
+        encoder, source, target, control = torch.tensor(changes, dtype=torch.float64).unbind(1)
         moved = {"encoder": encoder, "source": source, "target": target}
         return {
             **{name: float(values.max()) for name, values in moved.items()},
@@ -68,6 +68,6 @@ class WordOrder(RandomModels):
 
 
 def shuffled(length: int, generator: torch.Generator) -> Int[Tensor, " L"]:
-    """Return the positions in a random order that is not theirs."""
+    """Return a random permutation that is not the identity."""
     order = torch.randperm(length, generator=generator)
     return order if (order != torch.arange(length)).any() else order.flip(0)

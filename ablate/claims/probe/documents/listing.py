@@ -1,14 +1,14 @@
-"""Does a printed listing compute the formula printed beside it?
+"""Check whether a printed listing computes the formula printed beside it.
 
-Equation: the largest difference of what it gives from the formula, by components of this project
-    with copied weights, over random inputs in float64; in three forms: as printed, with the
-    smallest patches that make it run, and with those that make it right.
+Equation: the largest difference between its output and the formula, computed by components of this
+    project with copied weights, over random inputs in float64; in three forms: as printed, with
+    minimal patches that make it run, and with patches that make it correct.
 Source: the listings of the documents, named in ablate/claims/ledger/listings; not part of this
     project.
-What differs: the usual imports are given, and no dropout; a form that does not run has a
-    difference of 1.
-What to expect: the repaired form within rounding of the formula, or a patch is missing; the form
-    that merely runs says what an error message would have saved one from.
+What differs: the usual imports are provided, and dropout is off; a form that fails has a difference
+    of 1.
+What to expect: the repaired form equals the formula up to rounding, unless a patch is missing; the
+    form that merely runs shows errors that no exception reveals.
 """
 
 from pathlib import Path
@@ -26,13 +26,13 @@ NUMBERS = (
 
 
 class PrintedListing(Probe):
-    """Runs one listing in a process of its own; the model plays no part.
+    """Run one listing in a separate process; the model is ignored.
 
     Args:
-        listing: which of ablate/claims/ledger/listings.
-        documents: folder of the texts; None: they are not at hand.
-        draws: random weights and inputs for each form.
-        seed: of both.
+        listing: name of a file in ablate/claims/ledger/listings.
+        documents: folder of the texts; None if they are not available.
+        draws: number of random weights and inputs for each form.
+        seed: seed of both.
 
     Raises:
         UserError: there is no such listing, or `draws` is below 1; when called, its text is
@@ -49,14 +49,14 @@ class PrintedListing(Probe):
         self.draws, self.seed = draws, seed
 
     def __call__(self, model: Model) -> dict[str, float]:
-        """Return what the exam of each form found; only what its kind of listing has.
+        """Return the numbers of each form's exam; each kind of listing has some of them.
 
         runs: 1 or 0; gap: largest difference from the formula; torch: from torch's function;
-        masked_gap: with a mask; mask_effect: how far a mask moves the output; hides: the value of
-        the mask that hides; mates: how far other sentences of the batch move the output; longest,
-        saved, trained: of positions, the longest input among 80, 81, 500 and 501, whether the
-        table is saved, and how many parameters there are; sum: of a sub-layer, the gap with
-        torch's norm. perturbed: the control, the gap of the repaired form with other inputs.
+        masked_gap: with a mask; mask_effect: change of the output by a mask; hides: the mask value
+        that hides a key; mates: change of the output by other sentences of the batch; longest,
+        saved, trained: of positions, the longest input among 80, 81, 500 and 501, whether the table
+        is saved, and how many parameters there are; sum: for a sub-layer, the gap with torch's
+        norm. perturbed: the control, the gap of the repaired form with other inputs.
         """
         if self.documents is None:
             raise UserError(
@@ -64,17 +64,17 @@ class PrintedListing(Probe):
                 "probe.documents must be the folder of the documents' texts"
             )
         documents = Path(self.documents)
-        found = examine_listing(self.listing, documents, draws=self.draws, seed=self.seed)
-        control = found[FORMS[-1]].get("perturbed", 0.0)
-        numbers = (numbers_of(form, found[form]) for form in FORMS)
-        return {name: value for one in numbers for name, value in one.items()} | {
-            "perturbed": control
-        }
+        results = examine_listing(self.listing, documents, draws=self.draws, seed=self.seed)
+        control = results[FORMS[-1]].get("perturbed", 0.0)
+        numbers = (numbers_of(form, results[form]) for form in FORMS)
+        return {
+            name: value for numbers_of_form in numbers for name, value in numbers_of_form.items()
+        } | {"perturbed": control}
 
 
-def numbers_of(form: str, found: Form) -> dict[str, float]:
+def numbers_of(form: str, result: Form) -> dict[str, float]:
     """Return the numbers of a form by the names of the probe."""
-    if "error" in found:
+    if "error" in result:
         return {f"{form}_runs": 0.0, f"{form}_gap": 1.0}
-    kept = {name: value for name, value in found.items() if name in NUMBERS}
+    kept = {name: value for name, value in result.items() if name in NUMBERS}
     return {f"{form}_{name}": value for name, value in {"runs": 1.0, **kept}.items()}

@@ -1,13 +1,12 @@
-"""Do the printed numbers of a worked example follow from what is printed before them?
+"""Check whether the printed numbers of a worked example follow from earlier printed numbers.
 
-Equation: an entry whose last printed decimal has the unit u follows where it is within `follows` u
-    of what its operation gives in float64, either of the operands as printed one step before
-    (local) or of the first inputs, without rounding (chain).
-Source: the worked examples of a document, in ablate/claims/ledger/examples;
-    ablate.claims.example recomputes them.
-What differs: the operations are those of this project, by its own components where it has them.
-What to expect: nothing, since a printed number is a fact; the control says whether a wrong one
-    would be seen.
+Equation: an entry whose last printed decimal has the unit u follows if it is within `follows` u of
+    the result of its operation in float64, either for the printed operands (local) or computed from
+    the first inputs without rounding (chain).
+Source: the worked examples of a document, in ablate/claims/ledger/examples; ablate.claims.example
+    recomputes them.
+What differs: operations use components of this project where possible.
+What to expect: no expectation; the control shows whether a wrong number would be detected.
 """
 
 from ablate.claims.example.block import read
@@ -24,10 +23,10 @@ from ablate.probe.base import Probe
 
 
 class WorkedExample(Probe):
-    """Recomputes one example; the model plays no part.
+    """Recompute one example; the model is ignored.
 
     Args:
-        example: which of ablate/claims/ledger/examples.
+        example: name of a file in ablate/claims/ledger/examples.
         follows: units of the last printed decimal within which an entry follows.
         rounding: the same for an entry that is rounded loosely, which does not count against it.
 
@@ -45,17 +44,17 @@ class WorkedExample(Probe):
         self.example, self.rule = read(example), Rule(follows, rounding)
 
     def __call__(self, model: Model) -> dict[str, float]:
-        """Return how many printed entries are of each sort.
+        """Return how many printed entries are in each state.
 
-        inherited: follow from printed operands that were off already; reprinted: stand there again;
-        not_checkable: come from operands that are not printed; broken_laws: rows of weights whose
-        sum is not 1, and means outside of what they are means of, rows_off: the former alone;
-        unequal_twins: blocks that are computed alike and printed otherwise; control: entries that
-        move when one input does by ten units.
+        inherited: follow from printed operands that were already wrong; reprinted: repeated from
+        before; not_checkable: their operands are not printed; broken_laws: rows of weights whose
+        sum is not 1, and means outside the range of their inputs; rows_off: only the former;
+        unequal_twins: blocks with equal computation but different printed numbers; control: entries
+        that change if one input changes by ten units.
         """
         results = recompute(self.example, self.rule)
         count = totals(results)
-        found = {
+        counts = {
             "entries": count["entries"],
             "follows": count.get("follows", 0),
             "rounding": count.get("rounding", 0),
@@ -68,4 +67,4 @@ class WorkedExample(Probe):
             "unequal_twins": unequal_twins(self.example),
             "control": moved_by_an_input(self.example),
         }
-        return {name: float(value) for name, value in found.items()}
+        return {name: float(value) for name, value in counts.items()}

@@ -1,13 +1,11 @@
-"""Is a stack of attention layers a linear map of its tokens?
+"""Check whether a stack of attention layers is a linear map of its tokens.
 
-Equation: the norm of f(x + y) - f(x) - f(y) + f(0), over that of f(x + y) - f(0); with f(0) so
-    that biases do not count. `frozen` computes it with the attention weights that x has.
+Equation: the norm of f(x + y) - f(x) - f(y) + f(0), over that of f(x + y) - f(0); f(0) removes
+    biases. `frozen` uses the attention weights of x in all terms.
 Source: none; the definition of an affine map.
-What differs: tokens are random vectors in float64 in place of embeddings, and the encoder alone
-    is looked at.
-What to expect: attention is linear in its values, so frozen weights without norms and feed-forward
-    layers give rounding errors; computed weights are a softmax of products of tokens, which is not
-    linear, nor is a norm.
+What differs: tokens are random vectors in float64 rather than embeddings; only the encoder is used.
+What to expect: attention is linear in its values, so with frozen weights and without norms and
+    feed-forward layers, only rounding errors remain; computed weights and norms are not linear.
 """
 
 from collections.abc import Iterator
@@ -26,19 +24,20 @@ from ablate.model.transformer import Transformer
 
 
 class Additivity(RandomModels):
-    """Adds two random sentences, before the encoder and after it, under random weights."""
+    """Add two random sentences, before the encoder and after it, under random weights."""
 
     measures = ("computed", "frozen", "behind_relu")
 
     @torch.no_grad()
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return errors of additivity: the largest of the draws, of the control the smallest.
+        """Return errors of additivity: the largest over the draws; for the control, the smallest.
 
-        computed: attention weights follow from the tokens, as ever; frozen: they stay as the first
-        sentence has them; behind_relu: frozen, and a ReLU at the end of the stack, the control.
+        computed: attention weights are computed from the tokens; frozen: they are fixed to those of
+        the first sentence; behind_relu: frozen, with a ReLU at the end of the stack, as the
+        control.
         """
-        found = [self.draw(drawn.encoder, generator) for drawn, generator in self.models(model)]
-        computed, frozen, behind_relu = zip(*found, strict=True)
+        errors = [self.draw(drawn.encoder, generator) for drawn, generator in self.models(model)]
+        computed, frozen, behind_relu = zip(*errors, strict=True)
         return {"computed": max(computed), "frozen": max(frozen), "behind_relu": min(behind_relu)}
 
     def draw(self, encoder: Stack, generator: torch.Generator) -> tuple[float, float, float]:
@@ -63,7 +62,7 @@ def error(both: Tensor, x: Tensor, y: Tensor, zero: Tensor) -> float:
 
 @contextmanager
 def frozen_weights(encoder: Stack, x: Float[Tensor, "B L D"]) -> Iterator[None]:
-    """Let every attention keep the weights that it has on x."""
+    """Fix the weights of every attention to those it has on x."""
     kernels = [module for module in encoder.modules() if isinstance(module, Kernel)]
     weights: dict[Kernel, Tensor] = {}
 

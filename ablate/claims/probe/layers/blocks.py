@@ -1,10 +1,10 @@
-"""What the layers of a model are made of, against torch's layers with the same weights.
+"""Compare the layers of a model with torch's layers with the same weights.
 
 Equation: Post-LN: LN(x + F(x)) around every sub-layer F; Pre-LN: x + F(LN(x)).
 Source: arXiv:1706.03762, sections 3.1 and 3.3; the layers of torch.nn.
-What differs: random weights and vectors in float64, and no dropout but where it is asked about.
-    Stacks are compared, since torch.nn.Transformer ends each of its two with one more norm.
-What to expect: 0 to 1e-12, and other numbers where torch is told to normalise elsewhere.
+What differs: random weights and vectors in float64, without dropout except where it is tested.
+    Stacks are compared, because torch.nn.Transformer adds a norm at the end of each.
+What to expect: 0 up to 1e-12, and large differences if torch's norms are placed differently.
 """
 
 from typing import Any
@@ -30,12 +30,12 @@ from ablate.model.transformer import Transformer
 
 SENTENCES = 3
 DROPOUT = 0.1
-# the parts of a layer by the documents
+# the sub-layers of a layer according to the documents
 LAYERS = {
     "encoder": ["self-attention", "feed-forward"],
     "decoder": ["masked self-attention", "cross-attention", "feed-forward"],
 }
-# of all draws the largest counts, but for these the smallest
+# the largest value over the draws is reported, but the smallest for these
 LEAST = (
     *("other_order", "extra_norms", "other_parts", "cut_short", "added_silently", "refused"),
     "training_row_error",
@@ -43,7 +43,7 @@ LEAST = (
 
 
 class Blocks(RandomModels):
-    """Compares stacks with torch's, and looks at their parts and shapes."""
+    """Compare stacks with torch's, and check their parts and shapes."""
 
     measures = (
         *("twin_difference", "other_order", "extra_norms", "wrong_parts", "other_parts"),
@@ -54,21 +54,21 @@ class Blocks(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws.
 
-        Largest: twin_difference: outputs of both stacks less those of torch's; wrong_parts: layers
-        whose parts or norms are not those of LAYERS; shape_changes: sub-layers and stacks whose
-        output has another shape than their input. Smallest: other_order: outputs less those of
-        torch's stacks with the norm in the other place; extra_norms: less those of
-        torch.nn.Transformer; other_parts: wrong_parts of the encoder by the list of the decoder;
-        cut_short: shape_changes of sub-layers that lose the last token; added_silently and refused:
-        other shapes that torch adds to the stream all the same, and does not; training_row_error:
-        how far a row of weights is from a sum of 1 under dropout.
+        Largest: twin_difference: difference between the outputs of both stacks and torch's;
+        wrong_parts: number of layers whose parts or norms differ from LAYERS; shape_changes: number
+        of sub-layers and stacks that change the shape. Smallest: other_order: difference from
+        torch's stacks with the other norm placement; extra_norms: difference from
+        torch.nn.Transformer; other_parts: wrong_parts of the encoder against the list of the
+        decoder; cut_short: shape_changes of sub-layers that drop the last token; added_silently and
+        refused: number of wrong shapes that torch broadcasts, and that it rejects;
+        training_row_error: deviation of a row sum of weights from 1 under dropout.
 
         Raises:
-            UserError: the heads are wider or narrower than torch's, or the residual is none of its.
+            UserError: the head width or the residual has no equivalent in torch.
         """
         check(model)
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
         return {k: min(v) if k in LEAST else max(v) for k, v in values.items()}
 
     @torch.no_grad()
@@ -109,7 +109,7 @@ def outputs(
 ) -> dict[str, float | Tensor]:
     """Compare both stacks with torch's at real tokens."""
     memory = model.encoder(tokens[0], real[0])
-    own = memory, model.decoder(tokens[1], real[1], Memory(memory, real[0]))
+    outputs_here = memory, model.decoder(tokens[1], real[1], Memory(memory, real[0]))
     encoder, decoder = twin(model.encoder), twin(model.decoder)
     stacks = (model.encoder, model.decoder)
     placed = [
@@ -119,15 +119,17 @@ def outputs(
 
     def difference() -> Tensor:
         theirs = run_twins(encoder, decoder, (placed[0], placed[1]), real)
-        found = [(a - b)[r].abs().max() for a, b, r in zip(own, theirs, real, strict=True)]
-        return torch.stack(found).max()
+        differences = [
+            (a - b)[r].abs().max() for a, b, r in zip(outputs_here, theirs, real, strict=True)
+        ]
+        return torch.stack(differences).max()
 
     same = difference()
-    others = [*encoder.layers, *decoder.layers]
-    for layer in others:
+    torch_layers = [*encoder.layers, *decoder.layers]
+    for layer in torch_layers:
         layer.norm_first = not layer.norm_first
     other_order = difference()
-    for layer in others:
+    for layer in torch_layers:
         layer.norm_first = not layer.norm_first
     encoder.norm, decoder.norm = (
         stack.norm or nn.LayerNorm(model.encoder.d_model).double() for stack in (encoder, decoder)
@@ -136,7 +138,7 @@ def outputs(
 
 
 def parts(model: Transformer) -> dict[str, float | Tensor]:
-    """Count the layers that are made of something else."""
+    """Count the layers with other parts."""
     encoder, decoder = (
         wrong(stack, LAYERS[name])
         for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
@@ -148,24 +150,24 @@ def parts(model: Transformer) -> dict[str, float | Tensor]:
 
 
 def wrong(stack: Stack, expected: list[str]) -> int:
-    """Return how many layers have other parts, or norms too many or too few in all."""
+    """Return the number of layers with other parts, plus the number of missing or extra norms."""
     made = [[name(part) for part in layer.children()] for layer in stack.layers]
     norms = len(stack.residual.norms) - sum(map(len, made))
     return sum(names != expected for names in made) + abs(norms)
 
 
 def name(part: nn.Module) -> str:
-    """Return what the documents call a sub-layer."""
+    """Return the name of a sub-layer in the documents."""
     if isinstance(part, SelfAttention):
         return "masked self-attention" if part.causal else "self-attention"
     kinds = {CrossAttention: "cross-attention", FeedForward: "feed-forward"}
-    return next((said for kind, said in kinds.items() if isinstance(part, kind)), "other")
+    return next((label for kind, label in kinds.items() if isinstance(part, kind)), "other")
 
 
 def shapes(
     model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
 ) -> dict[str, float | Tensor]:
-    """Count the outputs of another shape than their input."""
+    """Count the outputs whose shape differs from their input."""
     changes, shortened = [], []
 
     def compare(module: Sublayer, given: tuple[Any, ...], output: Tensor) -> None:
@@ -183,19 +185,19 @@ def shapes(
 
 
 def sums(x: Float[Tensor, "B L D"]) -> dict[str, float | Tensor]:
-    """Count the other shapes that torch adds to x all the same, and those that it refuses."""
+    """Count wrong shapes that torch broadcasts when adding to x, and those that it rejects."""
     _, n, width = x.shape
-    found = {"added_silently": 0.0, "refused": 0.0}
+    counts = {"added_silently": 0.0, "refused": 0.0}
     for shape in ((1, width), (n, 1), (n + 1, width), (n, width + 1)):
         try:
-            found["added_silently"] += (x + torch.zeros(shape)).shape == x.shape
+            counts["added_silently"] += (x + torch.zeros(shape)).shape == x.shape
         except RuntimeError:
-            found["refused"] += 1
-    return dict(found)
+            counts["refused"] += 1
+    return dict(counts)
 
 
 def training_row_error(d_head: int, generator: torch.Generator) -> Tensor:
-    """Return how far the row of weights that is farthest from a sum of 1 is, under dropout."""
+    """Return the largest deviation of a row sum of attention weights from 1 under dropout."""
     kernel = Explicit(d_head=d_head, dropout=DROPOUT, scale="sqrt_d_head", fill="zero_output")
     q, k = torch.randn(2, SENTENCES, 2, 20, d_head, generator=generator).double()
     with seeded(generator):

@@ -1,15 +1,15 @@
-"""What depth does to gradients and to tokens before training, in a stack of encoder layers.
+"""Measure the effect of depth on gradients and on token similarity in an untrained encoder.
 
 Equation: for random tokens X and a random direction G, the norms of d<G, f(X)> / d(layer); and for
-    the outputs after each layer, as the stack would give them if it ended there, the cosines of
-    tokens with one another, with themselves a layer before, and with the embeddings.
+    the output after each layer (as if the stack ended there), the cosines between tokens, between
+    consecutive layers, and with the embeddings.
 Source: arXiv:2002.04745, section 3 (gradients of the last layers); arXiv:2304.14802, section 2.2
-    (layers of Pre-LN that grow alike); arXiv:2103.03404 (tokens that grow alike without skips).
-What differs: gradients of a random direction in place of those of a loss, whose softmax could hide
-    or make differences; the model is as `initial` left it, in float64.
-What to expect: two gradient problems, large ones near the output of Post-LN and ones that vanish
-    towards the input without skips, and two collapses: layers that add little (Pre-LN), tokens
-    that grow alike (no skips, and Post-LN far up). The measure decides which is seen.
+    (similar layers in Pre-LN); arXiv:2103.03404 (tokens become similar without skip connections).
+What differs: gradients of a random direction rather than of a loss, whose softmax could hide or
+    create differences; the model is untrained, in float64.
+What to expect: two gradient problems: large gradients near the output in Post-LN, and vanishing
+    gradients towards the input without skips. Two kinds of collapse: layers that add little
+    (Pre-LN), and tokens that become similar (without skips, and in upper layers of Post-LN).
 """
 
 import copy
@@ -34,17 +34,17 @@ from ablate.probe.sentences import random_sentences
 from ablate.seeding import stream
 
 SENTENCES = 4
-NORM_EPS = 1e-5  # what layer norms add to the variance
+NORM_EPS = 1e-5  # constant that layer norms add to the variance
 
 
 @dataclass(kw_only=True)
 class Depth(Probe):
-    """Runs random sentences through the encoder, and one token through its first residual.
+    """Run random sentences through the encoder, and one token through its first residual.
 
     Args:
-        draws: tokens for the constructed sub-layer.
+        draws: number of tokens for the constructed sub-layer.
         length: tokens of a sentence.
-        seed: of sentences, directions and tokens.
+        seed: seed of sentences, directions and tokens.
 
     Raises:
         UserError: `draws` is below 1, or `length` below 2.
@@ -61,17 +61,18 @@ class Depth(Probe):
     seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return what depth does, and what a sub-layer can do to the gradient through a skip.
+        """Return the effects of depth, and how much a sub-layer can reduce the gradient through a
+        skip.
 
-        first_over_last: the gradient of the first layer's parameters over the last one's, as a
-        power of ten, and vanishing: how far that is below 0; last_gradient, input_gradient: powers
-        of ten of the gradients of the last layer and of the stack's input. token_cosine: mean
-        cosine of different tokens' outputs; stable_rank: of a sentence's outputs, over its tokens;
-        layer_cosine: of a token's outputs after the last layer and the one before; deletion: how
-        far outputs move without the last layer, over their size; kept: share of tokens whose output
-        is most like their own embedding. constructed, random: the most that a gradient keeps of its
-        size through one skip, past a sub-layer that is made to stop it (largest of the draws) and a
-        random one (smallest).
+        first_over_last: log10 of the gradient norm of the first layer divided by that of the last;
+        vanishing: how far it is below 0; last_gradient, input_gradient: log10 of the gradient norms
+        of the last layer and of the stack's input. token_cosine: mean cosine between outputs of
+        different tokens; stable_rank: of a sentence's outputs, divided by its number of tokens;
+        layer_cosine: between a token's outputs after the last two layers; deletion: relative change
+        of the outputs without the last layer; kept: fraction of tokens whose output is most similar
+        to their embedding. constructed, random: largest factor by which a gradient is kept through
+        one skip, past a sub-layer constructed to stop it (largest over the draws) and past a random
+        one (smallest).
         """
         fixed = copy.deepcopy(model).double().eval()
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
@@ -92,7 +93,7 @@ class Depth(Probe):
         }
 
     def gate(self, residual: Residual, width: int, generator: torch.Generator) -> "Gate":
-        """Return what passes through the first skip and the end of the stack, by a random token."""
+        """Return the gradient factors of the first skip connection for a random token."""
         x, target = torch.randn(2, width, generator=generator, dtype=torch.float64)
         weight = torch.randn(width, width, generator=generator, dtype=torch.float64) / width
         constructed = (passed(residual, x, *stop) for stop in stops(x, target))
@@ -100,7 +101,7 @@ class Depth(Probe):
 
 
 class Gate(NamedTuple):
-    """Largest singular values of the derivative of a token's output by the token."""
+    """Largest singular values of the Jacobian of a token's output by the token."""
 
     constructed: float
     random: float
@@ -109,10 +110,10 @@ class Gate(NamedTuple):
 def stops(
     x: Float[Tensor, " D"], target: Float[Tensor, " D"]
 ) -> Iterator[tuple[Float[Tensor, "D D"], Float[Tensor, " D"]]]:
-    """Yield sub-layers, each a matrix and a bias, that are made to stop the gradient at x.
+    """Yield sub-layers (matrix and bias) that are constructed to stop the gradient at x.
 
-    One takes x away, so that the sum is `target` whatever x is. The other is for what reads
-    u = norm(x): it takes away all but the direction of u, which the norm behind it removes.
+    The first subtracts x, so that the sum is `target` for any x. The second is for residuals that
+    read u = norm(x): it removes everything except the direction of u, which the next norm removes.
     """
     identity = torch.eye(len(x), dtype=x.dtype)
     yield -identity, target
@@ -123,7 +124,7 @@ def stops(
 
 
 def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float:
-    """Return the largest singular value of d(output) / dx of a stack of one such sub-layer."""
+    """Return the largest singular value of d(output) / dx for a stack of one such sub-layer."""
 
     def output(token: Tensor) -> Tensor:
         entered = residual.enter(token[None, None], None)
@@ -137,7 +138,7 @@ def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float
 def gradients(
     stack: Stack, x: Tensor, real: Tensor, direction: Float[Tensor, "B L D"]
 ) -> dict[str, float]:
-    """Return the sizes of gradients as powers of ten."""
+    """Return log10 of gradient norms."""
     layers = list(stack.parameters_by_layer())
     (stack(x, real) * direction).sum().backward()
     first, last = (norm([p.grad for p in layer]) for layer in (layers[0], layers[-1]))
@@ -151,7 +152,7 @@ def gradients(
 
 
 def norm(parts: list[Tensor | None]) -> Float[Tensor, ""]:
-    """Return the norm of all gradients together; a parameter that is not used has none."""
+    """Return the norm of all gradients together; unused parameters have none."""
     return torch.stack([part.norm() for part in parts if part is not None]).norm()
 
 
@@ -159,25 +160,25 @@ def norm(parts: list[Tensor | None]) -> Float[Tensor, ""]:
 def after_each_layer(
     stack: Stack, x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> list[Float[Tensor, "B L D"]]:
-    """Return the input, and what the stack would give after each layer if it ended there."""
+    """Return the input, and the output after each layer as if the stack ended there."""
     at = Place(torch.arange(x.size(1))[None], stack.position, real, None)
     stream = stack.residual.enter(x, real)
     per_layer = len(stack.sublayers) // len(stack.layers)
-    found = [x]
+    outputs = [x]
     for i, sublayer in enumerate(stack.sublayers):
         stream = stack.residual.through(i, stream, partial(sublayer, at=at), real)
         if (i + 1) % per_layer == 0:
-            found.append(stack.residual.leave(stream, real))
-    return found
+            outputs.append(stack.residual.leave(stream, real))
+    return outputs
 
 
 def likeness(outputs: list[Float[Tensor, "B L D"]]) -> dict[str, float]:
-    """Return how alike tokens, layers, and tokens and embeddings are."""
+    """Return the similarity of tokens, of layers, and of tokens with their embeddings."""
     before, last = outputs[-2:]
     length = last.size(1)
     unit, embedded = F.normalize(last, dim=-1), F.normalize(outputs[0], dim=-1)
     pairs = (unit @ unit.mT).sum((1, 2)) - length
-    own = (unit @ embedded.mT).argmax(-1) == torch.arange(length)
+    is_nearest = (unit @ embedded.mT).argmax(-1) == torch.arange(length)
     largest = torch.linalg.matrix_norm(last, 2).square()
     rank = last.square().sum((1, 2)) / largest
     return {
@@ -185,5 +186,5 @@ def likeness(outputs: list[Float[Tensor, "B L D"]]) -> dict[str, float]:
         "stable_rank": float(rank.mean()) / length,
         "layer_cosine": float(F.cosine_similarity(before, last, dim=-1).mean()),
         "deletion": float((last - before).norm() / last.norm()),
-        "kept": float(own.double().mean()),
+        "kept": float(is_nearest.double().mean()),
     }

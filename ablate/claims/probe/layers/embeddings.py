@@ -1,13 +1,13 @@
-"""What an embedding and the output layer do, and which words can be written with them.
+"""Check embedding and output layer, and which words the vocabulary can represent.
 
 Equation: embed(v) = scale e_v W, e_v the one-hot vector of token v; p = softmax(W' h), h a state of
-    the decoder; the gradient of row v of W is a sum over the places of v in the batch.
+    the decoder; the gradient of row v of W is a sum over the positions of v in the batch.
 Source: arXiv:1706.03762, section 3.4; shared matrices: arXiv:1608.05859.
-What differs: random weights in float64; padding and dropout are left out. Words that no text has
-    are known ones spelled backwards.
-What to expect: the look-up is the product to the last bits; with a separate matrix the rows of a
-    batch alone have gradients, with a shared one all, and Adam moves rows by what it remembers;
-    only a vocabulary of words is closed.
+What differs: random weights in float64, without padding and dropout. Unknown words are known words
+    spelled backwards.
+What to expect: the look-up equals the one-hot product up to rounding. With a separate matrix only
+    rows in the batch have gradients, with a shared one all rows; Adam also moves rows by its
+    momentum. Only a vocabulary of whole words cannot represent unknown words.
 """
 
 import copy
@@ -33,21 +33,22 @@ from ablate.model.embedding.table import Table
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-LEAST = ("lookup_control", "sum_control", "behind", "token_control")  # of all draws
-WORDS = 500  # known words that are tried, and as many made-up ones
+# the smallest value over the draws is reported
+LEAST = ("lookup_control", "sum_control", "behind", "token_control")
+WORDS = 500  # number of known words, and of made-up words
 RATE = 1e-3
 
 
 @dataclass(kw_only=True)
 class Embeddings(RandomModels):
-    """Examines the embedding of the model and the vocabulary of the corpus.
+    """Analyse the embedding of the model and the vocabulary of the corpus.
 
     Args:
-        draws: weights and sentences that are tried.
+        draws: number of random weights and sentences.
         length: tokens of a sentence.
-        corpus: whose words are tried.
-        scheme: of the vocabulary.
-        seed: of weights and sentences.
+        corpus: corpus that provides the words.
+        scheme: kind of vocabulary.
+        seed: seed of weights and sentences.
 
     Raises:
         UserError: `draws` below 1, or `length` below 3.
@@ -66,18 +67,18 @@ class Embeddings(RandomModels):
     scheme: Scheme
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws, and what the vocabulary can write.
+        """Return the extremes over all draws, and which words the vocabulary can represent.
 
-        lookup: the largest difference of a looked-up vector from the one-hot product,
-        lookup_control: the least with another token's one-hot vector; token: the largest
-        difference of two vectors of one token, token_control: the least of two tokens; sum: how
-        far probabilities are from adding up to 1, sum_control: logits, behind: what a linear
-        layer makes of a softmax of states; width: logits more than entries of the vocabulary,
-        width_control: of a vocabulary of one more.
+        lookup: largest difference between look-up and one-hot product; lookup_control: smallest
+        difference for another token's one-hot vector; token: largest difference between two vectors
+        of the same token; token_control: smallest for two tokens; sum: deviation of the sum of
+        probabilities from 1; sum_control: for logits; behind: for a linear layer applied to a
+        softmax of states; width: number of logits minus vocabulary size; width_control: for a
+        vocabulary with one more entry.
         """
-        drawn = [self.draw(*one) for one in self.models(model)]
-        found = {name: torch.tensor([one[name] for one in drawn]) for name in drawn[0]}
-        extremes = {k: float(v.min() if k in LEAST else v.max()) for k, v in found.items()}
+        drawn = [self.draw(*arguments) for arguments in self.models(model)]
+        by_name = {name: torch.tensor([draw[name] for draw in drawn]) for name in drawn[0]}
+        extremes = {k: float(v.min() if k in LEAST else v.max()) for k, v in by_name.items()}
         train, test = (self.corpus.read(split) for split in ("train", "test"))
         tokenizers = Tokenizers.train(self.scheme, train)
         width = model.embedding.output_weight().size(0) - tokenizers.tgt.size
@@ -94,15 +95,15 @@ class Embeddings(RandomModels):
         """Return the measurements under one set of weights."""
         src, tgt = (random_sentences(model, [self.length] * 2, generator) for _ in range(2))
         with torch.no_grad():
-            found = {**lookup(model.embedding, src, tgt), **output(model, src, tgt)}
-        return found | learning(model, src, tgt)
+            measurements = {**lookup(model.embedding, src, tgt), **output(model, src, tgt)}
+        return measurements | learning(model, src, tgt)
 
 
 @torch.no_grad()
 def lookup(
     embedding: Embedding, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
 ) -> dict[str, float]:
-    """Return how far look-up is from the product with one-hot vectors."""
+    """Return the difference between look-up and the product with one-hot vectors."""
     tables = [part for part in embedding.modules() if isinstance(part, Table)]
     far: list[Tensor] = []
     wrong: list[Tensor] = []
@@ -110,15 +111,15 @@ def lookup(
         (embedding.embed_src, tables[0], src),
         (embedding.embed_tgt, tables[-1], tgt),
     ):
-        others = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
+        other_ids = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
         looked_up = embed(ids)
-        for tokens, found in ((ids, far), (others, wrong)):
+        for tokens, differences in ((ids, far), (other_ids, wrong)):
             product = F.one_hot(tokens, len(table.weight)).double() @ table.weight * table.scale
-            found.append((looked_up - product).abs())
+            differences.append((looked_up - product).abs())
     twice = embedding.embed_tgt(torch.cat([tgt[:, :1], tgt[:, :1]], 1))
     other = embedding.embed_tgt(each_replaced(tgt[:1, :1])[:, 0][None])
     return {
-        "lookup": float(torch.stack([one.max() for one in far]).max()),
+        "lookup": float(torch.stack([difference.max() for difference in far]).max()),
         "lookup_control": float(torch.cat(wrong, 1).amax(-1).min()),
         "token": float((twice[:, 0] - twice[:, 1]).abs().max()),
         "token_control": float((other[:, 0] - other[:, 1]).abs().max()),
@@ -128,7 +129,7 @@ def lookup(
 def output(
     model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
 ) -> dict[str, float]:
-    """Return what the numbers of the output layer add up to."""
+    """Return the deviation of sums over the output layer from 1."""
     states = model(Seq2Seq(src, tgt))
     logits = model.head(states)
 
@@ -145,12 +146,12 @@ def output(
 def learning(
     model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
 ) -> dict[str, float]:
-    """Return which rows of the embeddings training moves.
+    """Return which rows of the embeddings change in training.
 
-    without_gradient: tokens of a batch whose row has none, gradient: the largest of the rows;
-    other_rows: share of the rows of the target embedding that the batch does not name and that have
-    one; adam_rows: the share that Adam moves of those that its second batch does not name and that
-    have no gradient there; frozen: rows that move without being trained.
+    without_gradient: number of tokens of a batch whose row has no gradient; gradient: largest
+    gradient of the rows; other_rows: fraction of target rows outside the batch that have a
+    gradient; adam_rows: fraction of rows without gradient in the second batch that Adam changes;
+    frozen: rows that change without being trained.
     """
     tables = [part.weight for part in model.embedding.modules() if isinstance(part, Table)]
     named = [set(ids.flatten().tolist()) for ids in (src, tgt[:, :-1])]
@@ -159,8 +160,8 @@ def learning(
     backward(model, src, tgt)
     moved = [gradient(table) for table in tables]
     missing = sum(not row[sorted(ids)].all() for row, ids in zip(moved, named, strict=True))
-    others = moved[-1].clone()
-    others[sorted(named[-1])] = False
+    remaining = moved[-1].clone()
+    remaining[sorted(named[-1])] = False
     largest = max(float(rows(table).max()) for table in tables)
     adam.step()
     before = tables[-1].detach().clone()
@@ -171,14 +172,14 @@ def learning(
     return {
         "without_gradient": float(missing),
         "gradient": largest,
-        "other_rows": float(others.sum() / (len(others) - len(named[-1]))),
+        "other_rows": float(remaining.sum() / (len(remaining) - len(named[-1]))),
         "adam_rows": float(changed[idle].double().mean()) if idle.any() else 0.0,
         "frozen": frozen(model, adam, src, tgt),
     }
 
 
 def backward(model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> None:
-    """Fill the gradients of a batch."""
+    """Compute the gradients of a batch."""
     model.zero_grad()
     logits = model.head(model(Seq2Seq(src, tgt[:, :-1])))
     torch.autograd.backward(F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten()))
@@ -197,7 +198,7 @@ def gradient(table: Tensor) -> Tensor:
 def frozen(
     model: Transformer, adam: torch.optim.Adam, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
 ) -> float:
-    """Return how many rows of the target embedding move when it is not trained."""
+    """Return how many rows of the target embedding change when it is not trained."""
     table = [part.weight for part in model.embedding.modules() if isinstance(part, Table)][-1]
     table.requires_grad_(False)
     before = table.clone()
@@ -208,10 +209,10 @@ def frozen(
 
 
 def built(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> Embedding:
-    """Return an embedding of the same kind.
+    """Return an embedding of the same kind for other vocabularies.
 
     Raises:
-        UserError: it refuses such vocabularies.
+        UserError: the embedding rejects such vocabularies.
     """
     kind = type(embedding)
     sizes = {"src_vocab": src_vocab, "tgt_vocab": tgt_vocab, "joint_vocab": joint}
@@ -219,7 +220,7 @@ def built(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) 
 
 
 def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> bool:
-    """Whether an embedding of the same kind takes such vocabularies."""
+    """Return whether an embedding of the same kind accepts such vocabularies."""
     try:
         built(embedding, src_vocab, tgt_vocab, joint=joint)
     except UserError:
@@ -228,10 +229,10 @@ def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool)
 
 
 def sharing(embedding: Embedding, train: Pairs, scheme: Scheme) -> dict[str, float]:
-    """Return with which vocabularies an embedding can be built.
+    """Return for which vocabularies an embedding can be built.
 
-    builds_joint: 1 with a joint one; builds_apart: with how many of two pairs of separate ones, of
-    unlike and of equal sizes; same_word: the share of numbers that mean the same word in separate
+    builds_joint: 1 if for a joint one; builds_apart: for how many of two pairs of separate ones, of
+    different and of equal sizes; same_word: fraction of ids that mean the same word in separate
     vocabularies of both languages.
     """
     separate = copy.copy(scheme)
@@ -247,28 +248,30 @@ def sharing(embedding: Embedding, train: Pairs, scheme: Scheme) -> dict[str, flo
 
 
 def writing(
-    tokenizers: Tokenizers, known: dict[str, None], tested: dict[str, None]
+    tokenizers: Tokenizers, known_words: dict[str, None], tested: dict[str, None]
 ) -> dict[str, float]:
-    """Return which words come back from their ids.
+    """Return which words are restored from their ids.
 
-    written_known: share of words of the training text; written_new: of such words backwards, where
-    those are no words; unknown: share of test words that the training text does not have.
+    written_known: fraction of words of the training text; written_new: of such words backwards, if
+    those are not words; unknown: fraction of test words that do not occur in the training text.
     """
-    backwards = (word[::-1] for word in known)
-    new = list(islice((word for word in backwards if word not in known), WORDS))
+    backwards = (word[::-1] for word in known_words)
+    new = list(islice((word for word in backwards if word not in known_words), WORDS))
     return {
-        "written_known": written(tokenizers, list(islice(known, WORDS))),
+        "written_known": written(tokenizers, list(islice(known_words, WORDS))),
         "written_new": written(tokenizers, new),
-        "unknown": sum(word not in known for word in tested) / len(tested),
+        "unknown": sum(word not in known_words for word in tested) / len(tested),
     }
 
 
 def words(pairs: Pairs) -> dict[str, None]:
-    """Return the words of the target side that have letters alone, each once, in their order."""
+    """Return the different words of the target side that consist of letters only, in order."""
     return dict.fromkeys(word for line in pairs.tgt for word in line.split() if word.isalpha())
 
 
 def written(tokenizers: Tokenizers, lines: list[str]) -> float:
-    """Return the share of lines that decoding gives back."""
+    """Return the fraction of lines that decoding restores."""
     decoded = tokenizers.tgt.decode_batch(tokenizers.tgt.encode_batch(lines))
-    return sum(one == line for one, line in zip(decoded, lines, strict=True)) / len(lines)
+    return sum(
+        decoded_line == line for decoded_line, line in zip(decoded, lines, strict=True)
+    ) / len(lines)

@@ -1,9 +1,9 @@
-"""What a norm makes of vectors of hardly any variance.
+"""Measure the output of a norm for vectors with almost no variance.
 
 Equation: y = (x - mean) / sqrt(var + eps) has the variance var / (var + eps), which is 1 only as
     long as var is far above eps; of a constant vector it is 0.
 Source: arXiv:1607.06450, equation 4; eps is torch's, 1e-5.
-What differs: random vectors in float64, with a deviation that is given.
+What differs: random vectors in float64 with a given standard deviation.
 What to expect: variance 1 within two thousandths at a deviation of 0.1, about 0.9 at 0.01, 0 at 0.
 """
 
@@ -22,13 +22,13 @@ from ablate.seeding import stream
 
 @dataclass(kw_only=True)
 class FaintVectors(RandomModels):
-    """Gives random vectors to a norm of the model, with its initial gain and bias.
+    """Apply a norm of the model, with its initial gain and bias, to random vectors.
 
     Args:
-        draws: sentences that are tried.
+        draws: number of sentences.
         length: vectors of a sentence.
-        deviation: of the entries of a vector; 0: it is constant.
-        seed: of the vectors.
+        deviation: standard deviation of a vector's entries; 0 for constant vectors.
+        seed: seed of the vectors.
     """
 
     measures = ("moments", "without")
@@ -37,10 +37,10 @@ class FaintVectors(RandomModels):
 
     @torch.no_grad()
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how far moments are from those of a normalised vector.
+        """Return the deviations of moments from those of a normalised vector.
 
-        moments: the largest distance of a mean from 0 or of a variance from 1; without: the
-        smallest of such distances where the norm is left out.
+        moments: largest deviation of a mean from 0 or of a variance from 1; without: smallest such
+        deviation without the norm.
         """
         norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
         width = model.embedding.output_weight().size(1)
@@ -51,5 +51,5 @@ class FaintVectors(RandomModels):
 
 
 def _off(x: torch.Tensor) -> torch.Tensor:
-    """The distance of each vector's mean from 0, or of its variance from 1."""
+    """Return the deviation of each vector's mean from 0, or of its variance from 1."""
     return torch.maximum(x.mean(-1).abs(), (x.var(-1, correction=0) - 1).abs())

@@ -1,10 +1,10 @@
-"""What a position-wise feed-forward network does to positions, widths and signs.
+"""Check properties of position-wise feed-forward networks: positions, widths and signs.
 
 Equation: f(x) = W2 relu(W1 x + b1) + b2.
 Source: arXiv:1706.03762, section 3.3 ("two convolutions with kernel size 1").
-What differs: random weights, widths and lengths in float64; no dropout. The networks of two layers
-    are those of the model, with random weights.
-What to expect: nothing of one position in another; about half of what is inside below 0.
+What differs: random weights, widths and lengths in float64; no dropout. Networks of two layers come
+    from the model, with random weights.
+What to expect: positions do not affect each other; about half of the inner values are negative.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ from ablate.claims.probe.random_models import RandomModels
 from ablate.model.feed_forward.position_wise import PositionWise
 from ablate.model.transformer import Transformer
 
-WIDEST = 32  # d_model that is drawn at most
-POSITIVE = 1e3  # a bias under which nothing inside is below 0
-# of all draws the largest counts, but for these the smallest
+WIDEST = 32  # upper limit for random d_model
+POSITIVE = 1e3  # a bias that makes all inner values positive
+# the largest value over the draws is reported, but the smallest for these
 LEAST = (
     *("inner_change", "mixed", "own_position", "negative_share", "bend"),
     "between_layers",
@@ -29,7 +29,7 @@ LEAST = (
 
 
 class FeedForwardNetworks(RandomModels):
-    """Draws networks of all widths and gives them random vectors."""
+    """Apply networks of random widths to random vectors."""
 
     measures = (
         *("width_change", "inner_change", "other_positions", "mixed", "own_position"),
@@ -40,17 +40,18 @@ class FeedForwardNetworks(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws.
 
-        Largest: width_change: of the output against the input; other_positions: how far the output
-        is from a convolution of width 1, from one position at a time, from itself in another order,
-        and moves with another position; between_positions: outputs of one vector at two positions;
-        relu_error: what is inside less max(0, W1 x + b1); bend_without_negatives: bend where
-        nothing is below 0. Smallest: inner_change: of the inner width against that of the input;
-        mixed: other_positions of a network that adds the mean of all positions; own_position: how
-        far the output moves with its own; negative_share: of W1 x + b1 below 0; bend: the distance
-        of f(a + b) + f(0) from f(a) + f(b); between_layers: outputs of two layers for one vector.
+        Largest: width_change: between output and input; other_positions: difference from a
+        convolution of width 1, from processing single positions and from another order, and change
+        by another position; between_positions: difference between outputs of the same vector at two
+        positions; relu_error: inner values minus max(0, W1 x + b1); bend_without_negatives: bend
+        without negative values. Smallest: inner_change: inner width minus input width; mixed:
+        other_positions for a network that adds the mean of all positions; own_position: change by
+        the same position; negative_share: fraction of negative W1 x + b1; bend: difference between
+        f(a + b) + f(0) and f(a) + f(b); between_layers: difference between the outputs of two
+        layers for the same vector.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
         return {k: min(v) if k in LEAST else max(v) for k, v in values.items()}
 
     @torch.no_grad()
@@ -74,7 +75,7 @@ class FeedForwardNetworks(RandomModels):
 def positions(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
 ) -> dict[str, Tensor]:
-    """Compare with networks that see one position, and look for any trace of another."""
+    """Compare with networks that see one position, and measure the effect of other positions."""
     y = network.transform(x)
     first = torch.cat([other[:, :1], x[:, 1:]], 1)
     again = network.transform(first)
@@ -90,22 +91,22 @@ def positions(
 def mixing(
     apply: Callable[[Tensor], Tensor], network: PositionWise, x: Tensor, first: Tensor
 ) -> Tensor:
-    """Return how far `apply` is from acting on each position alone, by four measures."""
+    """Return how far `apply` is from acting on each position separately, by four measures."""
     y = apply(x)
     inner = F.conv1d(x.mT, network.inner.weight[:, :, None], network.inner.bias).relu()
     convolved = F.conv1d(inner, network.outer.weight[:, :, None], network.outer.bias).mT
     alone = torch.cat([apply(x[:, i : i + 1]) for i in range(x.size(1))], 1)
-    found = [
+    differences = [
         moved(y, convolved),
         moved(y, alone),
         moved(y.flip(1), apply(x.flip(1))),
         moved(y[:, 1:], apply(first)[:, 1:]),
     ]
-    return torch.stack(found).max()
+    return torch.stack(differences).max()
 
 
 def layers(model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-    """Compare the networks of two layers of the model; nothing where it has one."""
+    """Compare the networks of two layers of the model; empty if it has one layer."""
     networks = [layer["feed_forward"] for layer in model.encoder.layers]  # type: ignore[index]
     if len(networks) < 2:
         return {}
@@ -116,19 +117,19 @@ def layers(model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
 def signs(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
 ) -> dict[str, Tensor]:
-    """Look at what the activation does to what is below 0, and to sums."""
+    """Measure the effect of the activation on negative values and on sums."""
     inside: list[Tensor] = []
     hook = network.outer.register_forward_pre_hook(lambda _, given: inside.append(given[0]))
     network.transform(x)
     hook.remove()
     before = network.inner(x)
-    found = {
+    measurements = {
         "relu_error": moved(inside[0], torch.where(before > 0, before, 0.0)),
         "negative_share": (before < 0).double().mean(),
         "bend": bend(network, x, other),
     }
     network.inner.bias.add_(POSITIVE)
-    return {**found, "bend_without_negatives": bend(network, x, other)}
+    return {**measurements, "bend_without_negatives": bend(network, x, other)}
 
 
 def bend(network: PositionWise, a: Tensor, b: Tensor) -> Tensor:

@@ -1,12 +1,12 @@
-"""How large embeddings and positions are before training, and what the output says then.
+"""Measure the scale of embeddings and positions before training, and the initial output.
 
-Equation: rms(E[token] s) over rms(p), s = sqrt(d_model) where embeddings are scaled, as a power of
-    two; and for a sentence and random next tokens the nll of a model over ln V.
+Equation: log2 of rms(E[token] s) / rms(p), with s = sqrt(d_model) if embeddings are scaled; and the
+    nll of random next tokens divided by ln V.
 Source: arXiv:1706.03762, sections 3.4 (the factor) and 3.5 (the sum).
-What differs: the model is as `initial` left it: nothing is added to its parameters.
-What to expect: a sinusoid's rms is 2^-0.5, so all depends on the initial values: with deviation
-    d_model^-0.5 the factor makes embeddings half a power of two larger than positions, with
-    deviation 1 several powers. An output that is the embedding again points at the token read.
+What differs: the model keeps its initial parameters, without added noise.
+What to expect: a sinusoid's rms is 2^-0.5, so the ratio depends on the initial values: with
+    standard deviation d_model^-0.5 the factor makes embeddings 2^0.5 times larger than positions;
+    with standard deviation 1, much larger. A tied output matrix predicts the token just read.
 """
 
 import copy
@@ -32,12 +32,12 @@ from ablate.seeding import stream
 
 @dataclass(kw_only=True)
 class InitialScale(Probe):
-    """Looks at the initial values, and at what they make of random sentences.
+    """Analyse the initial parameters, and outputs for random sentences.
 
     Args:
-        sentences: random sentences.
+        sentences: number of random sentences.
         length: tokens of each, on either side.
-        seed: of the sentences.
+        seed: seed of the sentences.
 
     Raises:
         UserError: `sentences` is below 1, or `length` below 2.
@@ -53,22 +53,22 @@ class InitialScale(Probe):
     seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return sizes of initial values, and how far the output is from knowing nothing.
+        """Return scales of initial values, and the deviation of the output from a uniform
+        prediction.
 
-        beyond_one: share of embedding entries above 1 in size; imbalance: how many powers of two
-        lie between the rms of embeddings times sqrt(d_model) and of positions, either way;
-        shortfall: the same where embeddings are the smaller ones, else 0; unscaled_imbalance: as
-        imbalance without the factor; loss_gap: distance of the first nll from ln V, over ln V, and
-        sharpened: how far it moves with ten times the logits; echo: share of tokens whose most
-        probable successor is the token itself, less chance, and mirrored: the same where the
-        states are the tokens' own rows of the output matrix.
+        beyond_one: fraction of embedding entries with absolute value above 1; imbalance: |log2| of
+        the rms of scaled embeddings divided by that of positions; shortfall: the same if embeddings
+        are smaller, else 0; unscaled_imbalance: imbalance without the factor sqrt(d_model);
+        loss_gap: relative difference between the first nll and ln V; sharpened: its change with
+        logits multiplied by ten; echo: fraction of tokens for which the most probable next token is
+        the same token, minus chance; mirrored: the same if states are rows of the output matrix.
         """
         fixed = copy.deepcopy(model).eval()
         return self.sizes(fixed) | self.outputs(fixed)
 
     @torch.no_grad()
     def sizes(self, model: Transformer) -> dict[str, float]:
-        """Return the measures of the initial values alone."""
+        """Return the measurements that depend only on initial values."""
         weight = next(m for m in model.modules() if isinstance(m, Table)).weight
         places = torch.arange(self.length)[None]
         empty = weight.new_zeros(1, self.length, weight.size(1))
@@ -89,7 +89,7 @@ class InitialScale(Probe):
 
     @torch.no_grad()
     def outputs(self, model: Transformer) -> dict[str, float]:
-        """Return the measures of the outputs; tokens are independent, so none tells the next."""
+        """Return the measurements of outputs; tokens are independent, so none predicts the next."""
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
         lengths = [self.length] * self.sentences
         src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
@@ -107,15 +107,15 @@ class InitialScale(Probe):
 
 
 def loss_gap(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> float:
-    """Return how far the nll is from that of knowing nothing, over the latter."""
+    """Return the relative difference between the nll and that of a uniform prediction."""
     return abs(float(F.cross_entropy(logits, targets)) / math.log(logits.size(1)) - 1)
 
 
 def echo(logits: Float[Tensor, "N V"], read: Int[Tensor, " N"]) -> float:
-    """Return the share of tokens that the output repeats, less chance."""
+    """Return the fraction of tokens that the output repeats, minus chance."""
     return float((logits.argmax(1) == read).double().mean()) - 1 / logits.size(1)
 
 
 def rms(x: Tensor) -> float:
-    """Return the root of the mean square."""
+    """Return the root mean square."""
     return float(x.double().square().mean().sqrt())

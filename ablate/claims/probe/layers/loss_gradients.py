@@ -1,13 +1,14 @@
-"""What losses are by their gradients, and which probabilities a softmax makes zero.
+"""Check gradients of losses, and which probabilities a softmax sets to zero.
 
-Equation: of cross-entropy with a target y by the logits: softmax(x) - y; of the Kullback-Leibler
-    divergence from a smoothed target the same as of the cross-entropy with it.
+Equation: the gradient of cross-entropy by the logits is softmax(x) - y for a target y; the
+    Kullback-Leibler divergence from a smoothed target has the same gradient as the cross-entropy
+    with it.
 Source: arXiv:1512.00567, section 7 (the gradient of cross-entropy); arXiv:1602.02068 (sparsemax).
-What differs: cross-entropies are the project's, the divergence and all gradients torch's, of
-    `forward`. Random logits of DEVIATION in float64; those of which zeros are counted reach from 0
-    to FARTHEST.
-What to expect: differences of rounding alone, also with many tokens; gradients of squared
-    differences are others. A softmax is never zero, but float32 has no number below 1e-45.
+What differs: cross-entropies come from this project; the divergence and all gradients from torch.
+    Logits are random with standard deviation DEVIATION in float64; zeros are counted for logits
+    from 0 to FARTHEST.
+What to expect: equality up to rounding, also for many tokens; squared differences have other
+    gradients. A softmax is never zero in exact arithmetic, but float32 has no number below 1e-45.
 """
 
 from dataclasses import dataclass
@@ -36,13 +37,13 @@ FARTHEST = 200.0
 
 @dataclass(kw_only=True)
 class LossGradients(RandomModels):
-    """Gives random logits to losses.
+    """Apply losses to random logits.
 
     Args:
-        draws: matrices of logits that are tried.
+        draws: number of matrices of logits.
         length: rows of each.
-        words: tokens of the vocabulary.
-        seed: of logits and targets.
+        words: size of the vocabulary.
+        seed: seed of logits and targets.
 
     Raises:
         UserError: `draws` below 1, `length` below 2, or fewer than 5 `words`.
@@ -56,18 +57,18 @@ class LossGradients(RandomModels):
     words: Annotated[int, Range(5)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return extremes over all draws; the model plays no part.
+        """Return extremes over all draws; the model is ignored.
 
-        subtraction: the largest distance of an entry of cross-entropy's gradient from p - y, and as
-        its control the least of all draws for squared differences. divergence: that between the
-        gradients of the divergence from a smoothed target, by its definition, and of the
-        cross-entropy with it; the control has the unsmoothed target. zeros: the share of
-        probabilities that are zero.
+        subtraction: largest deviation of an entry of cross-entropy's gradient from p - y;
+        subtraction_control: smallest for squared differences. divergence: the same between the
+        gradients of the divergence from a smoothed target and of the cross-entropy with it;
+        divergence_control: with the unsmoothed target. zeros: fraction of probabilities that are
+        exactly zero.
         """
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
-        found = [self.draw(generator) for _ in range(self.draws)]
+        measurements = [self.draw(generator) for _ in range(self.draws)]
         least = {"subtraction_control", "divergence_control", "zeros_sparsemax"}
-        return extremes(found, least)
+        return extremes(measurements, least)
 
     def draw(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements on one matrix of logits."""
@@ -79,8 +80,8 @@ class LossGradients(RandomModels):
         smoothed = gradient(LabelSmoothing(epsilon=EPSILON, target=TARGET), x, targets)
         plain = gradient(CrossEntropy(), x, targets)
 
-        def distance(one: Tensor, other: Tensor) -> Tensor:
-            return (one - other).abs().max()
+        def distance(first: Tensor, other: Tensor) -> Tensor:
+            return (first - other).abs().max()
 
         far = FARTHEST * torch.rand(shape, generator=generator, dtype=torch.float64)
         far[:, 0], far[:, 1] = 0, FARTHEST
@@ -101,22 +102,24 @@ def gradient(
     """Return the gradient of the sum over all rows."""
     x = x.clone().requires_grad_()
     objective, _ = loss(x, targets)
-    (found,) = torch.autograd.grad(objective * len(x), x)
-    return found
+    (sum_gradient,) = torch.autograd.grad(objective * len(x), x)
+    return sum_gradient
 
 
 def divergence_gradient(
     x: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
 ) -> Float[Tensor, "N V"]:
-    """Return that of the divergence from the smoothed target, sum_v q_v (log q_v - log p_v)."""
+    """Return the gradient of the divergence from the smoothed target, sum_v q_v (log q_v - log
+    p_v).
+    """
     q = torch.full_like(x, EPSILON / (x.size(1) - 2))
     q[:, PAD] = 0
     q[torch.arange(len(x)), targets] = 1 - EPSILON
     x = x.clone().requires_grad_()
-    (found,) = torch.autograd.grad(F.kl_div(x.log_softmax(1), q, reduction="sum"), x)
-    return found
+    (sum_gradient,) = torch.autograd.grad(F.kl_div(x.log_softmax(1), q, reduction="sum"), x)
+    return sum_gradient
 
 
 def share_of_zeros(p: Float[Tensor, "N V"]) -> Float[Tensor, ""]:
-    """Return which share of the probabilities is exactly zero."""
+    """Return the fraction of probabilities that are exactly zero."""
     return (p == 0).double().mean()

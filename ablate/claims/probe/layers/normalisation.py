@@ -1,13 +1,12 @@
-"""What a norm makes of vectors, and on what that depends.
+"""Measure the output of a norm, and what it depends on.
 
-Equation: mean and variance over d_model of y = norm(x), gain 1 and bias 0; and the distance of y
-    from (x - mean) / sqrt(var + 1e-5), the formula of layer normalisation, with the statistics of
-    the token or of its whole sentence. Batch normalisation of the same vectors is the control.
+Equation: mean and variance over d_model of y = norm(x), gain 1 and bias 0; and the difference
+    between y and the formula of layer normalisation, (x - mean) / sqrt(var + 1e-5), with statistics
+    of the token or of its sentence. Batch normalisation of the same vectors is the control.
 Source: arXiv:1607.06450, equation 4.
-What differs: random vectors in float64, of mean 3 and standard deviation 2, as no layer has them.
-What to expect: mean 0 and variance 1 for layer_norm; a smaller variance for std_eps, which
-    divides by d_model - 1; another mean for rms_norm. None depends on other tokens, nor on whether
-    the model trains.
+What differs: random vectors in float64 with mean 3 and standard deviation 2.
+What to expect: mean 0 and variance 1 for layer_norm; a smaller variance for std_eps, which divides
+    by d_model - 1; another mean for rms_norm. None depends on other tokens or on training mode.
 """
 
 import copy
@@ -27,7 +26,7 @@ SENTENCES = 4
 
 
 class Normalisation(RandomModels):
-    """Gives random vectors to a norm of the model, with its initial gain and bias."""
+    """Apply a norm of the model, with its initial gain and bias, to random vectors."""
 
     measures = (
         *("moments", "formula", "sentence", "modes", "company"),
@@ -37,17 +36,18 @@ class Normalisation(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws and tokens.
 
-        moments: the largest distance of a mean from 0 or of a variance from 1; formula, sentence:
-        that of an output from the formula for the token, and for its sentence; modes: that between
-        training and evaluation; company: how far a token's output moves when all others are others;
-        control: the least that it moves when it is another; batch_modes, batch_company: the least
-        that batch normalisation moves it, the latter in training.
+        moments: largest deviation of a mean from 0 or of a variance from 1; formula, sentence:
+        largest difference from the formula with statistics of the token, and of its sentence;
+        modes: largest difference between training and evaluation; company: change of a token's
+        output if all other tokens change; control: smallest change if the token itself changes;
+        batch_modes, batch_company: smallest values for batch normalisation, the latter in training
+        mode.
         """
         norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
         width = model.embedding.output_weight().size(1)
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
-        found = [self.draw(norm, width, generator) for _ in range(self.draws)]
-        return extremes(found, {"control", "batch_modes", "batch_company"})
+        measurements = [self.draw(norm, width, generator) for _ in range(self.draws)]
+        return extremes(measurements, {"control", "batch_modes", "batch_company"})
 
     @torch.no_grad()
     def draw(self, norm: Norm, width: int, generator: torch.Generator) -> dict[str, Tensor]:

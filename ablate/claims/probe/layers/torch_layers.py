@@ -1,11 +1,11 @@
-"""torch's own layers against formulas: where norms stand, shapes, layouts, dropout.
+"""Compare torch's layers with formulas: norm placement, shapes, layouts, dropout.
 
-Equation: Post-LN LN(x + F(x)), Pre-LN x + F(LN(x)), and the literal "norm before the addition",
-    x + LN(F(x)).
+Equation: Post-LN LN(x + F(x)), Pre-LN x + F(LN(x)), and the literal "norm before the addition", x +
+    LN(F(x)).
 Source: torch.nn.TransformerEncoderLayer, TransformerDecoderLayer and MultiheadAttention, installed.
-What differs: random weights and sizes in float64; the fast path of the encoder in float32.
-What to expect: norm_first is Pre-LN. Batch-first data given to a module that expects the sequence
-    first is attended over the batch, without an error.
+What differs: random weights and sizes in float64; the encoder's fast path in float32.
+What to expect: norm_first is Pre-LN. A sequence-first module that receives batch-first data attends
+    over the batch without an error.
 """
 
 import warnings
@@ -23,8 +23,8 @@ from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 
 DROPOUT = 0.5
-SENTENCES = 2  # fewer than the shortest has tokens, so that shapes are told apart
-# of all draws the largest counts, but for these the smallest
+SENTENCES = 2  # fewer than the shortest number of tokens, so that shapes differ
+# the largest value over the draws is reported, but the smallest for these
 LEAST = (
     *("pre_of_post", "literal_of_pre", "post_of_pre", "shape_differs", "misused"),
     *("dropout_row_error", "dropped"),
@@ -33,7 +33,7 @@ LEAST = (
 
 @dataclass(kw_only=True)
 class TorchLayers(RandomModels):
-    """Draws layers of random sizes and weights; the model is not looked at."""
+    """Create layers of random sizes and weights; the model is ignored."""
 
     length: Annotated[int, Range(4)]
     measures = (
@@ -55,8 +55,8 @@ class TorchLayers(RandomModels):
         nearer; dropped: their share that is 0; dropout_row_error: their sums less 1; fast_shape:
         outputs of another shape by the fast path; fast_padding: how far it is apart at padding.
         """
-        found = [self.draw(generator) for _, generator in self.models(model)]
-        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        measurements = [self.draw(generator) for _, generator in self.models(model)]
+        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
         return {k: min(v) if k in LEAST else max(v) for k, v in values.items()}
 
     @torch.no_grad()
@@ -65,7 +65,7 @@ class TorchLayers(RandomModels):
         heads, width = torch.randint(1, 4, (2,), generator=generator).tolist()
         drawn = torch.randperm(self.length - 2, generator=generator)[:2] + 3
         n, m = (int(x) for x in drawn)
-        sizes = (2 * heads * width, 2 * heads)  # the fast path wants them even
+        sizes = (2 * heads * width, 2 * heads)  # even, as the fast path requires
         x, memory = (
             torch.randn(SENTENCES, k, sizes[0], generator=generator).double()
             for k in (n, m + self.length)
@@ -82,7 +82,7 @@ class TorchLayers(RandomModels):
 
 
 def normal(module: nn.Module, generator: torch.Generator) -> None:
-    """Add noise to all parameters, biases and gains too."""
+    """Add noise to all parameters, including biases and gains."""
     for parameter in module.parameters():
         noise = torch.randn(parameter.shape, generator=generator)
         parameter.add_(noise.to(parameter.dtype), alpha=0.3)
@@ -91,8 +91,8 @@ def normal(module: nn.Module, generator: torch.Generator) -> None:
 def norms(
     sizes: tuple[int, int], x: Tensor, memory: Tensor, generator: torch.Generator
 ) -> dict[str, Tensor]:
-    """Compare encoder and decoder layers of either order with three formulas."""
-    found: dict[str, list[Tensor]] = {}
+    """Compare encoder and decoder layers of both norm placements with three formulas."""
+    differences: dict[str, list[Tensor]] = {}
     for order in ("post", "pre"):
         given = {"dropout": 0.0, "batch_first": True, "norm_first": order == "pre"}
         encoder = nn.TransformerEncoderLayer(*sizes, 3 * sizes[0], **given)  # type: ignore[arg-type]
@@ -103,16 +103,17 @@ def norms(
             output = layer(x, memory) if crosses else layer(x)
             for form in ("post", "pre", "literal"):
                 apart = moved(output, formula(form, layer, x, memory))
-                found.setdefault(f"{form}_of_{order}", []).append(apart)
-    del found["literal_of_post"]
+                differences.setdefault(f"{form}_of_{order}", []).append(apart)
+    del differences["literal_of_post"]
     same = ("post_of_post", "pre_of_pre")
     return {
-        k: (torch.stack(v).max() if k in same else torch.stack(v).min()) for k, v in found.items()
+        k: (torch.stack(v).max() if k in same else torch.stack(v).min())
+        for k, v in differences.items()
     }
 
 
 def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
-    """Return what a layer of these weights would give by one of the formulas."""
+    """Return the output of a layer's weights according to one of the formulas."""
     parts: list[Callable[[Tensor], Tensor]] = [lambda y: layer.self_attn(y, y, y)[0]]
     if isinstance(layer, nn.TransformerDecoderLayer):
         parts.append(lambda y: layer.multihead_attn(y, memory, memory)[0])
@@ -131,14 +132,14 @@ def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
 def shapes(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
 ) -> dict[str, float | Tensor]:
-    """Count the shapes that are others than the documents say."""
+    """Count the shapes that differ from the documents."""
     (n, length, width), keys = x.shape, memory.size(1)
-    said = [(length, n, width), (n, length, keys)]
+    documented = [(length, n, width), (n, length, keys)]
     query, key = x.transpose(0, 1), memory.transpose(0, 1)
 
     def wrong(module: nn.MultiheadAttention, q: Tensor, k: Tensor, *, mean: bool = True) -> float:
         got = module(q, k, k, average_attn_weights=mean)
-        return float(sum(part.shape != shape for part, shape in zip(got, said, strict=True)))
+        return float(sum(part.shape != shape for part, shape in zip(got, documented, strict=True)))
 
     first = nn.MultiheadAttention(width, attention.num_heads, batch_first=True).double()
     swapped = [(n, length, width), (length, n, keys)]
@@ -154,7 +155,7 @@ def shapes(
 def layouts(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
 ) -> dict[str, Tensor]:
-    """Compare both orders of the axes, and give a module the one that it does not expect."""
+    """Compare both axis orders, and pass a module the order that it does not expect."""
     other = nn.MultiheadAttention(x.size(2), attention.num_heads, batch_first=True).double()
     other.load_state_dict(attention.state_dict())
     query, key = x.transpose(0, 1), memory.transpose(0, 1)
@@ -186,7 +187,7 @@ def dropout(
 def fast_path(
     sizes: tuple[int, int], x: Float[Tensor, "N L E"], generator: torch.Generator
 ) -> dict[str, float | Tensor]:
-    """Compare torch's encoder with and without its fast path, which leaves padding out."""
+    """Compare torch's encoder with and without its fast path, which skips padding."""
     layer = nn.TransformerEncoderLayer(*sizes, 3 * sizes[0], batch_first=True)
     fast, plain = (
         nn.TransformerEncoder(layer, 1, enable_nested_tensor=nested).eval()
@@ -196,10 +197,10 @@ def fast_path(
     padding = torch.zeros(x.shape[:2], dtype=torch.bool)
     padding[1:, -2:] = True
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nested tensors are a prototype, says torch
-        one, other = (stack(x, src_key_padding_mask=padding) for stack in (fast, plain))
-    same = one.shape == other.shape == x.shape
+        warnings.simplefilter("ignore")  # torch warns that nested tensors are a prototype
+        first, other = (stack(x, src_key_padding_mask=padding) for stack in (fast, plain))
+    same = first.shape == other.shape == x.shape
     return {
         "fast_shape": float(not same),
-        "fast_padding": moved(one[padding], other[padding]) if same else torch.tensor(torch.nan),
+        "fast_padding": moved(first[padding], other[padding]) if same else torch.tensor(torch.nan),
     }

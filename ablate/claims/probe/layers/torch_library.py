@@ -1,11 +1,11 @@
-"""What the installed torch does with masks of every type, with expand, and with buffers.
+"""Check how the installed torch treats masks of every type, expand, and buffers.
 
 Equation: the weight on a key that a mask marks, by nn.MultiheadAttention and by
-    scaled_dot_product_attention; that of a key that nothing marks is the control.
-Source: torch as installed; its version stands in the report.
+    scaled_dot_product_attention; an unmarked key is the control.
+Source: torch as installed; the report contains its version.
 What differs: random inputs in float64; the marks of a mask are True, 1, 1.0 or minus infinity.
-What to expect: answers that age with the library. True hides a key from the module and leaves it to
-    the function; a mask of 0.0 and 1.0 is added to the scores; one of whole numbers is refused.
+What to expect: results that may change with the library. True hides a key in the module but keeps
+    it in the function; a mask of 0.0 and 1.0 is added to the scores; an integer mask is rejected.
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ from ablate.model.transformer import Transformer
 SENTENCES, HEADS, WIDTH = 2, 2, 8
 MASKS = ("bool", "uint8", "int64", "float_one", "float_inf")
 PLACES = ("key", "square", "square_3d")  # key_padding_mask, and attn_mask in its two shapes
-# of all draws the largest counts, but for these the smallest
+# the largest value over the draws is reported, but the smallest for these
 LEAST = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer_false")
 
 
 @dataclass(kw_only=True)
 class TorchLibrary(RandomModels):
-    """Asks torch; the model is not looked at."""
+    """Test torch's functions; the model is ignored."""
 
     length: Annotated[int, Range(3)]
     measures = (
@@ -58,8 +58,10 @@ class TorchLibrary(RandomModels):
         loaded. without_variable: how far a step moves a buffer that is no Variable; trained: the
         same of a parameter.
         """
-        found = [self.draw(generator) for _, generator in self.models(model)]
-        values = {name: torch.tensor([one[name] for one in found]) for name in found[0]}
+        measurements = [self.draw(generator) for _, generator in self.models(model)]
+        values = {
+            name: torch.tensor([draw[name] for draw in measurements]) for name in measurements[0]
+        }
         extremes = {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
         return {**extremes, **expand(self.length), **constants()}
 
@@ -72,7 +74,7 @@ class TorchLibrary(RandomModels):
             parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
         marks = torch.rand(self.length, generator=generator) < 0.5
         marks[:2] = torch.tensor([True, False])
-        found = {
+        measurements = {
             f"{place}_{mask}": marked_weight(module, x, place, marked(marks, mask), marks)
             for place in PLACES
             for mask in MASKS
@@ -83,11 +85,11 @@ class TorchLibrary(RandomModels):
         true = float(weights[..., marks].sum(-1).min())
         plain = module(x, x, x)[1]
         return {
-            **found,
+            **measurements,
             "unmarked": float(plain[..., marks].sum(-1).mean()),
             "function_true": true,
             "function_false": float(weights[..., ~marks].max()),
-            "polarity": true - found["key_bool"],
+            "polarity": true - measurements["key_bool"],
             **layer(x, marks, generator),
         }
 
@@ -95,7 +97,7 @@ class TorchLibrary(RandomModels):
 def layer(
     x: Float[Tensor, "B L D"], marks: Bool[Tensor, " L"], generator: torch.Generator
 ) -> dict[str, float]:
-    """Replace marked tokens in a layer whose mask of padding is True there."""
+    """Replace marked tokens in a layer whose padding mask is True for them."""
     module = nn.TransformerEncoderLayer(x.size(2), HEADS, WIDTH, 0.0, batch_first=True).double()
     for parameter in module.parameters():
         parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
@@ -107,7 +109,7 @@ def layer(
 
 
 def marked(marks: Bool[Tensor, " K"], mask: str) -> Tensor:
-    """Return a mask of some type."""
+    """Return a mask of the given type."""
     if mask == "float_inf":
         return torch.zeros(marks.shape).double().masked_fill(marks, -torch.inf)
     types = {"bool": torch.bool, "uint8": torch.uint8, "int64": torch.int64}
@@ -121,7 +123,7 @@ def marked_weight(
     mask: Tensor,
     marks: Bool[Tensor, " L"],
 ) -> float:
-    """Return the largest weight on a marked key, NaN where the mask is refused."""
+    """Return the largest weight on a marked key; NaN if the mask is rejected."""
     sentences, length, _ = x.shape
     given = {
         "key": {"key_padding_mask": mask.expand(sentences, -1)},
@@ -135,7 +137,7 @@ def marked_weight(
 
 
 def expand(length: int) -> dict[str, float]:
-    """Look at what expand makes of a row."""
+    """Check which memory `expand` shares."""
     row = torch.arange(length).double()[None]
     rows = row.expand(length, -1)
     copied = rows.untyped_storage().nbytes() - row.untyped_storage().nbytes()
@@ -158,8 +160,8 @@ class Constant(nn.Module):
     """Adds a table to its input.
 
     Args:
-        table: what is added.
-        kept: as buffer | transient (a buffer that is not saved) | attribute | parameter.
+        table: the constant to add.
+        kept: buffer | transient (a buffer that is not saved) | attribute | parameter.
     """
 
     table: Tensor
@@ -177,7 +179,7 @@ class Constant(nn.Module):
 
 
 def constants() -> dict[str, float]:
-    """Look at constants that are kept in different ways."""
+    """Check constants that are stored in different ways."""
     saved = Constant(torch.ones(4, 2), "buffer").state_dict()
     try:
         Constant(torch.ones(5, 2), "buffer").load_state_dict(saved)
@@ -195,22 +197,22 @@ def constants() -> dict[str, float]:
 
 
 def faults(kept: str) -> float:
-    """Count what a constant that is saved and loaded with its module would not do."""
-    one, other = Constant(torch.ones(4, 2), kept), Constant(torch.zeros(4, 2), kept)
-    other.load_state_dict(one.state_dict())
-    one(torch.ones(4, 2, requires_grad=True)).sum().backward()
+    """Count the deviations from a constant that is saved and loaded with its module."""
+    first, other = Constant(torch.ones(4, 2), kept), Constant(torch.zeros(4, 2), kept)
+    other.load_state_dict(first.state_dict())
+    first(torch.ones(4, 2, requires_grad=True)).sum().backward()
     wrong = [
-        "table" not in one.state_dict(),
-        not torch.equal(one.table, other.table),
-        any(True for _ in one.parameters()),
-        one.table.grad is not None,
-        one.to("meta").table.device.type != "meta",
+        "table" not in first.state_dict(),
+        not torch.equal(first.table, other.table),
+        any(True for _ in first.parameters()),
+        first.table.grad is not None,
+        first.to("meta").table.device.type != "meta",
     ]
     return float(sum(wrong))
 
 
 def step(kept: str) -> float:
-    """Return how far one step of training moves a table that is given without Variable."""
+    """Return how much one training step changes a table that is not a Variable."""
     module, plain = Constant(torch.ones(4, 2), kept), torch.ones(4, 2)
     weight = nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([weight, *module.parameters()], lr=0.1)

@@ -1,4 +1,4 @@
-"""torch's own stacks with the weights of ours."""
+"""Create torch's stacks with the weights of this project's stacks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,14 +9,15 @@ from torch import Tensor, nn
 from ablate.model.residual.pre_ln import PreLN
 from ablate.model.stack import Stack
 
-Pair = tuple[nn.Parameter, nn.Parameter, slice]  # ours, torch's, and the rows of it that are ours
+# parameter of this project, parameter of torch, and the corresponding rows of the latter
+Pair = tuple[nn.Parameter, nn.Parameter, slice]
 
 
 def twin(stack: Stack) -> nn.TransformerEncoder | nn.TransformerDecoder:
-    """Return torch's stack of the same sizes and weights, without dropout.
+    """Return torch's stack with the same sizes and weights, without dropout.
 
-    Post-LN or Pre-LN, feed-forward networks with ReLU, and heads that make up d_model. Its fast
-    path, which leaves padding out, is off.
+    It supports Post-LN or Pre-LN, feed-forward networks with ReLU, and heads that add up to
+    d_model. Its fast path, which skips padding, is disabled.
     """
     layers: list[Any] = [*stack.layers]
     pre_ln = isinstance(stack.residual, PreLN)
@@ -33,13 +34,13 @@ def twin(stack: Stack) -> nn.TransformerEncoder | nn.TransformerDecoder:
         other = nn.TransformerEncoder(encoder, len(layers), norm, enable_nested_tensor=False)
     other.to(next(stack.parameters()).dtype)
     with torch.no_grad():
-        for own, theirs, rows in pairs(stack, other):
-            theirs[rows] = own
+        for ours, theirs, rows in pairs(stack, other):
+            theirs[rows] = ours
     return other
 
 
 def pairs(stack: Stack, other: nn.Module) -> Iterator[Pair]:
-    """Yield every parameter of a stack with the rows of torch's that it must equal."""
+    """Yield every parameter of a stack with the corresponding rows of torch's."""
     norms = iter(stack.residual.norms)
     theirs: Any
     layers: list[Any] = [*stack.layers]
@@ -56,7 +57,7 @@ def pairs(stack: Stack, other: nn.Module) -> Iterator[Pair]:
 
 
 def attention_pairs(ours: Any, theirs: nn.MultiheadAttention) -> Iterator[Pair]:
-    """Yield the parameters of an attention with those of torch's, which packs three maps."""
+    """Yield the parameters of an attention with torch's, which packs three projections."""
     width = ours.query.out_features
     for number, part in enumerate((ours.query, ours.key, ours.value)):
         rows = slice(width * number, width * (number + 1))
@@ -66,9 +67,9 @@ def attention_pairs(ours: Any, theirs: nn.MultiheadAttention) -> Iterator[Pair]:
 
 
 def whole(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
-    """Yield the parameters of two linear maps or norms."""
-    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        yield one, other, slice(None)
+    """Yield the parameters of two linear layers or norms."""
+    for ours_parameter, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        yield ours_parameter, other, slice(None)
 
 
 def run_twins(
@@ -79,9 +80,9 @@ def run_twins(
     *,
     causal: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Return what torch's stacks make of embedded sources and targets.
+    """Return the outputs of torch's stacks for embedded sources and targets.
 
-    `real` is False at padding; without `causal` the decoder looks ahead.
+    `real` is False at padding; without `causal` the decoder has no causal mask.
     """
     memory = encoder(tokens[0], src_key_padding_mask=~real[0])
     later = torch.ones(tokens[1].size(1), tokens[1].size(1), dtype=torch.bool).triu(1)

@@ -1,13 +1,15 @@
-"""Where the look-ahead mask stands, and whether it leaves the diagonal.
+"""Compare placements of the causal mask, before and after the softmax, and with or without
+diagonal.
 
 Equation: before: softmax(s where kept, else -inf); after: softmax(s) where kept, else 0;
-    renormalised: that over its sum; past_only: the diagonal masked as well; none; inverted.
+    renormalised: the latter divided by its sum; past_only: the diagonal is masked as well; none;
+    inverted.
 Source: arXiv:1706.03762, sections 3.1 (outputs are shifted by one position) and 3.2.3.
-What differs: random weights and sentences in float64; every self-attention of the decoder is
-    replaced, the rest of the model is as it is.
-What to expect: after lets later words act through the sum; renormalised is before, until the sum
-    underflows; past_only leaves the first row without a key, and the skip carries a row its own
-    word all the same.
+What differs: random weights and sentences in float64; only the self-attention of the decoder is
+    replaced.
+What to expect: with "after", later words act through the sum; "renormalised" equals "before" unless
+    the sum underflows; "past_only" leaves the first row without a key, but the skip connection
+    still passes each word to its row.
 """
 
 import torch
@@ -23,16 +25,16 @@ from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
 WAYS = ("before", "after", "renormalised", "past_only", "past_only_finite", "none", "inverted")
-# of all draws the largest counts, but for these the smallest
+# the largest value over the draws is reported, but the smallest for these
 LEAST = (
     *("after_later", "after_row_error", "none_later", "inverted_later", "past_only_nan"),
     *("past_only_later", "own_word", "own_past_only", "encoder_later", "source"),
 )
-FAR = 200.0  # a later score so far above the others leaves them no weight in float32
+FAR = 200.0  # a later score larger by this leaves the others no weight in float32
 
 
 class Masked(Kernel):
-    """Explicit attention without dropout whose look-ahead mask stands where `way` says."""
+    """Explicit attention without dropout with the causal mask placed as `way` says."""
 
     def __init__(self, way: str) -> None:
         super().__init__()
@@ -46,7 +48,7 @@ class Masked(Kernel):
         mask: Mask,
         bias: Tensor | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values; what else the mask says is left out."""
+        """Return the mixed values; other masks are ignored."""
         return self.weights(q @ k.mT * q.size(-1) ** -0.5) @ v
 
     def weights(self, scores: Float[Tensor, "*B Q K"]) -> Float[Tensor, "*B Q K"]:
@@ -64,7 +66,7 @@ class Masked(Kernel):
 
 
 class CausalMasks(RandomModels):
-    """Replaces the words of random sentences, with the mask in different places."""
+    """Replace the words of random sentences, with different placements of the mask."""
 
     measures = (
         *("before_later", "after_later", "after_row_error", "renormalised_difference"),
@@ -76,16 +78,18 @@ class CausalMasks(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws.
 
-        WAY_later: what the later word moves in an earlier row of the decoder that moves most;
-        after_row_error: how far a row of weights is from a sum of 1; renormalised_difference: how
-        far outputs are from those of before; renormalised_far: the share of NaN in a row whose
-        later score is FAR above, in float32; past_only_nan: the share of NaN in outputs; own_word:
-        what an input moves in its own row by the usual mask, and own_past_only by past_only_finite;
-        encoder_later: the least that a later word moves in a row of the encoder;
-        source: the least that a source word moves in a row of the decoder.
+        WAY_later: largest change of an earlier decoder row by a later word; after_row_error:
+        deviation of a row sum of weights from 1; renormalised_difference: difference from the
+        outputs of "before"; renormalised_far: fraction of NaN in a row whose later score is larger
+        by FAR, in float32; past_only_nan: fraction of NaN in outputs; own_word: change of a row by
+        its word with the usual mask, and own_past_only with past_only_finite; encoder_later:
+        smallest change of an encoder row by a later word; source: smallest change of a decoder row
+        by a source word.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {
+            name: torch.stack([draw[name] for draw in measurements]) for name in measurements[0]
+        }
         return {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
 
     @torch.no_grad()
@@ -119,7 +123,7 @@ class CausalMasks(RandomModels):
 
 
 def masked(model: Transformer, way: str) -> Transformer:
-    """Return the model with the look-ahead mask of each self-attention elsewhere."""
+    """Return the model with another causal mask in each decoder self-attention."""
     layer: nn.ModuleDict
     for layer in model.decoder.layers:  # type: ignore[assignment]
         layer["self_attention"].kernel = Masked(way)

@@ -1,11 +1,12 @@
-"""What implementations give where every key of a query is masked, and what its gradient does.
+"""Check outputs and gradients of attention implementations if all keys of a query are masked.
 
-Equation: softmax of a row of minus infinity, 0 / 0; the loss is the sum of all other rows.
+Equation: the softmax of a row of minus infinity is 0 / 0; the loss is the sum of all other rows.
 Source: torch.softmax, torch.nn.functional.scaled_dot_product_attention and
     torch.nn.MultiheadAttention as installed, and the kernels of this project.
-What differs: random queries, keys and values in float64; the last query of each sentence is empty.
-What to expect: NaN from a softmax that is written out, in gradients too though nothing reads the
-    row (0 x NaN); zeros or other numbers where an implementation looks for such rows.
+What differs: random queries, keys and values in float64; the last query of each sentence has no
+    key.
+What to expect: an explicit softmax gives NaN, also in gradients although the row is not used (0 x
+    NaN); implementations that detect such rows give zeros or other numbers.
 """
 
 from collections.abc import Callable
@@ -31,22 +32,22 @@ IMPLEMENTATIONS = (
 
 
 class EmptyRows(RandomModels):
-    """Gives every implementation one query without a key; the model is not looked at."""
+    """Give every implementation one query without a key; the model is ignored."""
 
     measures = tuple(
         f"{what}_{name}" for what in ("outputs", "gradients") for name in IMPLEMENTATIONS
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest share over all draws of numbers that are not finite.
+        """Return the largest fraction over all draws of numbers that are not finite.
 
         outputs_NAME: in the empty row; gradients_NAME: in the gradients of the sum of the other
-        rows. NAME: a softmax written out, the explicit kernel by its fill, the fused kernel,
-        scaled_dot_product_attention (function), and nn.MultiheadAttention in training, asked for
-        its weights and not.
+        rows. NAME: an explicit softmax, the explicit kernel by its fill, the fused kernel,
+        scaled_dot_product_attention (function), and nn.MultiheadAttention in training with and
+        without weights.
         """
-        found = [self.draw(generator) for _, generator in self.models(model)]
-        return {name: max(one[name] for one in found) for name in found[0]}
+        measurements = [self.draw(generator) for _, generator in self.models(model)]
+        return {name: max(draw[name] for draw in measurements) for name in measurements[0]}
 
     def draw(self, generator: torch.Generator) -> dict[str, float]:
         """Return the measurements on random vectors."""
@@ -66,14 +67,14 @@ class EmptyRows(RandomModels):
 
 
 def not_finite(x: Tensor) -> float:
-    """Return the share of numbers that are not."""
+    """Return the fraction of numbers that are not finite."""
     return float((~x.isfinite()).double().mean())
 
 
 def implementations(
     keep: Bool[Tensor, "L L"], generator: torch.Generator
 ) -> dict[str, Callable[[Float[Tensor, "B L D"]], Tensor]]:
-    """Return self-attention by each implementation, `keep` the pairs that it may read."""
+    """Return self-attention by each implementation; `keep` are the visible pairs."""
     made = {"d_head": WIDTH, "dropout": 0.0, "scale": "sqrt_d_head"}
     kernels = {
         "explicit_minus_inf": Explicit(**made, fill="minus_inf"),  # type: ignore[arg-type]
@@ -110,10 +111,10 @@ def implementations(
 
 
 def split(x: Float[Tensor, "B L D"]) -> Float[Tensor, "B H L E"]:
-    """Return a token's heads apart."""
+    """Split vectors into heads."""
     return x.view(*x.shape[:2], HEADS, WIDTH).transpose(1, 2)
 
 
 def merged(x: Float[Tensor, "B H L E"]) -> Float[Tensor, "B L D"]:
-    """Return them side by side."""
+    """Concatenate heads."""
     return x.transpose(1, 2).flatten(2)

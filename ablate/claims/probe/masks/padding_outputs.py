@@ -1,11 +1,12 @@
-"""Whether padding changes what a model computes at real tokens.
+"""Check whether padding changes the outputs at real tokens.
 
-Equation: the largest |f(x) - f(x in a batch)| over the outputs at real positions, x a sentence
-    alone, and the batch one of longer mates with `padding` more columns of PAD on either side.
+Equation: the largest |f(x) - f(x in a batch)| over the outputs at real positions, where x is a
+    single sentence, and the batch contains longer sentences and `padding` additional columns of PAD
+    on both sides.
 Source: the masking of tensor2tensor (arXiv:1803.07416); arXiv:1706.03762 does not mention padding.
-What differs: random weights in float64, so that what rounds to nothing is nothing.
-What to expect: 0 to 1e-12 where columns are masked, more than 1e-3 where they are not; NaN where a
-    fully masked row is filled with minus infinity (model.attention.fill).
+What differs: random weights in float64, so that rounding errors are negligible.
+What to expect: below 1e-12 if columns are masked, above 1e-3 otherwise; NaN if a fully masked row
+    is filled with minus infinity (model.attention.fill).
 """
 
 from dataclasses import dataclass
@@ -33,13 +34,13 @@ class Outputs(NamedTuple):
 
 @dataclass(kw_only=True)
 class PaddingOutputs(RandomModels):
-    """Compares random sentences alone and in padded batches.
+    """Compare single random sentences with padded batches.
 
     Args:
-        draws: weights and batches that are tried.
+        draws: number of random weights and batches.
         length: tokens of a sentence, at most.
         padding: columns of PAD beyond the longest sentence of a batch.
-        seed: of weights and batches.
+        seed: seed of weights and batches.
 
     Raises:
         UserError: `draws` is below 1, `length` below 2, or `padding` below 0.
@@ -56,14 +57,16 @@ class PaddingOutputs(RandomModels):
     padding: Annotated[int, Range(0)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest differences, shares of NaN, and how far a changed token moves.
+        """Return the largest differences, fractions of NaN, and the effect of another token.
 
-        encoder_difference and decoder_difference are NaN when an output at a real position is;
+        encoder_difference and decoder_difference are NaN if an output at a real position is;
         nan_share is over all outputs of the batches, nan_share_real over those at real positions;
-        control is the least that a sentence alone moves when its first source token is another.
+        control is the smallest change of a single sentence by another first source token.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {
+            name: torch.stack([draw[name] for draw in measurements]) for name in measurements[0]
+        }
         control = values.pop("control").min()
         shares = {name: values.pop(name).mean() for name in ("nan_share", "nan_share_real")}
         largest = {name: value.max() for name, value in values.items()}
@@ -77,8 +80,10 @@ class PaddingOutputs(RandomModels):
         differences: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
         for row in range(SENTENCES):
             alone = outputs(model, *(ids[row, ids[row] != PAD][None] for ids in (src, tgt)))
-            for name, whole, one in zip(differences, batch, alone, strict=True):
-                differences[name].append((whole[row, : one.size(1)] - one[0]).abs().max())
+            for name, whole, alone_row in zip(differences, batch, alone, strict=True):
+                differences[name].append(
+                    (whole[row, : alone_row.size(1)] - alone_row[0]).abs().max()
+                )
         real = [batch.encoder[src != PAD], batch.decoder[tgt != PAD]]
         return {
             **{f"{name}_difference": torch.stack(d).max() for name, d in differences.items()},
@@ -100,14 +105,14 @@ def outputs(model: Transformer, src: Tensor, tgt_in: Tensor) -> Outputs:
 
 
 def nan_share(parts: list[Tensor]) -> Tensor:
-    """Return the share of NaN among all numbers."""
+    """Return the fraction of NaN among all numbers."""
     numbers = torch.cat([part.flatten() for part in parts])
     return numbers.isnan().double().mean()
 
 
 def control(model: Transformer, src: Tensor, tgt_in: Tensor) -> Tensor:
-    """Return how far another first token moves the outputs of the stack that moves least."""
+    """Return the change by another first token, for the stack that changes least."""
     pairs = zip(
         outputs(model, src, tgt_in), outputs(model, each_replaced(src)[1:2], tgt_in), strict=True
     )
-    return torch.stack([(one - two).abs().max() for one, two in pairs]).min()
+    return torch.stack([(first - two).abs().max() for first, two in pairs]).min()

@@ -1,13 +1,13 @@
-"""Which of the three attentions needs the padding mask, with padding on either side.
+"""Check which of the three attentions needs the padding mask, with padding on either side.
 
-Equation: the largest |f(x) - f(padded x)| at real tokens, f the outputs of both stacks, where one
-    attention (or none) is without the mask of padding columns.
+Equation: the largest |f(x) - f(padded x)| at real tokens, f the outputs of both stacks, if one
+    attention (or none) has no mask of padding columns.
 Source: the three places of arXiv:1706.03762, section 3.2.3; the masking of tensor2tensor
     (arXiv:1803.07416).
-What differs: random weights in float64; padded tokens keep the positions that they have alone, so
-    that masks are all that matters.
-What to expect: nothing with three masks; on the right the look-ahead mask does the decoder's part,
-    on the left it does not.
+What differs: random weights in float64; tokens keep their positions despite padding, so that only
+    masks matter.
+What to expect: no difference with all three masks; on the right, the causal mask also hides padding
+    in the decoder; on the left it does not.
 """
 
 from dataclasses import dataclass
@@ -37,13 +37,13 @@ SIDES = ("right", "left")
 
 @dataclass(kw_only=True)
 class PaddingPlaces(RandomModels):
-    """Takes the mask from one attention at a time.
+    """Remove the mask of one attention at a time.
 
     Args:
-        draws: weights and sentences that are tried.
+        draws: number of random weights and sentences.
         length: tokens of a sentence.
-        padding: columns of PAD, on either side of the model.
-        seed: of weights and sentences.
+        padding: columns of PAD, in source and target.
+        seed: seed of weights and sentences.
 
     Raises:
         UserError: `draws` is below 1, `length` below 2, or `padding` below 1.
@@ -54,14 +54,14 @@ class PaddingPlaces(RandomModels):
     padding: Count
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how far outputs at real tokens are from those of the sentences alone.
+        """Return the differences between outputs with and without padding at real tokens.
 
-        SIDE_PLACE: with padding on that side and without the mask there, `none`: with all three;
-        the largest of all draws for none and the smallest for the others. SIDE_least: the smallest
-        of the three.
+        SIDE_PLACE: with padding on that side and without the mask at that place (`none`: with all
+        three masks); the largest over the draws for `none`, the smallest for the others.
+        SIDE_least: the smallest of the three.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
         shown = {k: max(v) if k.endswith("none") else min(v) for k, v in values.items()}
         least = {f"{side}_least": min(shown[f"{side}_{p}"] for p in PLACES) for side in SIDES}
         return {**shown, **least}
@@ -70,26 +70,28 @@ class PaddingPlaces(RandomModels):
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
         """Return the measurements under one set of weights."""
         pair = [random_sentences(model, [self.length], generator) for _ in range(2)]
-        found = {}
+        differences = {}
         for place in ("none", *PLACES):
             mask_all_but(model, place)
             alone = outputs(model, pair[0], pair[1])
             for side in SIDES:
                 columns = (self.padding, 0) if side == "left" else (0, self.padding)
                 padded = [F.pad(ids, columns, value=PAD) for ids in pair]
-                found[f"{side}_{place}"] = moved(alone, outputs(model, padded[0], padded[1]))
-        return found
+                differences[f"{side}_{place}"] = moved(alone, outputs(model, padded[0], padded[1]))
+        return differences
 
 
 def mask_all_but(model: Transformer, place: str) -> None:
-    """Mask the columns of padding in all attentions but those of one place."""
+    """Mask the columns of padding in all attentions except those of one place."""
     for name, (stack, kind) in PLACES.items():
         for layer in getattr(model, stack).layers:
             layer[kind].padding = NoPadding() if name == place else Columns()
 
 
 def outputs(model: Transformer, src: Int[Tensor, "1 S"], tgt: Int[Tensor, "1 T"]) -> Tensor:
-    """Return the outputs of both stacks at real tokens, which are counted from the first one."""
+    """Return the outputs of both stacks at real tokens, with positions counted from the first
+    one.
+    """
     real = [ids != PAD for ids in (src, tgt)]
     at = [(r.cumsum(1) - 1).clamp(min=0) for r in real]
     states = model.encoder(model.embedding.embed_src(src), real[0], positions=at[0])

@@ -1,10 +1,10 @@
-"""Padding as vectors of zeros: where they are zero, and what a zero is worth to a softmax.
+"""Check zero vectors for padding: where they stay zero, and their weight in a softmax.
 
 Equation: a key of zeros has the score 0 and the weight e^0 / (sum of e^s over all keys).
 Source: arXiv:1706.03762, equation 1; a row of zeros for PAD: padding_idx of torch.nn.Embedding.
 What differs: random weights in float64; one self-attention and one cross-attention of the model,
     with and without its biases, its residual connection and its norm.
-What to expect: a zero stays one through linear maps without bias, and through nothing else.
+What to expect: only linear maps without bias keep zero vectors.
 """
 
 import copy
@@ -28,7 +28,7 @@ from ablate.model.sublayer import Memory, Place
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-# of all draws the largest counts, but for these the smallest
+# the largest value over the draws is reported, but the smallest for these
 LEAST = (
     *("padding_vector", "zero_row_placed", "ordinary_error", "zero_weight"),
     *("memory_rows", "rows_with_bias", "rows_with_residual", "rows_with_norm", "unmasked_moves"),
@@ -36,7 +36,7 @@ LEAST = (
 
 
 class PaddingVectors(RandomModels):
-    """Follows the vectors of padding from the embedding to the cross-attention."""
+    """Follow the vectors of padding from the embedding to the cross-attention."""
 
     measures = (
         *("padding_vector", "zero_row_placed", "zero_row"),
@@ -48,17 +48,18 @@ class PaddingVectors(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the extremes over all draws.
 
-        Largest entry of a padding vector: padding_vector: as it enters the first layer;
-        zero_row_placed and zero_row: when the row of PAD is zeros, with positions and before;
-        memory_rows: behind the whole encoder, its rows of padding masked; bare_rows: behind one
-        such self-attention without biases; rows_with_bias, _residual, _norm: with one of these.
-        zero_error: how far the weight of a key of zeros is from e^0 over the sum; ordinary_error:
-        the same of padding as the model has it; zero_weight: the least weight of a key of zeros;
-        unmasked_moves: how far cross-attention to memory rows of zeros, without its mask and
-        without biases, is from that with its mask.
+        Largest entry of a padding vector: padding_vector: at the input of the first layer;
+        zero_row_placed and zero_row: if the embedding of PAD is zero, with and without positions;
+        memory_rows: after the encoder with masked rows of padding; bare_rows: after one such
+        self-attention without biases; rows_with_bias, _residual, _norm: with one of these.
+        zero_error: deviation of a zero key's weight from e^0 over the sum; ordinary_error: the same
+        for ordinary padding; zero_weight: smallest weight of a zero key; unmasked_moves: difference
+        between cross-attention to zero memory rows with and without mask, without biases.
         """
-        found = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: torch.stack([one[name] for one in found]) for name in found[0]}
+        measurements = [self.draw(*drawn) for drawn in self.models(model)]
+        values = {
+            name: torch.stack([draw[name] for draw in measurements]) for name in measurements[0]
+        }
         return {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
 
     @torch.no_grad()
@@ -68,12 +69,12 @@ class PaddingVectors(RandomModels):
         real = ids != PAD
         memory = memory_rows(model, ids, real)
         x = placed(model, ids)
-        found = {"padding_vector": least(x[~real]), "memory_rows": least(memory[~real])}
+        measurements = {"padding_vector": least(x[~real]), "memory_rows": least(memory[~real])}
         zero_pad(model)
         embedded = model.embedding.embed_src(ids)
-        found["zero_row_placed"] = least(placed(model, ids)[~real])
-        found["zero_row"] = embedded[~real].abs().max()
-        return {**found, **weights(model, embedded, x, real), **rows(model, x, real)}
+        measurements["zero_row_placed"] = least(placed(model, ids)[~real])
+        measurements["zero_row"] = embedded[~real].abs().max()
+        return {**measurements, **weights(model, embedded, x, real), **rows(model, x, real)}
 
 
 def least(vectors: Float[Tensor, "N D"]) -> Tensor:
@@ -88,14 +89,14 @@ def placed(model: Transformer, ids: Tensor) -> Float[Tensor, "B L D"]:
 
 
 def zero_pad(model: Transformer) -> None:
-    """Make the row of PAD zeros in every table."""
+    """Set the embedding of PAD to zero in every table."""
     for module in model.modules():
         if isinstance(module, Table):
             module.weight[PAD] = 0
 
 
 def memory_rows(model: Transformer, ids: Tensor, real: Bool[Tensor, "B L"]) -> Tensor:
-    """Return the memory when rows of padding are masked as well, and give zeros."""
+    """Return the memory if rows of padding are masked as well and return zeros."""
     other = copy.deepcopy(model)
     for layer in other.encoder.layers:
         mask_rows(layer["self_attention"])  # type: ignore[index]
@@ -103,7 +104,7 @@ def memory_rows(model: Transformer, ids: Tensor, real: Bool[Tensor, "B L"]) -> T
 
 
 def mask_rows(attention: MultiHeadAttention) -> None:
-    """Let padding attend to nothing and give zeros."""
+    """Let padding queries attend to nothing and return zeros."""
     attention.padding = RowsAndColumns()
     attention.kernel = Explicit(
         d_head=attention.d_head, dropout=0.0, scale="sqrt_d_head", fill="zero_output"
@@ -111,7 +112,7 @@ def mask_rows(attention: MultiHeadAttention) -> None:
 
 
 def without_biases(attention: MultiHeadAttention) -> MultiHeadAttention:
-    """Return a copy whose maps have biases of 0."""
+    """Return a copy whose projections have zero biases."""
     other = copy.deepcopy(attention)
     for part in (other.query, other.key, other.value, other.output):
         part.bias.zero_()
@@ -121,7 +122,7 @@ def without_biases(attention: MultiHeadAttention) -> MultiHeadAttention:
 def weights(
     model: Transformer, embedded: Tensor, x: Tensor, real: Bool[Tensor, "B L"]
 ) -> dict[str, Tensor]:
-    """Compare the unmasked weights of padding with what a score of 0 would give."""
+    """Compare the unmasked weights of padding with those of a score of 0."""
     whole = [*model.encoder.layers][0]["self_attention"]
     zero, zero_error = zero_score(without_biases(whole), embedded, real)
     _, ordinary_error = zero_score(whole, x, real)
@@ -131,7 +132,9 @@ def weights(
 def zero_score(
     attention: MultiHeadAttention, x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> tuple[Tensor, Tensor]:
-    """Return the least weight on padding, and the largest distance from that of a score of 0."""
+    """Return the smallest weight on padding, and the largest deviation from that of a score of
+    0.
+    """
     maps = (attention.query, attention.key)
     q, k = (m(x).view(*x.shape[:2], attention.n_heads, -1).transpose(1, 2) for m in maps)
     padding = ~real[:, None, None].expand(-1, q.size(1), q.size(2), -1)
@@ -141,7 +144,7 @@ def zero_score(
 
 
 def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, Tensor]:
-    """Follow rows that are masked as a whole through one sub-layer, and into the next."""
+    """Follow fully masked rows through one sub-layer, and into the next."""
     layer: dict[str, MultiHeadAttention] = [*model.encoder.layers][0]
     with_bias = copy.deepcopy(layer["self_attention"])
     mask_rows(with_bias)
@@ -159,11 +162,11 @@ def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, 
 
 
 def unmasked_moves(cross: CrossAttention, x: Tensor, memory: Memory, at: Place) -> Tensor:
-    """Return how far cross-attention to a memory moves when padding is not masked."""
+    """Return how much cross-attention to a memory changes if padding is not masked."""
     other = without_biases(cross)
-    found = []
+    outputs = []
     for padding in (Columns(), NoPadding()):
         other.padding = padding
-        found.append(other(x, at._replace(memory=memory)))
+        outputs.append(other(x, at._replace(memory=memory)))
     half = ~memory.real.all(1)  # sentences with padding
-    return moved(found[0][half], found[1][half])
+    return moved(outputs[0][half], outputs[1][half])

@@ -1,13 +1,13 @@
-"""Whether padding is an input of the decoder in training, and whether the loss sees it.
+"""Check whether the decoder reads padding in training, and whether the loss depends on it.
 
-Equation: the loss is a mean over the positions whose target is no PAD; its gradient is taken by the
-    last states and by the embedded inputs of the decoder.
-Source: arXiv:1706.03762, section 5.1 (batches of sentences of like lengths); the loss of training
-    here, and torch.nn.functional.cross_entropy with ignore_index.
-What differs: sentences of the run's corpus in its batches and by its task, a word being a token;
+Equation: the loss is a mean over the positions whose target is not PAD; its gradient is computed by
+    the last states and by the embedded inputs of the decoder.
+Source: arXiv:1706.03762, section 5.1 (batches of sentences of similar lengths); this project's
+    training loss, and torch.nn.functional.cross_entropy with ignore_index.
+What differs: sentences of the run's corpus in its batches and by its task, with words as tokens;
     random weights in float64, no dropout.
-What to expect: PAD among the inputs of every batch whose targets differ in length; no gradient at
-    padding where its targets are left out.
+What to expect: every batch whose targets differ in length contains PAD in its inputs; no gradient
+    at padding if its targets are ignored.
 """
 
 from dataclasses import dataclass, field
@@ -30,21 +30,21 @@ from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
 
 EPSILON = 0.1  # of label smoothing
-SENTENCES = 6  # of a batch whose gradients are taken
+SENTENCES = 6  # sentences per batch for gradients
 Lines = list[list[str]]
 
 
 @dataclass(kw_only=True)
 class PaddedBatches(RandomModels):
-    """Makes batches of a corpus, and takes gradients at their padding.
+    """Create batches of a corpus, and compute gradients at their padding.
 
     Args:
-        corpus: whose train split is batched.
-        task: makes batches of it.
-        tokens: of a batch, padding counted.
-        bucket: whether sentences of like lengths share a batch.
-        draws: weights under which gradients are taken.
-        seed: of batches and weights.
+        corpus: corpus whose train split is batched.
+        task: task that creates the batches.
+        tokens: tokens per batch, including padding.
+        bucket: whether sentences of similar lengths share a batch.
+        draws: number of random weights for gradients.
+        seed: seed of batches and weights.
 
     Raises:
         UserError: `draws` is below 1.
@@ -64,25 +64,25 @@ class PaddedBatches(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return counts of batches, and the extremes of gradients over all draws.
 
-        batches; unequal: share of those whose targets differ in length; with_pad: share of these
-        whose decoder reads PAD; padded_alone: share of sentences that are a batch of
-        their own and whose decoder reads PAD. gradient_ignored: the largest gradient at padding,
-        by last states and by inputs of the decoder, of cross-entropy and of label smoothing;
-        gradient_torch: the same of torch's with ignore_index; gradient_counted: the least such
-        gradient by states when targets of PAD are counted.
+        batches: their number; unequal: fraction whose targets differ in length; with_pad: fraction
+        of these whose decoder reads PAD; padded_alone: fraction of single-sentence batches whose
+        decoder reads PAD. gradient_ignored: largest gradient at padding, by last states and by
+        inputs of the decoder, for cross-entropy and label smoothing; gradient_torch: the same for
+        torch's loss with ignore_index; gradient_counted: smallest such gradient by states if
+        targets of PAD are counted.
         """
         src, tgt = ([line.split() for line in side] for side in self.corpus.read("train"))
-        found = [
+        measurements = [
             gradients(*drawn, self.batch(model, src, tgt, np.arange(n, n + SENTENCES)))
             for n, drawn in enumerate(self.models(model))
         ]
-        values = {name: [float(one[name]) for one in found] for name in found[0]}
+        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
         counted = min(values.pop("gradient_counted"))
         largest = {name: max(of) for name, of in values.items()}
         return {**self.counts(model, src, tgt), **largest, "gradient_counted": counted}
 
     def counts(self, model: Transformer, src: Lines, tgt: Lines) -> dict[str, float]:
-        """Count batches by what the decoder reads in them."""
+        """Count batches by whether the decoder reads PAD."""
         rows = np.arange(len(src))
         lengths = (np.array([len(line) + 1 for line in side]) for side in (src, tgt))
         sizes = Sizes(rows, *lengths)
@@ -103,7 +103,7 @@ class PaddedBatches(RandomModels):
     def batch(
         self, model: Transformer, src: Lines, tgt: Lines, lines: Int[np.ndarray, " B"]
     ) -> Batch:
-        """Return some lines as the task has them."""
+        """Return some lines as a batch of the task."""
         size = len(model.embedding.output_weight())
         sides = (ids([side[n] for n in lines], size) for side in (src, tgt))
         batch: Batch = self.task.batch(*sides, lines, np.random.default_rng)
@@ -111,7 +111,7 @@ class PaddedBatches(RandomModels):
 
 
 def ids(lines: Lines, size: int) -> Int[np.ndarray, "B L"]:
-    """Return a number for every word (some share one), then EOS, then PAD."""
+    """Return a number for every word (some words share a number), then EOS, then PAD."""
     rows = np.full((len(lines), max(map(len, lines)) + 1), PAD)
     for row, words in zip(rows, lines, strict=True):
         numbers = [EOS + 1 + sum(map(ord, word)) % (size - EOS - 1) for word in words]
@@ -120,7 +120,7 @@ def ids(lines: Lines, size: int) -> Int[np.ndarray, "B L"]:
 
 
 def reads_pad(batch: Batch) -> bool:
-    """Whether the decoder reads PAD."""
+    """Return whether the decoder reads PAD."""
     return bool((batch.inputs.tgt_in == PAD).any())
 
 
@@ -129,8 +129,8 @@ def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> d
     inputs, real = batch.inputs, batch.targets != PAD
     memory = model.encode(inputs.src)
     x = model.embedding.embed_tgt(inputs.tgt_in).detach().requires_grad_()
-    held = Memory(memory.states.detach(), memory.real)
-    states = model.decoder(x, inputs.tgt_in != PAD, held)
+    detached = Memory(memory.states.detach(), memory.real)
+    states = model.decoder(x, inputs.tgt_in != PAD, detached)
     logits, targets = model.head(states), batch.targets
     smoothed = LabelSmoothing(epsilon=EPSILON, target="vocab")
     ignored = [
@@ -149,5 +149,5 @@ def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> d
 
 def at_padding(loss: Tensor, states: Tensor, x: Tensor, real: Tensor) -> Tensor:
     """Return the largest gradient of a loss at padding, by states and by inputs."""
-    found = torch.autograd.grad(loss, (states, x), retain_graph=True)
-    return torch.stack([gradient[~real].abs().max() for gradient in found]).max()
+    gradients_at = torch.autograd.grad(loss, (states, x), retain_graph=True)
+    return torch.stack([gradient[~real].abs().max() for gradient in gradients_at]).max()

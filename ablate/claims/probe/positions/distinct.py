@@ -1,4 +1,4 @@
-"""How many positions have the encoding of another position."""
+"""Count positions whose encoding equals that of another position."""
 
 from collections.abc import Callable
 
@@ -9,14 +9,14 @@ from torch import Tensor
 from ablate.claims.probe.positions.waves import TYPES
 from ablate.model.position.sinusoidal import Sinusoidal
 
-PERIOD = 100  # of the control, in which positions coincide
+PERIOD = 100  # period of the control, in which positions coincide
 
 
 def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> dict[str, float]:
-    """Return how many positions have the encoding of another.
+    """Return the number of positions with the encoding of another.
 
-    same_TYPE: of the first `far`; same_bfloat16_near: of the first `near`; same_control: of these,
-    counted modulo PERIOD.
+    same_TYPE: among the first `far`; same_bfloat16_near: among the first `near`; same_control:
+    among these, with positions modulo PERIOD.
     """
 
     def counted(dtype: torch.dtype, length: int, period: int = far) -> float:
@@ -36,10 +36,10 @@ def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> dic
 def sharing(
     pair: Callable[[int, Int[Tensor, " N"]], Float[Tensor, "2 N"]], n_pairs: int, length: int
 ) -> int:
-    """Return how many of `length` positions have the numbers of another in all pairs of columns.
+    """Return how many of `length` positions equal another position in all pairs of columns.
 
-    Pair by pair, positions that are told apart are left out, so that a million of them need not be
-    held in all columns at once.
+    Columns are compared pair by pair, and positions that differ are dropped, so that a million
+    positions need not be held in all columns at once.
     """
     positions, group = torch.arange(length), torch.zeros(length, dtype=torch.long)
     for number in range(n_pairs):

@@ -1,11 +1,11 @@
-"""What holds of the encodings of positions, without any text.
+"""Check properties of position encodings, without any text.
 
-Equation: p[pos] is what the component adds at position pos (counted from 0).
+Equation: p[pos] is the vector that the component adds at position pos (counted from 0).
 Source: arXiv:1706.03762, section 3.5 ("may allow the model to extrapolate to sequence lengths
     longer").
-What differs: the formula is examined, in the float32 that models add it in, and not what a trained
-    model makes of it; what holds of sinusoids alone is `ablate.claims.probe.positions.sinusoids`.
-What to expect: no last position for sinusoids; a table of positions ends.
+What differs: the formula is checked in float32 as models use it, not the behaviour of a trained
+    model; `ablate.claims.probe.positions.sinusoids` checks properties of sinusoids.
+What to expect: sinusoids have no last position; a table of positions ends.
 """
 
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from ablate.probe.base import Probe
 
 @dataclass(kw_only=True)
 class PositionFormula(Probe):
-    """Looks at the encoder's positions up to `farthest` times `max_length`.
+    """Analyse the encoder's positions up to `farthest` times `max_length`.
 
     Args:
         max_length: the longest sequence of training, in tokens.
-        farthest: the multiple of it up to which positions are looked at.
+        farthest: positions are analysed up to this multiple of max_length.
 
     Raises:
         UserError: `max_length` is below 1, or `farthest` below 2.
@@ -50,12 +50,13 @@ class PositionFormula(Probe):
     farthest: Annotated[int, Range(2)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return what holds of the encodings that exist.
+        """Return properties of the encodings that exist.
 
-        longest_position: how many positions exist among those looked at, missing: how many do not;
-        beyond: 1 where there is one more than max_length; table: trained numbers; norm_smallest,
-        norm_largest; range_excess: how far values leave [-1, 1]; closest: least distance of two
-        positions up to max_length; finite: share of values.
+        longest_position: number of existing positions among those analysed; missing: number of
+        missing ones; beyond: 1 if there are more than max_length; table: number of trained
+        parameters; norm_smallest, norm_largest; range_excess: distance of values from [-1, 1];
+        closest: smallest distance between two positions up to max_length; finite: fraction of
+        finite values.
         """
         position = model.encoder.position
         d_model = model.embedding.output_weight().size(1)
@@ -66,7 +67,7 @@ class PositionFormula(Probe):
             "longest_position": float(length),
             "missing": float(self.farthest * self.max_length - length),
             "beyond": float(existing(position, d_model, self.max_length + 1) > self.max_length),
-            "table": float(sum(own.numel() for own in position.parameters())),
+            "table": float(sum(parameter.numel() for parameter in position.parameters())),
             "norm_smallest": float(norm.min()),
             "norm_largest": float(norm.max()),
             "range_excess": float((p.abs().max() - 1).clamp(min=0)),
@@ -87,10 +88,10 @@ def existing(position: Position, d_model: int, length: int) -> int:
 
 @torch.no_grad()
 def encodings(position: Position, d_model: int, length: int) -> Float[Tensor, "L D"]:
-    """Return what is added to the embeddings at positions 0 to length - 1."""
+    """Return the vectors that are added to the embeddings at positions 0 to length - 1."""
     return position.embed(torch.zeros(1, length, d_model), torch.arange(length)[None])[0]
 
 
 def closest(p: Float[Tensor, "L D"]) -> float:
-    """Return the least distance between the encodings of two positions; 0 for a single one."""
+    """Return the smallest distance between the encodings of two positions; 0 for a single one."""
     return float(torch.pdist(p).min()) if len(p) > 1 else 0.0

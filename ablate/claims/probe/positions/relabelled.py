@@ -1,9 +1,9 @@
-"""The same model with the columns of its residual stream in another order.
+"""Permute the columns of a model's residual stream without changing its output.
 
-Equation: with a permutation P of the columns, embeddings, positions and norms permuted, and every
-    matrix W that reads the stream taken as W P^T and every one that writes it as P W, the states
-    are permuted and the logits are what they were.
-What differs: nothing that looks at single columns is part of these models, such as norms of groups.
+Equation: for a permutation P of the columns, permute embeddings, positions and norms, replace every
+    matrix W that reads the stream by W P^T, and every matrix that writes it by P W. Then the states
+    are permuted and the logits are unchanged.
+What differs: these models have no components that treat columns differently, such as group norms.
 """
 
 import copy
@@ -18,17 +18,17 @@ from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-READS = ("query", "key", "value", "inner")  # maps whose inputs are the stream
+READS = ("query", "key", "value", "inner")  # projections that read the stream
 
 
 @torch.no_grad()
 def renaming(
     models: Iterable[tuple[Transformer, torch.Generator]], position: Sinusoidal, length: int
 ) -> dict[str, float]:
-    """Return how far the paper's layout of the sinusoids moves the logits of random models.
+    """Return how much the paper's layout of sinusoids changes the logits of random models.
 
-    relabelled: the largest over draws, with the columns of all weights in the order that turns the
-    model's layout into the paper's; relabelled_control: the least, with the weights as they are.
+    relabelled: largest change over the draws, with the columns of all weights permuted from the
+    model's layout into the paper's; relabelled_control: smallest change, with unchanged weights.
     """
     moved: list[float] = []
     control: list[float] = []
@@ -38,10 +38,10 @@ def renaming(
         columns = torch.arange(model.embedding.output_weight().size(1))
         halves = position.layout == "halves"
         order = columns.view(2, -1).T.flatten() if halves else columns
-        own = model.head(model(inputs))
-        for weights, found in ((relabelled(model, order), moved), (model, control)):
+        logits = model.head(model(inputs))
+        for weights, changes in ((relabelled(model, order), moved), (model, control)):
             other = in_layout_of_paper(weights, len(columns))
-            found.append(float((other.head(other(inputs)) - own).abs().max()))
+            changes.append(float((other.head(other(inputs)) - logits).abs().max()))
     return {"relabelled": max(moved), "relabelled_control": min(control)}
 
 
@@ -54,7 +54,7 @@ def in_layout_of_paper(model: Transformer, d_model: int) -> Transformer:
 
 
 def relabelled(model: Transformer, order: Int[Tensor, " D"]) -> Transformer:
-    """Return a copy whose column j of embeddings, stream and states is column order[j]."""
+    """Return a copy in which column j of embeddings, stream and states is column order[j]."""
     other = copy.deepcopy(model)
     with torch.no_grad():
         for name, parameter in other.named_parameters():
@@ -65,7 +65,7 @@ def relabelled(model: Transformer, order: Int[Tensor, " D"]) -> Transformer:
 
 
 def stream_axis(name: str) -> int | None:
-    """Return the axis of a parameter that runs along the stream; None for biases of heads."""
+    """Return the axis of a parameter along the stream; None for biases of heads."""
     part, kind = name.split(".")[-2:]
     if part in READS:
         return 1 if kind == "weight" else None

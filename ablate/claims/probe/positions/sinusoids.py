@@ -1,14 +1,14 @@
-"""What holds of sinusoidal positions, by layout, width and type of number.
+"""Check properties of sinusoidal positions, by layout, width and number type.
 
-Equation: pair i of p[pos] is (sin(pos w_i), cos(pos w_i)), w_i = 10000^(-2i / d_model); hence
-    p[pos + k] is p[pos] with every pair turned by k w_i, for every pos.
+Equation: pair i of p[pos] is (sin(pos w_i), cos(pos w_i)), w_i = 10000^(-2i / d_model); hence p[pos
+    + k] is p[pos] with every pair rotated by k w_i, for every pos.
 Source: arXiv:1706.03762, section 3.5; the frequencies of its code (tensor2tensor,
     get_timing_signal_1d) are 10000^(-i / (d_model / 2 - 1)), the sines first, then the cosines.
-What differs: the formula is examined in float64, and rounded to float32, in which models add it,
-    and bfloat16, in which their products are taken; not what a trained model makes of it. Positions
-    are the first `max_length` and as many before `farthest`.
-What to expect: everything that the algebra says, to rounding; in bfloat16 narrow encodings of
-    different positions coincide, and the layout of columns alone is only a renaming.
+What differs: the formula is checked in float64, and rounded to float32 (used by models for sums)
+    and bfloat16 (used for products), not the behaviour of a trained model. Positions are the first
+    `max_length` and the last `max_length` before `farthest`.
+What to expect: all algebraic identities hold up to rounding; in bfloat16, narrow encodings of
+    different positions coincide; the layout only renames columns.
 """
 
 from collections.abc import Callable
@@ -49,14 +49,14 @@ NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(kw_only=True)
 class Sinusoids(RandomModels):
-    """Examines the sinusoids of the encoder.
+    """Analyse the sinusoids of the encoder.
 
     Args:
-        draws: offsets that are tried, and random weights.
-        length: tokens of the sentences given to those.
-        max_length: positions looked at from 0 on, and before `farthest`.
-        farthest: the first position that is not looked at.
-        seed: of offsets, weights and sentences.
+        draws: number of offsets and random weights.
+        length: tokens of the sentences for random weights.
+        max_length: number of positions from 0 on, and before `farthest`.
+        farthest: end of the range of positions.
+        seed: seed of offsets, weights and sentences.
 
     Raises:
         UserError: `draws` below 1, `length` below 2, `max_length` below 3 or `farthest` not above
@@ -85,10 +85,11 @@ class Sinusoids(RandomModels):
             raise UserError(f"probe.farthest is {self.farthest}: it must be at least {least}")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest deviations over positions, offsets and draws; each method says more.
+        """Return the largest deviations over positions, offsets and draws; see the methods for
+        details.
 
         Raises:
-            UserError: the model has other positions.
+            UserError: the model does not use sinusoids.
         """
         position = model.encoder.position
         if not isinstance(position, Sinusoidal):
@@ -111,43 +112,45 @@ class Sinusoids(RandomModels):
         }
 
     def windows(self) -> Int[Tensor, " L"]:
-        """Return the positions that are looked at."""
+        """Return the positions that are analysed."""
         return torch.cat(
             [torch.arange(n, n + self.max_length) for n in (0, self.farthest - self.max_length)]
         )
 
     def shifts(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
-        """Return what another position is of this one, the largest over offsets k.
+        """Return how shifted positions relate to this one; the largest deviation over offsets k.
 
-        shift_TYPE: difference of p[pos + k] from p[pos] with each pair turned by k w,
-        shift_control: the same of sines alone; product: difference of p[pos + k] from the product,
-        pair by pair, of p[pos] and p[k], product_control: of p[pos] and p[k + 1]; sum: difference
-        from a p[pos] + b p[k], with the best a and b for each k.
+        shift_TYPE: difference between p[pos + k] and p[pos] with each pair rotated by k w;
+        shift_control: the same for sines without cosines; product: difference between p[pos + k]
+        and the pairwise product of p[pos] and p[k]; product_control: of p[pos] and p[k + 1]; sum:
+        difference from a p[pos] + b p[k] with the best a and b for each k.
         """
         generator = torch.Generator().manual_seed(stream(self.seed, "offsets"))
-        at, found = self.windows(), dict[str, list[float]]()
+        at, by_name = self.windows(), dict[str, list[float]]()
         for k in torch.randint(1, self.max_length, (self.draws,), generator=generator).tolist():
             for name, dtype in TYPES.items():
                 residual, control = shift(position, at, k, d_model, dtype)
-                found.setdefault(f"shift_{name}", []).append(residual)
-            p, then, own, wrong = (
+                by_name.setdefault(f"shift_{name}", []).append(residual)
+            p, then, shifted, wrong = (
                 position.formula(where, d_model)
                 for where in (at, at + k, torch.tensor([k]), torch.tensor([k + 1]))
             )
-            z, z_then, z_own, z_wrong = (waves(x, position.layout) for x in (p, then, own, wrong))
-            found.setdefault("shift_control", []).append(control)
-            found.setdefault("product", []).append(distance(z_then, z * z_own))
-            found.setdefault("product_control", []).append(distance(z_then, z * z_wrong))
-            found.setdefault("sum", []).append(best_sum(then, p, own.expand_as(p)))
-        return {name: max(values) for name, values in found.items()}
+            z, z_then, z_own, z_wrong = (
+                waves(x, position.layout) for x in (p, then, shifted, wrong)
+            )
+            by_name.setdefault("shift_control", []).append(control)
+            by_name.setdefault("product", []).append(distance(z_then, z * z_own))
+            by_name.setdefault("product_control", []).append(distance(z_then, z * z_wrong))
+            by_name.setdefault("sum", []).append(best_sum(then, p, shifted.expand_as(p)))
+        return {name: max(values) for name, values in by_name.items()}
 
     def extension(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
-        """Return what functions without a period give to positions beyond `max_length`.
+        """Return how non-periodic functions behave beyond `max_length`.
 
-        aperiodic_missing: positions looked at that some such function gives no number, or the
-        numbers of the position before, the largest over functions of the same angles;
-        table_missing: those for which a table of max_length rows has none; excess: how far
-        sinusoids leave [-1, 1], excess_control: how far the logarithm of the same angles does.
+        aperiodic_missing: number of positions at which such a function has no finite value, or that
+        of the previous position, largest over functions of the same angles; table_missing:
+        positions for which a table of max_length rows has no row; excess: distance of sinusoids
+        from [-1, 1]; excess_control: the same for the logarithm of the angles.
         """
         beyond = self.windows()[self.max_length :]
         pair = torch.arange(d_model // 2, dtype=torch.float64)
@@ -170,7 +173,7 @@ class Sinusoids(RandomModels):
 
 
 def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float]:
-    """Return how far other readings of the formula are from the encodings.
+    """Return the difference between other readings of the formula and the encodings.
 
     spelling: exponents c / d and (c - 1) / d by column, spelling_control: c / d in odd columns too;
     index: 2i / d with i a column; parity: sines at even positions and cosines at odd ones;
@@ -190,9 +193,9 @@ def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float
 def against_paper(
     p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], at: Int[Tensor, " L"]
 ) -> dict[str, float]:
-    """Return how far the encodings are from the paper's.
+    """Return the difference between the encodings and the paper's.
 
-    paper: pair by pair, whatever the layout; paper_control: column by column.
+    paper: pair by pair, for any layout; paper_control: column by column.
     """
     theirs = spelled.paper(at, p.size(1))
     return {

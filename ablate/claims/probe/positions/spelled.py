@@ -1,4 +1,4 @@
-"""Other ways to read the formula of the sinusoids, column by column.
+"""Alternative readings of the formula of sinusoids, column by column.
 
 Equation: column c (from 0) of the paper is sin(pos / 10000^(c / d)) where c is even and
     cos(pos / 10000^((c - 1) / d)) where it is odd, which is 2i / d for both columns of pair i.
@@ -13,34 +13,36 @@ Columns = Float[Tensor, " D"]
 
 
 def paper(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return the encodings with i the number of a pair: exponents 2i / d_model."""
+    """Return the encodings with i as the index of a pair: exponents 2i / d_model."""
     return columns(positions, 2 * (torch.arange(d_model) // 2) / d_model)
 
 
 def by_column(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return those with exponents c / d_model in even columns and (c - 1) / d_model in odd ones."""
+    """Return encodings with exponents c / d_model in even columns and (c - 1) / d_model in odd
+    ones.
+    """
     c = torch.arange(d_model)
     return columns(positions, torch.where(c % 2 == 0, c, c - 1) / d_model)
 
 
 def every_column(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return those with c / d_model in odd columns too, as a worked example of the documents."""
+    """Return encodings with c / d_model also in odd columns, as in a worked example."""
     return columns(positions, torch.arange(d_model) / d_model)
 
 
 def index_is_dimension(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return those with exponents 2i / d_model where i counts columns."""
+    """Return encodings with exponents 2i / d_model where i counts columns."""
     return columns(positions, 2 * torch.arange(d_model) / d_model)
 
 
 def parity_of_position(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return those that are sines at even positions and cosines at odd ones, in all columns."""
+    """Return encodings with sines at even positions and cosines at odd ones, in all columns."""
     angle = angles(positions, 2 * (torch.arange(d_model) // 2) / d_model)
     return torch.where(positions[:, None] % 2 == 0, angle.sin(), angle.cos())
 
 
 def swapped(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return those of the paper with cosines in even columns and sines in odd ones."""
+    """Return the paper's encodings with cosines in even columns and sines in odd ones."""
     return paper(positions, d_model).view(len(positions), -1, 2).flip(2).flatten(1)
 
 

@@ -1,8 +1,8 @@
-"""Sinusoids as numbers on the unit circle: a pair (sin, cos) of an encoding is z = cos + i sin.
+"""Represent sinusoids as complex numbers: a pair (sin, cos) of an encoding is z = cos + i sin.
 
-Equation: z[pos] = e^(i pos w) for a pair of frequency w, so that for every pos
-    z[pos + k] = e^(i k w) z[pos] (the pair is turned by k w, which is linear) and
-    z[pos + k] = z[pos] z[k] (a product).
+Equation: z[pos] = e^(i pos w) for a pair of frequency w, so that for every pos z[pos + k] = e^(i k
+    w) z[pos] (the pair is rotated by k w, which is linear) and z[pos + k] = z[pos] z[k] (a
+    product).
 """
 
 import numpy as np
@@ -23,13 +23,15 @@ def waves(p: Float[Tensor, "L D"], layout: str) -> Complex[Tensor, "L P"]:
     return torch.complex(cos, sin)
 
 
-def distance(one: Complex[Tensor, "*L P"], other: Complex[Tensor, "*L P"]) -> float:
+def distance(first: Complex[Tensor, "*L P"], other: Complex[Tensor, "*L P"]) -> float:
     """Return the largest difference of two sines or cosines."""
-    return float(torch.view_as_real(one - other).abs().max())
+    return float(torch.view_as_real(first - other).abs().max())
 
 
 def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
-    """Return by how much each pair turns per position, measured on consecutive positions."""
+    """Return the angle by which each pair rotates per position, measured on consecutive
+    positions.
+    """
     phase = torch.from_numpy(np.unwrap(z.angle().numpy(), axis=0))
     return (phase[-1] - phase[0]) / (len(z) - 1)
 
@@ -37,10 +39,10 @@ def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
 def shift(
     position: Sinusoidal, at: Int[Tensor, " L"], offset: int, d_model: int, dtype: torch.dtype
 ) -> tuple[float, float]:
-    """Return how far p[pos + k] is from p[pos] with every pair turned by k w, rounded to a type.
+    """Return the difference between p[pos + k] and p[pos] rotated by k w, rounded to a type.
 
-    And how far sin(pos + k) is from the multiple of sin(pos) alone that cos(k w) gives: sines
-    without their cosines do not shift.
+    The second value is the difference between sin(pos + k) and cos(k w) sin(pos): sines alone do
+    not suffice for a shift.
     """
     now, then = (
         waves(position.formula(where, d_model).to(dtype), position.layout)
@@ -53,20 +55,18 @@ def shift(
 
 
 def best_sum(then: Float[Tensor, "L D"], *parts: Float[Tensor, "L D"]) -> float:
-    """Return the largest difference from the sum of multiples of the parts that is nearest."""
+    """Return the largest difference from the best linear combination of the parts."""
     columns = torch.stack([part.flatten() for part in parts], 1)
     factors = torch.linalg.lstsq(columns, then.reshape(-1, 1)).solution
     return float((columns @ factors - then.reshape(-1, 1)).abs().max())
 
 
 def pairs(p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], layout: str) -> dict[str, float]:
-    """Return what periods the columns have.
-
-    pair: how far sin^2 + cos^2 of columns 2i and 2i + 1 is from 1, pair_control: of columns 2i + 1
-    and 2i + 2; ratio: how far neighbouring frequencies are from the ratio 10000^(-2 / d_model),
-    relative, ratio_control: from 10000^(-1 / d_model); rises: columns that are faster than the one
-    before, rises_control: with the columns in reverse; unfinished_N: share of the pairs that do not
-    complete a period within N tokens.
+    """Return properties of the periods of the columns. pair: deviation of sin^2 + cos^2 of columns
+    2i and 2i + 1 from 1; pair_control: of columns 2i + 1 and 2i + 2; ratio: relative deviation of
+    neighbouring frequencies from the ratio 10000^(-2 / d_model); ratio_control: from 10000^(-1 /
+    d_model); rises: number of columns with a higher frequency than the previous one; rises_control:
+    in reverse order; unfinished_N: fraction of pairs that do not complete a period within N tokens.
     """
     d_model, rate = p.size(1), frequencies(z)
     by_column = rate.repeat_interleave(2) if layout == "interleaved" else rate.repeat(2)

@@ -1,14 +1,17 @@
-"""Search against enumeration: every translation of a few words is looked at.
+"""Compare search algorithms with enumeration of all translations of a few words.
 
-Equation: with the log-probabilities l(v | y) of all prefixes y of up to `longest` words, taken from
-    whole passes, greedy search takes argmax l at every step; a beam of two keeps the two unfinished
-    y v with the largest sums of l, and an ending counts that is among the two best continuations.
-Source: beam search as in arXiv:1409.3215, section 3.2; the readings are those of the documents.
+Equation: let l(v | y) be the log-probabilities after all prefixes y of up to `longest` words,
+    computed by full forward passes. Greedy search takes argmax l at every step; a beam of two keeps
+    the two unfinished y v with the largest sums of l, and accepts an ending that is among the two
+    best continuations.
+Source: beam search as in arXiv:1409.3215, section 3.2; alternative readings come from the
+    documents.
 What differs: the vocabulary is cut to EOS and the first `words` ids after it, so that enumeration
-    ends; PAD and BOS cannot be chosen, ties do not occur, and the references never stop early and
-    have no length penalty.
-What to expect: the project's searches give the references' translations, other accounts others. A
-    beam of one may go on after an ending, and with a large length penalty a later one wins.
+    is possible; PAD and BOS are excluded, ties do not occur, and the references have no early
+    stopping and no length penalty.
+What to expect: the project's searches return the references' translations; alternative readings do
+    not. A beam of one may continue after an ending, and with a large length penalty a later ending
+    wins.
 """
 
 import itertools
@@ -29,24 +32,24 @@ from ablate.search.beam import FIRST, Beam
 from ablate.search.greedy import Greedy
 
 Ids = tuple[int, ...]
-Table = dict[Ids, list[float]]  # log-probabilities of the next id, by the words before
+Table = dict[Ids, list[float]]  # log-probabilities of the next id, by prefix
 SENTENCES = 4
 PENALTIES = (
     0.6,
     5.0,
-)  # the usual length penalty, and one with which longer is nearly always better
+)  # the usual length penalty, and one that nearly always prefers longer translations
 
 
 @dataclass(kw_only=True)
 class SearchReference(RandomModels):
-    """Translates random sentences under random weights.
+    """Translate random sentences under random weights.
 
     Args:
-        draws: weights that are tried, with SENTENCES sentences each.
+        draws: number of random weights, with SENTENCES sentences each.
         length: tokens of a source.
-        words: ids that may be chosen beside EOS.
-        longest: words of the longest translation.
-        seed: of weights and sentences.
+        words: number of allowed ids besides EOS.
+        longest: maximum number of words of a translation.
+        seed: seed of weights and sentences.
 
     Raises:
         UserError: `draws` below 1, `length` below 2, `words` or `longest` not in 2 to 5.
@@ -61,20 +64,23 @@ class SearchReference(RandomModels):
     longest: Annotated[int, Range(2, 5)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return shares of sentences with another translation than the reference's.
+        """Return fractions of sentences whose translation differs from the reference.
 
-        greedy, beam_one, beam_one_usual, beam_one_large, against the likeliest word each time: of
-        greedy search and of beams of one without a length penalty and with those of PENALTIES;
-        greedy_control: of the least likely word each time; beam_two: the two translations of a beam
-        of two against the reference's; exhaustive: a beam as wide as there are translations against
-        the best of all; size_matters: a beam of one against two; first_word: keeping the better of
-        two words by what follows it against a beam of two. Not shares: gap, the least distance of
-        the two likeliest choices; kept, how far the hypotheses at a step are from two, at most;
-        missing, how many of two translations are not returned, at most; branching, how many
-        hypotheses above two there are where the two best continuations of each are kept.
+        greedy, beam_one, beam_one_usual, beam_one_large: greedy search, and beams of one without
+        length penalty and with those of PENALTIES, against the most likely word at each step;
+        greedy_control: the least likely word at each step; beam_two: both translations of a beam of
+        two against the reference; exhaustive: a beam as wide as the number of translations against
+        the best of all; size_matters: a beam of one against two; first_word: choosing between two
+        words by the next word against a beam of two. Not fractions: gap: smallest difference
+        between the two most likely choices; kept: largest deviation of the number of hypotheses per
+        step from two; missing: how many of two translations are not returned, at most; branching:
+        number of hypotheses above two if the two best continuations of each are kept.
         """
-        found = [one for drawn in self.models(model) for one in self.draw(*drawn)]
-        values = {name: torch.tensor([float(one[name]) for one in found]) for name in found[0]}
+        sentences = [sentence for drawn in self.models(model) for sentence in self.draw(*drawn)]
+        values = {
+            name: torch.tensor([float(sentence[name]) for sentence in sentences])
+            for name in sentences[0]
+        }
         extremes = {"gap": values.pop("gap").min()}
         extremes |= {name: values.pop(name).max() for name in ("kept", "missing", "branching")}
         shares = {name: value.mean() for name, value in values.items()}
@@ -86,23 +92,23 @@ class SearchReference(RandomModels):
         src = random_sentences(model, [self.length] * SENTENCES, generator)
         settings = {"max_ratio": 0, "max_extra": self.longest}
         greedy = Greedy(**settings)(few, src)
-        one, usual, large = (Beam(1, alpha, **settings)(few, src) for alpha in (0.0, *PENALTIES))
+        single, usual, large = (Beam(1, alpha, **settings)(few, src) for alpha in (0.0, *PENALTIES))
         all_of_them = Beam(self.words**self.longest, 0.0, **settings)(few, src)
         few.rows = []
         two = Beam(2, 0.0, **settings).n_best(few, src[:1], 2)
         kept = max(abs(rows - 2) for rows in few.rows)
         two += Beam(2, 0.0, **settings).n_best(few, src[1:], 2)
-        found = []
+        measurements = []
         for number, table in enumerate(self.tables(few, src)):
             reference = greedy_search(table, self.longest)
             best = beam_search(table, self.longest, 2)
             pair = [tuple(hypothesis.ids) for hypothesis in two[number]]
             whole = beam_search(table, self.longest, self.words**self.longest)[0]
-            found.append(
+            measurements.append(
                 {
                     "greedy": tuple(greedy[number]) != reference,
                     "greedy_control": greedy_search(table, self.longest, sign=-1) != reference,
-                    "beam_one": tuple(one[number]) != reference,
+                    "beam_one": tuple(single[number]) != reference,
                     "beam_one_usual": tuple(usual[number]) != reference,
                     "beam_one_large": tuple(large[number]) != reference,
                     "gap": smallest_gap(table),
@@ -115,11 +121,13 @@ class SearchReference(RandomModels):
                     "first_word": by_what_follows(table, self.longest) != best[0],
                 }
             )
-        return found
+        return measurements
 
     @torch.no_grad()
     def tables(self, few: "FewWords", src: Int[Tensor, "B S"]) -> list[Table]:
-        """Return the log-probabilities after every prefix, for each sentence, from whole passes."""
+        """Return the log-probabilities after every prefix, for each sentence, by full forward
+        passes.
+        """
         tables: list[Table] = [{} for _ in src]
         for length in range(self.longest + 1):
             prefixes = list(itertools.product(few.words, repeat=length))
@@ -132,7 +140,7 @@ class SearchReference(RandomModels):
 
 
 class FewWords:
-    """A model whose vocabulary is cut to PAD, BOS, EOS and a few words; it counts rows."""
+    """A model with the vocabulary restricted to PAD, BOS, EOS and a few words; it counts rows."""
 
     def __init__(self, model: Transformer, words: int) -> None:
         self.model, self.words = model, range(FIRST, FIRST + words)
@@ -148,12 +156,12 @@ class FewWords:
         return self.model.step(tokens, cache)
 
     def head(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
-        """Return the logits of the ids that are left."""
+        """Return the logits of the remaining ids."""
         return self.model.head(states)[..., : self.words.stop]
 
 
 def greedy_search(table: Table, longest: int, sign: int = 1) -> Ids:
-    """Return the words of the likeliest choice at every step; with sign -1 of the least likely."""
+    """Return the words of the most likely choice at every step; with sign -1, the least likely."""
     prefix: Ids = ()
     while len(prefix) < longest:
         row = table[prefix]
@@ -165,7 +173,7 @@ def greedy_search(table: Table, longest: int, sign: int = 1) -> Ids:
 
 
 def beam_search(table: Table, longest: int, size: int) -> list[Ids]:
-    """Return the finished hypotheses of a beam, the likeliest first; no early stop, no penalty."""
+    """Return the finished hypotheses of a beam by likelihood; no early stopping, no penalty."""
     live: dict[Ids, float] = {(): 0.0}
     finished: dict[Ids, float] = {}
     for step in range(longest + 1):
@@ -178,14 +186,14 @@ def beam_search(table: Table, longest: int, size: int) -> list[Ids]:
             for prefix, score in live.items()
             for word in range(FIRST, len(table[prefix]))
         }
-        live = dict(sorted(going.items(), key=lambda one: -one[1])[:size])
+        live = dict(sorted(going.items(), key=lambda scored: -scored[1])[:size])
         last = sorted([*ended.values(), *live.values()], reverse=True)[:size][-1]
         finished |= {prefix: score for prefix, score in ended.items() if score >= last}
     return sorted(finished, key=lambda prefix: -finished[prefix])
 
 
 def two_of_each(table: Table, longest: int) -> list[Ids]:
-    """Return the hypotheses of `longest` words when the two best words after each are kept."""
+    """Return the hypotheses of `longest` words if the two best words after each are kept."""
     live: list[Ids] = [()]
     for _ in range(longest):
         live = [(*prefix, word) for prefix in live for word in two_best(table[prefix])]
@@ -193,23 +201,23 @@ def two_of_each(table: Table, longest: int) -> list[Ids]:
 
 
 def two_best(row: list[float]) -> list[int]:
-    """Return the two likeliest words, whatever the end symbol."""
+    """Return the two most likely words, ignoring EOS."""
     return sorted(range(FIRST, len(row)), key=lambda word: -row[word])[:2]
 
 
 def by_what_follows(table: Table, longest: int) -> Ids:
-    """Return the words that are kept when, of the two best, that with the likelier next one is."""
+    """Choose between the two best words at each step by the likelihood of the next word."""
     prefix: Ids = ()
     while len(prefix) < longest:
         row = table[prefix]
         if max(row[EOS:]) == row[EOS]:
             break
         pair = [(*prefix, word) for word in two_best(row)]
-        prefix = max(pair, key=lambda one: max(table[one][EOS:]))
+        prefix = max(pair, key=lambda extended: max(table[extended][EOS:]))
     return prefix
 
 
 def smallest_gap(table: Table) -> float:
-    """Return the least distance between the two likeliest choices after any prefix."""
+    """Return the smallest difference between the two most likely choices after any prefix."""
     pairs = (sorted(row[EOS:], reverse=True)[:2] for row in table.values())
     return min(first - second for first, second in pairs)

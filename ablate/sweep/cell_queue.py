@@ -1,8 +1,8 @@
-"""Assigns the cells of a sweep to its workers: the one that asks first gets the next.
+"""Distribute the cells of a sweep to its workers, in order of request.
 
-A cell is done once the sweep has its link. It is held while a process has the lock of its training:
-so no two workers, of this sweep or of another one, train it at once. Where a worker dies, the
-system releases its locks, and its cells are assigned again.
+A cell is done once the sweep has a file with its outcome. While a process trains a cell, it holds
+the lock of the training, so no other worker, of this or another sweep, trains it at the same time.
+If a worker dies, the system releases its locks, and its cells are distributed again.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from ablate.record.lock import take
 from ablate.sweep.cell import Cell
 
 
-class Deal:
-    """What is left of some cells of a sweep, as one worker sees it."""
+class CellQueue:
+    """The cells that remain to be run, as seen by one worker."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._open = {cell.number: cell for cell in cells}
@@ -24,11 +24,11 @@ class Deal:
 
     @property
     def open(self) -> int:
-        """Number of cells that this worker neither holds nor knows to be done."""
+        """Number of cells that this worker has neither taken nor seen finished."""
         return len(self._open)
 
     def take(self) -> Cell | None:
-        """Hold the first cell that is neither done nor held; None when there is none."""
+        """Take the first cell that is neither done nor locked; return None if there is none."""
         done: list[Cell] = []
         taken: Cell | None = None
         for cell in self._open.values():
@@ -43,12 +43,12 @@ class Deal:
         return taken
 
     def done_elsewhere(self) -> list[Cell]:
-        """Cells that other workers have done, each named once."""
-        found, self._elsewhere = self._elsewhere, []
-        return found
+        """Return cells that other workers have finished since the last call."""
+        done, self._elsewhere = self._elsewhere, []
+        return done
 
     def release(self, cell: Cell) -> None:
-        """Let go of a cell; without a link it is open again, to this worker too."""
+        """Release a cell; a cell without an outcome becomes available again."""
         if not cell.link.exists():
             self._open[cell.number] = cell
         self._held.pop(cell.number).release()
@@ -57,7 +57,7 @@ class Deal:
         lock = take(Path(cell.arm.paths.results) / "locks" / f"{cell.training}.lock")
         if lock is None:
             return False
-        if cell.link.exists():  # by whom it was held a moment ago
+        if cell.link.exists():  # another worker finished it a moment ago
             lock.release()
             return False
         self._held[cell.number] = lock
