@@ -128,15 +128,19 @@ def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
 
 
 def clearest(word: str, views: list[View]) -> list[View]:
-    """Return the first verdict that agrees with a headline, of a mixed one the first of each kind.
+    """Return the verdict that agrees with a headline, of a mixed one one of each kind.
 
-    Verdicts that can be drawn go before the others.
+    Of several, it is one that can be drawn, with as many seeds as any.
     """
-    deciding = sorted((view for view in views if view.decides), key=lambda view: not view.row)
+    deciding = sorted((view for view in views if view.decides), key=_unclear)
     if word == MIXED:
         both = ([v for v in deciding if v.finding.verdict == w] for w in (SUPPORTED, REFUTED))
         return [same[0] for same in both if same]
     return ([view for view in deciding if view.finding.verdict == word] or deciding)[:1]
+
+
+def _unclear(view: View) -> tuple[bool, int]:
+    return not view.row, -view.told["pairs"] if view.told else 0
 
 
 def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:
