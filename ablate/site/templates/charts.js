@@ -42,7 +42,7 @@ window.ablateCharts = (() => {
     const room = box.clientWidth - 40;
     const width = (room > 900 ? room / 2 - 12 : Math.min(room, 736)) || 600;
     const [beside, widest] = [24, Math.max(...found.map((run) => run.arm.length)) * 7.5];
-    const above = widest > width / 2; // no room beside the ends of lines: names stand over them
+    const above = widest > width / 3; // no room beside the ends of lines: names stand over them
     const [left, right, top, bottom] = [48, above ? 12 : widest + beside, 26 + (above ? found.length * 16 : 0), 34];
     const height = 196 + top + bottom;
     const points = found.map((run) => line(run, metric));
