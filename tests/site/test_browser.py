@@ -21,6 +21,7 @@ PAGES = (
     "documents/transformer-notes.html",
     "experiments/preln_vs_postln.html",
     "experiments/worked_examples-attention.html",
+    "runs/preln_vs_postln.html",
 )
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
 
@@ -137,6 +138,7 @@ def test_no_name_of_a_curve_is_cut_and_no_letter_small(visit, name, width):
 
 def test_a_margin_can_be_moved_and_put_back(visit):
     page = visit("claims/preln_solves_gradient_problem.html")
+    page.locator("#v1 > summary").click()
     moved = page.locator("#v1 .margins")
     line = page.locator('.bound[data-row="v1"]')
     before = line.get_attribute("x1")
@@ -219,3 +221,38 @@ def test_the_first_key_offers_to_skip_the_navigation(visit):
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
     assert page.url.endswith("#main")
+
+
+def test_a_word_explains_itself_to_the_mouse_and_to_a_touch(visit):
+    page = visit("claims/preln_vs_postln_quality.html")
+    word, tip = page.locator("a.term:visible").first, page.locator("#tip")
+    word.hover()
+    assert tip.is_visible() and len(tip.text_content().split()) > 5
+    page.mouse.move(0, 0)
+    assert tip.is_hidden()
+    word.click()
+    assert tip.is_visible() and page.url.endswith(".html")
+
+
+def test_experiments_are_filtered_and_sorted_and_the_address_keeps_it(visit):
+    page = visit("experiments.html")
+    rows = page.locator(".experiments > li:visible")
+    total = rows.count()
+    page.locator("select[name=corpus]").select_option("none")
+    assert 0 < rows.count() < total and page.url.endswith("#corpus=none")
+    page.locator("select[name=sort]").select_option("runs")
+    runs = [int(row) for row in rows.evaluate_all("all => all.map(one => one.dataset.runs)")]
+    assert runs == sorted(runs, reverse=True)
+    page.reload()
+    assert rows.count() == len(runs)
+
+
+def test_the_address_of_a_run_shows_its_config_curves_and_command(visit):
+    page = visit("runs/preln_vs_postln.html")
+    page.locator("#list a").nth(2).click()
+    page.wait_for_selector("#run svg.curve")
+    shown = page.locator("#run").text_content()
+    assert "seed=" in shown and "Config" in shown and "test BLEU" in shown
+    page.reload()
+    page.wait_for_selector("#run svg.curve")
+    assert page.locator("#run").text_content() == shown
