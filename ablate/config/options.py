@@ -12,6 +12,7 @@ from typing import NamedTuple
 import yaml
 
 from ablate.config.location import CONF, PACKAGE
+from ablate.errors import UserError
 
 HIDDEN = ("_target_", "_partial_", "defaults")
 
@@ -44,12 +45,27 @@ def _options(folder: Path) -> Iterator[Option]:
             yield Option(group, path.stem, _summary(path))
 
 
+def _read(path: Path) -> tuple[str, dict[str, object]]:
+    """Return the text of an option and its keys.
+
+    Raises:
+        UserError: the file cannot be read, is no YAML, or holds no keys.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        node = yaml.safe_load(text) or {}
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise UserError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(node, dict):
+        raise UserError(f"{path} is no option: it must hold keys with their values")
+    return text, node
+
+
 def _summary(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
+    text, node = _read(path)
     comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
     skipped = ("@package", "label:", "purpose:")
     comments = [line for line in comments if not line.startswith(skipped)]
-    node: dict[str, object] = yaml.safe_load(text) or {}
     if comments:
         return comments[0].removeprefix("title: ")
     settings = {key: value for key, value in node.items() if key not in HIDDEN}

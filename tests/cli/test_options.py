@@ -94,3 +94,15 @@ def test_a_plan_takes_the_flags_that_training_takes(command, own, monkeypatch, f
 def test_a_plan_shows_the_config_as_training_does(command, own):
     shown = command("plan", "--config-dir", own, "+flavour=sweet", "--cfg", "job", "minutes=3")
     assert shown[0] == 0 and "name: sweet" in shown[1]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a: [\n", b"- a\n", b"a: \xe4\n", "a: 1\n".encode("utf-16"), b"[" * 5_000, b"text", None],
+)
+def test_an_option_that_cannot_be_read_is_named(command, tmp_path, content):
+    path = tmp_path / "schedule" / "mine.yaml"
+    path.parent.mkdir()
+    path.write_bytes(content) if content is not None else path.mkdir()
+    status, _, error = command("options", "schedule", "--config-dir", tmp_path)
+    assert status == 2 and "mine.yaml" in error and error.count("\n") == 1, error
