@@ -12,21 +12,23 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def load(source: str | PathLike[str] = "results") -> "DataFrame":
+def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "DataFrame":
     """Return runs as a data frame of pandas.
 
     Args:
         source: the folder of a sweep, `results/sweeps/NAME/TIME`; that of committed evidence,
             `experiments/NAME`; a folder of such folders; or `results`, which is every run that has
             ended, in a sweep or alone.
+        curves: a row for every validation of a run, with its `step`, in place of a row per run.
 
     Returns:
         A row per run, and another for its short budget if it has one. Columns: `experiment`; a
         column per factor with the level; `arm`, `seed` and `status` (finished, diverged, collapsed,
         failed); a column per metric by its key, such as `test/bleu`, empty where a run has none;
-        `seconds`; `identity`, the name of its folder below `results/runs`. For `results`: a row per
-        run and evaluation, with a column for every config key that differs between runs; components
-        are shown by the name of their class.
+        `seconds`; `identity`, the name of its folder below `results/runs`. Of `results`, the
+        factors are the keys of the config that differ between runs (a component has the name of its
+        class), and a run has a row for each way it was tested, which `test` names. The method
+        `to_csv` of the frame writes it.
 
     Raises:
         UserError: the folder has no runs, or a record was changed or damaged.
@@ -35,7 +37,7 @@ def load(source: str | PathLike[str] = "results") -> "DataFrame":
 
     from ablate.sweep.frame import frame
 
-    return frame(Path(source).expanduser())
+    return frame(Path(source).expanduser(), curves=curves)
 
 
 def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":

@@ -112,7 +112,7 @@ def _end(link: Link | Outcome) -> End:
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
         _check(folder, link["training"])
-    metrics, curve = kept(link.get("metrics", {}), _curve(folder) if folder else {})
+    metrics, curve = kept(link.get("metrics", {}), curve_of(folder) if folder else {})
     return {
         "identity": link.get("identity", ""),
         "status": link["status"],
@@ -155,7 +155,7 @@ def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
     return {name: _rounded(x, EXACT) for name, x in metrics.items()}, points
 
 
-def _curve(folder: Path) -> Curve:
+def curve_of(folder: Path) -> Curve:
     """Return the metrics that every validation has, by optimiser step."""
     points = _logged(folder, CURVES[0])
     common = [name for name in CURVES if all(name in line for line in points)]

@@ -47,9 +47,29 @@ def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, h
     runs = ablate.load(str(sweep))
     assert list(runs["model.d_ff"]) == [32, 48] and list(runs.arm) == ["d_ff=32", "d_ff=48"]
     every = ablate.load(tmp_path / "results")  # without the sweep: by what their configs say
-    assert list(every.columns[:4]) == ["model.d_ff", "seed", "status", "probe/attention_block"]
+    assert list(every.columns[:5]) == list(runs.columns[:5])
+    assert list(every.columns[:3]) == ["experiment", "model.d_ff", "arm"]
+    assert set(every.arm) == set(runs.arm)
     assert sorted(every["model.d_ff"]) == [32, 48]
     assert set(every.identity) == set(runs.identity)
+
+
+def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
+    committed = ablate.load(EXPERIMENTS / "preln_vs_postln", curves=True)
+    assert committed.groupby("identity").step.nunique().min() > 1
+    assert committed["val/nll"].notna().all()
+
+    from ablate.train.resolve import resolve
+    from ablate.train.run import run
+
+    run(resolve(compose(*small)))
+    curves = ablate.load(tmp_path / "results", curves=True)
+    assert list(curves.columns[:5]) == ["experiment", "arm", "seed", "status", "identity"]
+    assert list(curves.step) == [2, 4]
+    curves.to_csv(tmp_path / "curves.csv", index=False)
+    first, *rows = (tmp_path / "curves.csv").read_text().splitlines()
+    assert first.startswith("experiment,arm,seed,status,identity,step,val/nll")
+    assert len(rows) == 2
 
 
 def test_runs_that_were_changed_are_refused(tmp_path):
