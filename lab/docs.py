@@ -1,4 +1,4 @@
-"""A hook of mkdocs: the index of the search as a script, which pages that open from disk can load."""
+"""A hook of mkdocs: the index of the search as a script, so that it works from disk."""
 
 from collections.abc import Mapping
 from pathlib import Path
