@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.reading import read_yaml
 from ablate.evidence.foreign.table import Row, label_of, meant
 from ablate.record.files import check_seal, finite, seal, write_json
-from ablate.record.lock import acquire
 from ablate.referee.campaign import DISCARD, KEEP, METHOD, MORE, Rules, Values, look
 from ablate.stats.online import level, spent
 
@@ -61,7 +61,7 @@ def decide(path: Path, candidate: str | None = None) -> Row:
         UserError: a file is missing, malformed or changed, or there is no such candidate.
     """
     campaign = read_campaign(path)
-    with acquire(campaign.journal.with_suffix(".lock")):
+    with FileLock(campaign.journal.with_suffix(".lock")):
         state = _read_journal(campaign)
         values = _values(campaign)
         name = _name(campaign, state, values, candidate)
