@@ -12,9 +12,10 @@ from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
 from ablate.report.draw.curves import table
 from ablate.report.draw.effects import draw_effects
-from ablate.report.draw.style import ARMS, folded, log_y, looks, panels, style, svg
+from ablate.report.draw.style import folded, log_y, looks, style, svg
 from ablate.report.draw.trend import line
 from ablate.report.figures import figures
+from ablate.report.marks import ARMS, panels
 from ablate.verdict.conclude import conclude
 
 from .conftest import make_run
