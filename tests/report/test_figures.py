@@ -147,7 +147,7 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
     [("superiority", True), ("equivalence", False)],
 )
 def test_an_equality_has_no_better_side(evidence, kind, sided):
-    caption = drawn(evidence(kind))["effects"].caption
+    caption = drawn(evidence(claims=[{"kind": kind}]))["effects"].caption
     assert ("the first arm is the better one" in caption) == sided
 
 

@@ -1,5 +1,7 @@
 """Every run of every arm on one metric, as a dot."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -8,7 +10,8 @@ from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, folded, looks, stack
 from ablate.report.marks import panels
 
-ROW = 0.46  # inches of one arm
+ROW = 0.46  # inches of one arm, or more where its name takes more lines
+LINE, BETWEEN = 0.142, 0.03  # inches of a line of a name, and between two names
 AROUND = 0.6
 SPREAD = 0.3  # the dots of an arm lie so far above and below it, by seed
 WRONG = {"diverged": "x", "collapsed": "+"}
@@ -23,13 +26,18 @@ def draw_runs(
 ) -> Figure:
     """One row per arm, with its mean."""
     groups = panels(list(points))
-    figure, axes = stack([AROUND + ROW * len(group) for group in groups])
+    figure, axes = stack([AROUND + _height(group) * len(group) for group in groups])
     for panel, arms in zip(axes, groups, strict=True):
         if panel is not axes[0]:
             panel.sharex(axes[0])
         _draw_panel(panel, arms, points, means)
         panel.set_xlabel(metric_of(metric).axis)
     return figure
+
+
+def _height(arms: Sequence[str]) -> float:
+    """Inches of each row of a panel."""
+    return max(ROW, BETWEEN + LINE * max(folded(arm).count("\n") + 1 for arm in arms))
 
 
 def _draw_panel(
