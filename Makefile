@@ -13,7 +13,10 @@ RUN ?= null
 EXPERIMENTS ?= $(filter-out %_multi30k speedrun, $(notdir $(patsubst %/, %, $(wildcard experiments/*/))))
 ALL = $(filter-out %_multi30k, $(notdir $(basename $(wildcard conf/experiment/*.yaml))))
 
-.PHONY: help docs setup ablate multi30k experiments ledger ledger-all site calibrate test test-slow \
+FAST = tests/package/test_structure.py tests/config/test_limits.py tests/config/test_errors.py \
+  tests/run/test_identity.py tests/verdict/test_layers.py tests/ledger/test_headline.py tests/initial
+
+.PHONY: help docs setup ablate multi30k experiments ledger ledger-all site calibrate test test-fast test-slow \
   test-cluster test-gpu lint type format bench bench-peers bench-growth clean
 
 help: ## show the targets
@@ -63,6 +66,11 @@ multi30k: $(READY) ## two experiments on real text (an hour and a half); without
 # a worker per core, so one thread each: more wait for one another
 test: $(READY) ## all fast tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup
+
+# one file per part that breaks most often, and then a run that trains and tests
+test-fast: $(READY) ## tests of config, structure, verdict and ledger, and a small training run
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup $(FAST)
+	OMP_NUM_THREADS=1 $(BIN)/python -m ablate scale=smoke logger=none fresh=true paths.results=results/fast
 
 test-slow: $(READY) ## the long tests
 	$(BIN)/pytest -m slow --timeout 1800
