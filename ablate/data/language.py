@@ -14,7 +14,8 @@ class Language(Corpus):
     """Texts without sources: every source is an empty line.
 
     Args:
-        language: code of the language. train, validation, test: one file each, with one text per
+        language: code of the language.
+        train, validation, test: one file each, with one text per
         line; a `.gz` file is unpacked.
     """
 

@@ -30,7 +30,8 @@ class Recall(Synthetic):
     """The target is the value of the last key.
 
     Args:
-        pairs: number of pairs in a source. keys, values: number of different keys and values.
+        pairs: number of pairs in a source.
+        keys, values: number of different keys and values.
         distance: words between the last pair and the query.
 
     Raises:
