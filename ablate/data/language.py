@@ -16,7 +16,7 @@ class Language(Corpus):
     Args:
         language: code of the language.
         train, validation, test: one file each, with one text per
-        line; a `.gz` file is unpacked.
+            line; a `.gz` file is unpacked.
     """
 
     def __init__(self, *, language: str, train: str, validation: str, test: str):
