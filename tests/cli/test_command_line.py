@@ -232,7 +232,7 @@ main()
         ("hydra.job.chdir=true", r"hydra\.job\.chdir=true: .* paths\.results"),
         ("hydra/launcher=joblib", r"hydra/launcher=joblib: .* use n_jobs=N"),
         ("hydra/launcher=submitit_slurm", r"submitit_slurm: .* use engine=submitit"),
-        ("hydra/launcher=ray", r"say engine=ray"),
+        ("hydra/launcher=ray", r"use engine=ray"),
     ],
 )
 def test_what_hydra_would_do_otherwise_is_refused(command, tmp_path, monkeypatch, word, sentence):

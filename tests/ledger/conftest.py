@@ -53,10 +53,10 @@ def verdict(folders):
             for effect in [regime.get("effect", EFFECTS.get(given, 0.0))]
         ]
         known = {key: regime.get(key, value) for key, value in REGIME.items()}
-        known |= {"steps": regime["steps"]} if "steps" in regime else {}
+        known["steps"] = regime.get("steps", 300)
         name = regime.get("experiment", path.name)
         whole = {"experiment": name, "regime": known, "claims": claims}
-        whole |= {"registered": time, "looks": regime.get("looks", 1)}
+        whole |= {"registered": time, "looks": regime.get("looks", 1), "runs": 10}
         whole |= {"study_hash": regime.get("study_hash", ""), "arms": []}
         (path / "verdict.json").write_text(json.dumps(whole))
         (path / report).touch()

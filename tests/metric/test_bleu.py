@@ -125,7 +125,7 @@ def test_a_tokeniser_that_is_not_installed_is_a_sentence(monkeypatch):
     monkeypatch.setattr("ablate.metric.bleu.BLEU", missing)
     with pytest.raises(UserError, match=r"ja-mecab .*pip install 'sacrebleu\[ja\]'.*tokenize=char"):
         CorpusBleu(Cased("ja-mecab"))
-    with pytest.raises(UserError, match=r"BLEU by zh cannot be counted: no such package"):
+    with pytest.raises(UserError, match=r"BLEU by zh cannot be .*: no such package"):
         CorpusBleu(Cased("zh"))
 
 

@@ -22,6 +22,7 @@ PRIVATE = {
     "omegaconf:DictConfig._get_node": "config.schema: a node that has no value yet",
     "torch._subclasses.fake_tensor:FakeTensorMode": "probe.counting: tensors of shapes alone",
     "torch.utils._python_dispatch:TorchDispatchMode": "probe.counting: sees every operation",
+    "torch:_foreach_norm": "observe.gradients: the norms of all gradients in one call",
     "torch:ops.aten.add_.Tensor._schema": "probe.counting: whether an operation writes in place",
     "torch:ops.mkldnn._linear_pointwise": "model.product: oneDNN's products, an option",
     "torch:ops.aten._scaled_dot_product_flash_attention_for_cpu": "probe.counting: its products",

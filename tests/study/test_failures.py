@@ -185,4 +185,4 @@ def test_a_collapsed_run_that_knows_its_training_sentences_has_learned_them(
         runs += [run(PRE, seed, **known), run(POST, seed, "collapsed", **heart)]
     entry = conclude(evidence(runs, claim(metric=metric, better="lower", margin=0.1)))["claims"][0]
     assert entry["pairs"] == pairs
-    assert entry["failed_to_learn"]["post_ln"]["runs"] == 6 - pairs
+    assert entry["failed_to_learn"]["Post-LN"]["runs"] == 6 - pairs

@@ -100,8 +100,8 @@ def test_a_claim_that_could_hardly_be_decided_is_given_up(study):
 
 def test_a_verdict_says_what_looks_have_saved(study):
     caveats = " ".join(conclude(study(CLEAR))["caveats"])
-    assert "Planned looks saved 40 runs: of 12 seeds post_ln after 4, pre_ln after 4" in caveats
-    assert "seeds were planned" not in caveats
+    assert "ended some arms early: Post-LN after 4, Pre-LN after 4" in caveats
+    assert "planned seeds" not in caveats
     caveats = " ".join(conclude(study(OPEN))["caveats"])
-    assert "12 seeds were planned, 4 have ended." in caveats
-    assert "saved" not in caveats
+    assert "Of 12 planned seeds 4 have finished." in caveats
+    assert "early" not in caveats

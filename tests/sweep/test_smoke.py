@@ -25,7 +25,7 @@ def test_a_study_connects_and_has_no_verdict(command, here, small, tmp_path):
     words = [word for word in small if not word.startswith("scale=")]
     status, told, said = command("+experiment=heads_param_count", "scale=smoke", *words, "-m")
     assert status == 0
-    assert said.startswith("heads_param_count: preparing its study\n")
+    assert said.startswith("heads_param_count: preparing the study\n")
     assert "it gives no verdict" in told
     assert not any(word in told for word in ("Supported", "Refuted", "Held fixed", "report:"))
     (sweep,) = (tmp_path / "results" / "sweeps" / "heads_param_count").iterdir()

@@ -65,7 +65,7 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     assert "pre_ln noam" in done.stdout
     assert by_id["preln_solves_gradient_problem"]["evidence"] in done.stdout
     assert verdict["regime"]["data"] == "toy"
-    assert "2 seeds per arm, tested on" in done.stdout
+    assert "2 seeds per arm; tested on" in done.stdout
     assert not verdict["exploratory"]
     assert (sweep / "report.md").read_text().startswith("# preln_vs_postln")
     assert len((sweep / "runs.jsonl").read_text().splitlines()) == 8
@@ -109,7 +109,7 @@ def test_models_without_translations_are_said_to_be_trained(ablate, tmp_path, ta
     assert done.returncode == 0, done.stderr
     assert "not trained" not in done.stdout
     assert "4 optimiser steps" in done.stdout
-    assert "tested on 20 sentences of test" in done.stdout
+    assert "tested on 20 sentences (test)" in done.stdout
     report = (sweep_folder(tmp_path) / "report.md").read_text(encoding="utf-8")
     assert "data toy (400 pairs of train, 20 of validation" in report
 

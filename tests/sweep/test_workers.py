@@ -30,7 +30,7 @@ EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
 def toy(number, results, training):
     """A cell that takes no work; cells of one training may not run at once."""
     config = OmegaConf.create(
-        {"paths": {"results": str(results)}, "hydra": {"sweep": {"dir": str(results)}}}
+        {"seed": 0, "paths": {"results": str(results)}, "hydra": {"sweep": {"dir": str(results)}}}
     )
     cell = Cell(number, f"cell {number}", (), config)
     cell.__dict__["training"] = str(training)

@@ -25,6 +25,7 @@ from ablate.report.marks import ARMS
 HEIGHT = 3.0  # inches
 ASIDE = 0.16  # of the distance of two levels: how far the seeds of all lines lie apart
 TICK = 14  # letters of a line below the axis
+ROOM = 90  # letters below the whole axis
 
 Points = dict[str, dict[object, list[float]]]  # by line and by level the values of all seeds
 
@@ -61,7 +62,9 @@ def _ordered(levels: Iterable[object]) -> list[object]:
 def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
     """Levels stand at equal distances."""
     at = list(range(len(levels)))
-    axes.set_xticks(at, [_tick(option_name(factor, level) or _text(level)) for level in levels])
+    width = min(TICK, ROOM // max(1, len(levels)))
+    names = [option_name(factor, level) or _text(level) for level in levels]
+    axes.set_xticks(at, [_tick(name, width) for name in names])
     axes.set_xlim(-0.5, len(levels) - 0.5)
     axes.set_xlabel(factor_label(factor))
     axes.grid(axis="x", visible=False)
@@ -73,9 +76,9 @@ def _text(level: object) -> str:
     return level if isinstance(level, str) else value_text(level)
 
 
-def _tick(level: str) -> str:
-    """The name of a level on lines of its own words."""
-    return folded(level.replace("_", "_ "), TICK).replace("_ ", "_")
+def _tick(level: str, width: int) -> str:
+    """The name of a level on lines of at most `width` letters."""
+    return folded(level.replace("_", "_ "), width).replace("_ ", "_")
 
 
 def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
