@@ -22,6 +22,9 @@ class Measure(ABC):
     knows: ClassVar[type[Corpus]] = Toy
     measures: ClassVar[tuple[str, ...]] = ()
 
+    def check(self, data: TextData) -> None:
+        """Raise UserError where the prepared text cannot be measured; called before training."""
+
     @abstractmethod
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
         """Return the measurements by name; they appear in the run's metrics with the prefix

@@ -43,26 +43,32 @@ class LongerContexts(Measure):
             raise UserError(f"measure.factor is {factor}; a longer context takes 2 or more")
         self.factor, self.contexts = factor, contexts
 
-    def __call__(self, model: Any, data: TextData) -> dict[str, float]:
-        """Return the mean nll within and beyond the length of training, in nats per token.
+    def check(self, data: TextData) -> None:
+        """Check that the test text is read in contexts, and has enough of them.
 
         Raises:
             UserError: the corpus is not read in contexts, each token seeing all before it, or the
                 test text is shorter than a longer context.
         """
-        batch = data.first_lines("test", self.contexts * self.factor)
+        batch = data.first_lines("test", self.factor)
         if not (isinstance(data, PackedData) and isinstance(batch.inputs, Causal)):
             raise UserError(
                 "measure=longer_contexts reads contexts in which a token sees all before it: it "
                 "needs task=language_model, batch.context and task.attention=context"
             )
-        full = (batch.targets != PAD).all(1)
-        tokens, targets = (self._joined(x[full]) for x in (batch.inputs.tokens, batch.targets))
-        if not len(targets):
+        whole = int((batch.targets != PAD).all(1).sum())
+        if whole < self.factor:
             raise UserError(
                 f"measure=longer_contexts needs {self.factor} whole contexts of test, but there "
-                f"are {int(full.sum())}: give more text, or a shorter batch.context"
+                f"are {whole}: give more text, or a shorter batch.context"
             )
+
+    def __call__(self, model: Any, data: TextData) -> dict[str, float]:
+        """Return the mean nll within and beyond the length of training, in nats per token."""
+        self.check(data)
+        batch = data.first_lines("test", self.contexts * self.factor)
+        full = (batch.targets != PAD).all(1)
+        tokens, targets = (self._joined(x[full]) for x in (batch.inputs.tokens, batch.targets))
         length = batch.targets.size(1)
         nll = torch.cat([_nll(model, *row) for row in zip(tokens, targets, strict=True)])
         return {"within": float(nll[:, :length].mean()), "beyond": float(nll[:, length:].mean())}

@@ -14,6 +14,8 @@ READ = 1000  # lines of a split, to see what they are like
 def check_inputs(job: Job, data: TextData) -> None:
     """Raise UserError for a split that cannot be trained on, validated or tested."""
     check_tests(job, data)
+    if job.measure is not None:
+        job.measure.check(data)
     check_shares(job.config, data)
 
 

@@ -66,6 +66,12 @@ def test_other_texts_than_contexts_are_refused(trained, words):
         LongerContexts(factor=2, contexts=2)(model, data)
 
 
+def test_it_is_refused_before_training(command, small):
+    status, _, errors = command(*small, "measure=longer_contexts")
+    assert status == 2
+    assert "measure=longer_contexts" in errors
+
+
 def test_a_factor_of_one_is_refused():
     with pytest.raises(UserError, match="measure.factor is 1"):
         LongerContexts(factor=1, contexts=2)
