@@ -234,3 +234,25 @@ def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verd
     assert finding.again["replication"] == "weaker"
     assert "fresh seeds: weaker" in text(entry)
     assert "Fresh seeds were asked for 1 verdict: 1 weaker." in screen([entry])
+
+
+@pytest.mark.parametrize(
+    ("metrics", "sentences", "trained"),
+    [
+        ({"steps": {"mean": 100.0}}, {}, True),  # of a language model, which has no sentences
+        ({"steps": {"mean": 100.0}}, {"test": 10}, True),
+        ({"probe/count": {"mean": 3.0}}, {}, False),
+        ({"probe/count": {"mean": 3.0}}, {"test": 10}, False),
+    ],
+)
+def test_models_were_trained_where_their_runs_took_steps(
+    verdict, folders, metrics, sentences, trained
+):
+    verdict("experiments/a", {CLAIM: "supported"})
+    path = folders / "experiments" / "a" / "verdict.json"
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    whole["arms"] = [{"arm": "one", "metrics": metrics}]
+    whole["regime"]["test_sentences"] = sentences
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    found, _ = collect(folders / "experiments", folders / "results")
+    assert [finding.trained for finding in found] == [trained]

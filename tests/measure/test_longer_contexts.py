@@ -66,7 +66,11 @@ def test_other_texts_than_contexts_are_refused(trained, words):
         LongerContexts(factor=2, contexts=2)(model, data)
 
 
-def test_it_is_refused_before_training(command, small):
+def test_it_is_refused_before_training(command, small, monkeypatch):
+    def train(*arguments):
+        raise AssertionError("it trains")
+
+    monkeypatch.setattr("ablate.train.run.train_and_test", train)
     status, _, errors = command(*small, "measure=longer_contexts")
     assert status == 2
     assert "measure=longer_contexts" in errors

@@ -1,5 +1,6 @@
 """`ablate plan` on a whole sweep."""
 
+import json
 import subprocess
 import threading
 
@@ -33,6 +34,15 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert "Nothing is known of the noise of: ffn_nonlinearity_needed." in out
     _, out, _ = command("plan", *small, *ONE, "budget.seeds=12")
     assert "; less where looks after 4 and 8 seeds end arms" in out
+
+
+def test_a_plan_is_printed_as_data(small, command):
+    status, out, _ = command("plan", *small, *SWEEP, "--json")
+    (plan,) = json.loads(out).values()
+    assert status == 0
+    assert (plan["name"], plan["seeds"]) == ("relu_vs_linear", 2)
+    assert [(arm["cells"], arm["done"]) for arm in plan["arms"]] == [(2, 0), (2, 0)]
+    assert len(plan["claims"]) == 1
 
 
 def test_a_claim_is_named_with_its_reading(small, command):

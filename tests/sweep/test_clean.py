@@ -109,12 +109,15 @@ def test_the_verdict_stays_whatever_goes(clean, command, small, here, results):
 
 def test_what_a_process_works_on_stays(clean, leftovers, results):
     run = leftovers["failed"]
+    (run / "weights.pt").write_bytes(b"0" * 3_000_000)
     lock = take(results / "locks" / f"{run.name}.lock")
     try:
         status, out, _ = clean("delete=true")
     finally:
         lock.release()
     assert status == 0 and f"{run} stays" in out and run.exists()
+    removed = len(leftovers) - len(KEPT) - 1
+    assert f"Removed {removed} of {removed + 1}, 0.0 MB in all." in out
     assert list((results / "locks").glob("*.lock"))
     assert clean("delete=true")[0] == 0 and not run.exists()
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,15 @@ def test_a_mistake_costs_one_sentence(ask, arguments, sentence):
     assert status == 2
     assert sentence in said
     assert said.count("\n") == 1
+
+
+def test_a_verdict_is_printed_as_data_alone(command):
+    kept = Path(__file__).resolve().parents[2] / "experiments" / "heads_param_count"
+    before = (kept / "verdict.json").read_text(encoding="utf-8")
+    status, out, _ = command("judge", kept, "--json")
+    assert status == 0
+    assert json.loads(out)["claims"] == json.loads(before)["claims"]
+    assert (kept / "verdict.json").read_text(encoding="utf-8") == before
 
 
 def test_a_sweep_that_has_not_ended_has_no_verdict(ask, swept):
