@@ -191,14 +191,19 @@ def _line_end(whole: list[Stretch], place: int) -> int:
     before = 0
     for path, _, size in whole:
         if place < before + size:
-            with opened(path) as file:
-                file.seek(place - before)
-                while block := file.read(BLOCK):
-                    if (at := block.find(b"\n")) >= 0:
-                        return before + file.tell() - len(block) + at + 1
-            return before + size
+            return before + _line_end_of(path, place - before, size)
         before += size
     return before
+
+
+def _line_end_of(path: Path, place: int, size: int) -> int:
+    """Return the position after the line of a file that contains a byte; its size for the last."""
+    with opened(path) as file:
+        file.seek(place)
+        while block := file.read(BLOCK):
+            if (at := block.find(b"\n")) >= 0:
+                return file.tell() - len(block) + at + 1
+    return size
 
 
 def _blocks(file: BufferedIOBase, stretch: Stretch) -> Iterator[str]:

@@ -14,7 +14,8 @@ from ablate.evidence.foreign.frame import is_frame
 from ablate.evidence.foreign.table import Table
 from ablate.evidence.foreign.wandb_api import place_of, read_project
 from ablate.referee.decide import judge_runs
-from ablate.referee.question import Design, Question, question, read_question
+from ablate.referee.question import Design, Question
+from ablate.referee.reading import question, read_question
 from ablate.referee.registration import registration
 from ablate.referee.runs import runs_of
 from ablate.referee.verdict import Verdict, verdict

@@ -18,7 +18,8 @@ import numpy as np
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import EMPTY, NUMBER, Column, Row
 from ablate.record.files import check_seal, seal, write_json
-from ablate.referee.question import Question, read_question
+from ablate.referee.question import Question
+from ablate.referee.reading import read_question
 from ablate.referee.runs import Runs
 
 WORDING = ("id", "statement", "source", "margin_reason", "plan_for")  # what decides nothing

@@ -14,7 +14,7 @@ from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.wandb_api import read_project
 from ablate.referee.campaign_file import read_campaign
-from ablate.referee.question import read_question
+from ablate.referee.reading import read_question
 
 ASKED = {"metric": "val_loss", "better": "lower", "baseline": "relu", "margin": 0.004}
 FORMATS = ("csv", "tsv", "semicolons", "jsonl", "frame", "parquet")

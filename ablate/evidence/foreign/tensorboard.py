@@ -18,6 +18,7 @@ from ablate.evidence.foreign.table import Row, Table
 from ablate.evidence.foreign.wire import DamagedError, double, fields, first, masked, signed, text
 
 PATTERN = "**/*tfevents*"
+SUMMARY, VALUE = 5, 1  # fields of an event, and of its summary
 FLOAT, DOUBLE = 1, 2  # types of a tensor
 OF_TYPE = {FLOAT: "<f", DOUBLE: "<d"}
 STEP, RUN, STARTED, TIME = "_step", "run", "_started", "_wall_time"
@@ -66,18 +67,28 @@ def _scalars(path: Path, notes: list[str]) -> Iterator[Scalar]:
     try:
         for message in _records(path.read_bytes()):
             seconds, step = double(first(message, 1)), signed(first(message, 2))
-            for number, summary in fields(message):
-                if number != 5 or not isinstance(summary, bytes):
-                    continue
-                for key, value in fields(summary):
-                    if key == 1 and isinstance(value, bytes):
-                        scalar = _scalar(value)
-                        if scalar is not None:
-                            yield text(value, 1), step, scalar, seconds
+            for tag, value in _values(message):
+                yield tag, step, value, seconds
     except DamagedError as error:
         notes.append(f"{path.name} in {path.parent} is read up to its last whole record: {error}.")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _values(message: bytes) -> Iterator[tuple[str, float]]:
+    """Yield tag and number of each scalar in the summaries of a message."""
+    for summary in _parts(message, SUMMARY):
+        for value in _parts(summary, VALUE):
+            scalar = _scalar(value)
+            if scalar is not None:
+                yield text(value, 1), scalar
+
+
+def _parts(message: bytes, number: int) -> Iterator[bytes]:
+    """Yield the messages within a message that have this field number."""
+    for key, part in fields(message):
+        if key == number and isinstance(part, bytes):
+            yield part
 
 
 def _scalar(value: bytes) -> float | None:

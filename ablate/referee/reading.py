@@ -1,0 +1,190 @@
+"""Reads the question that is put to a table, and checks it before any work."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import UserError
+from ablate.evidence.foreign.reading import read_yaml
+from ablate.evidence.foreign.table import Row, label_of, meant
+from ablate.referee.question import CLAIM, DESIGN, LEAVE_OUT, RATE, Claim, Design, Noise, Question
+from ablate.referee.values import RULES, number
+from ablate.verdict.kind import KINDS
+
+WANTED = {
+    "metric": "name the column with the result of a run",
+    "better": "say whether a lower or a higher metric is better",
+}
+
+
+def read_question(path: Path) -> Question:
+    """Return the question of a YAML file.
+
+    Raises:
+        UserError: it is missing or malformed, or asks what nothing could answer.
+    """
+    given = read_yaml(path)
+    if not isinstance(given, dict):
+        raise UserError(f"{path} holds no study: it has keys such as arm, metric and claims")
+    try:
+        return question({"name": path.stem, **given})
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def question(given: Mapping[str, object]) -> Question:
+    """Return the question that plain data states; a single claim may stand beside the design.
+
+    Raises:
+        UserError: a key is unknown or missing, or its value is not allowed.
+    """
+    alone = {key: value for key, value in given.items() if key in CLAIM and key != "alpha"}
+    claims = given.get("claims")
+    _check_keys("", {**given, "claims": None}, (*DESIGN, *CLAIM, "claims"))
+    if claims is not None and alone.keys() - {"statement", "source"}:
+        raise UserError(f"{next(iter(alone))} stands beside claims: move it into one of them")
+    if claims is not None and not (isinstance(claims, list) and claims):
+        raise UserError("claims must be a list of at least one claim")
+    design = _design({key: value for key, value in given.items() if key in DESIGN})
+    made = [_claim(number, one, design) for number, one in enumerate(claims or [alone], 1)]
+    ids = [claim.id for claim in made]
+    if twice := next((one for one in ids if ids.count(one) > 1), ""):
+        raise UserError(f"claims: two of them have the id {twice}")
+    return Question(design, tuple(made), dict(given))
+
+
+def _check_keys(place: str, given: Mapping[str, object], allowed: Sequence[str]) -> None:
+    for key in given:
+        if key not in allowed:
+            raise UserError(f"unknown key {place}{key}: {meant(str(key), allowed)}")
+
+
+def _design(given: Row) -> Design:
+    for key in ("metric", "better"):
+        if not given.get(key):
+            raise UserError(f"{key} is missing: {WANTED[key]}")
+    if "arm" in given:
+        arm = given["arm"]
+        given["arm"] = tuple(map(str, arm)) if isinstance(arm, list | tuple) else (str(arm),)
+    given["noise"] = _noise(given.get("noise") or {})
+    for key, rule in RULES.items():
+        if key in given:
+            given[key] = rule(key, given[key])
+    design = Design(**given)
+    _check_design(design)
+    return design
+
+
+def _check_design(design: Design) -> None:
+    """Raise UserError for keys that do not go together."""
+    if bool(design.run) != bool(design.step):
+        raise UserError("run and step belong together: name the columns of both, or of none")
+    if design.floor is not None and design.missing not in (RATE, LEAVE_OUT):
+        raise UserError(f"floor={design.floor:g} needs missing={RATE} or missing={LEAVE_OUT}")
+    if design.floor is not None and design.reach is not None:
+        raise UserError(
+            "floor and reach do not go together: a run that learns nothing never gets there"
+        )
+    for key in ("by", "reach"):
+        if getattr(design, key) not in ("", None) and not design.step:
+            raise UserError(f"{key} needs the columns run and step, in which a run has many rows")
+
+
+def _claim(number: int, given: Any, design: Design) -> Claim:
+    if not isinstance(given, Mapping):
+        raise UserError(f"claims, number {number}: it is no claim but {given!r}")
+    place = f"claims, {given.get('id', f'number {number}')}: "
+    _check_keys(place, given, CLAIM)
+    values = {"id": f"claim {number}", "alpha": design.alpha, **given}
+    try:
+        for key, rule in RULES.items():
+            if key in values:
+                values[key] = rule(key, values[key])
+        claim = Claim(**values)
+        _check_together(claim, design)
+    except UserError as error:
+        raise UserError(f"{place if 'id' in given else ''}{error}") from None
+    return claim
+
+
+def _check_together(claim: Claim, design: Design) -> None:
+    """Raise UserError for a claim that no rule could decide."""
+    if KINDS[claim.kind].needs_margin and not claim.margin:
+        raise UserError(f"margin is missing: {claim.kind} needs the smallest loss that matters")
+    if claim.kind == "trend":
+        _check_trend(claim)
+    else:
+        _check_sides(claim, design)
+    if claim.kind == "stability" and (claim.target is not None or claim.minus):
+        raise UserError("stability compares the failed runs of two arms")
+    _check_exact(claim, design)
+
+
+def _check_sides(claim: Claim, design: Design) -> None:
+    """Raise UserError where it is not clear what is compared with what."""
+    against = _against(claim)
+    if claim.over:
+        raise UserError(f"over={claim.over} has no meaning for kind={claim.kind}")
+    if not against:
+        raise UserError("baseline is missing: name an arm, or a target such as baseline: 3.28")
+    if len(against) > 1:
+        raise UserError("a claim has a baseline or a target, not both")
+    if claim.treatment is not None and claim.treatment == claim.baseline:
+        raise UserError(f"treatment and baseline are both {claim.treatment}")
+    if claim.target is None and not design.arm:
+        raise UserError("arm is missing: name the column that says which arm a run belongs to")
+    if (
+        claim.kind != "stability"
+        and claim.minus
+        and (claim.treatment is None or not claim.baseline)
+    ):
+        raise UserError("minus needs a treatment and a baseline: it subtracts another difference")
+
+
+def _against(claim: Claim) -> list[str]:
+    """Return which keys name what the treatment is compared with."""
+    return [key for key in ("baseline", "target") if getattr(claim, key) is not None]
+
+
+def _check_trend(claim: Claim) -> None:
+    if not claim.over:
+        raise UserError("over is missing: a trend runs over a numeric column")
+    for key in _against(claim):
+        raise UserError(
+            f"{key}={getattr(claim, key)} has no meaning for kind=trend; minus names the runs "
+            "whose slope is subtracted"
+        )
+
+
+def _check_exact(claim: Claim, design: Design) -> None:
+    if claim.kind != "exact":
+        if claim.tolerance:
+            raise UserError(
+                f"tolerance={claim.tolerance:g} is for kind=exact; others have a margin"
+            )
+    elif claim.margin and claim.tolerance:
+        raise UserError("an exact claim has a tolerance, to be equal, or a margin, to differ")
+    elif claim.minus:
+        raise UserError("kind=exact looks at each run, and has no minus")
+    elif claim.target is None and not design.pair:
+        raise UserError(
+            "pair is missing: kind=exact compares each run of the treatment with one of the "
+            "baseline, so name the column that pairs them; kind=equivalence compares means"
+        )
+
+
+def _noise(given: Any) -> Noise:
+    if not isinstance(given, Mapping):
+        raise UserError("noise must have the keys sd and source, or arms")
+    _check_keys("noise.", given, ("sd", "source", "df", "arms"))
+    sd, arms = given.get("sd"), given.get("arms") or ()
+    if sd is not None and (sd := number("noise.sd", sd)) <= 0:
+        raise UserError(f"noise.sd={sd:g}: a standard deviation is above 0")
+    if sd is not None and not given.get("source"):
+        raise UserError("noise.source is missing: say where the standard deviation comes from")
+    if sd is not None and arms:
+        raise UserError("noise has an sd or arms, not both")
+    df = number("noise.df", given.get("df", math.inf), infinite=True)
+    named = tuple(map(label_of, arms if isinstance(arms, list | tuple) else [arms]))
+    return Noise(sd, str(given.get("source", "")), df, named)
