@@ -21,7 +21,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print both shares in per cent, for t, for the correction without its limit, and with it."""
+    """Print false verdicts and power in per cent, for three tests at each tail.
+
+    The tests are t, t corrected for skewness without a limit, and the limited correction that the
+    verdicts use.
+    """
     import numpy as np
 
     from lab.calibration.methods import chosen, t_test, unlimited

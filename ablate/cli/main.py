@@ -100,7 +100,7 @@ def run_command(prog: str, module: str, words: list[str]) -> None:
 
 
 def _renamed(words: list[str]) -> list[str]:
-    """Return the words with the new name of a command that has been renamed, and say it."""
+    """Return the words with the present name of a renamed command, and print a notice."""
     if not words or words[0] not in RENAMED:
         return words
     new = RENAMED[words[0]]

@@ -38,12 +38,12 @@ def settle(config: DictConfig) -> None:
                 f"{key}={value} is more than budget.steps={steps}, so the learning rate would "
                 f"never reach its peak: set {key}={steps // SHARE}, or schedule=no_warmup"
             )
-    if READS in schedule.values() and given["budget.warmup"] is None and warmup > steps:
+    if READS in schedule.values() and given["budget.warmup"] is None and 0 < steps < warmup:
         with read_write(config):
             config.budget.warmup = max(1, steps // SHARE)
         say_once(
-            f"budget.warmup is {config.budget.warmup} here: the {warmup} steps of the scale would "
-            f"not end within budget.steps={steps}"
+            f"budget.warmup is {config.budget.warmup} in this run: the {warmup} warm-up steps of "
+            f"the scale do not fit into budget.steps={steps}"
         )
     check_short(config)
 

@@ -316,7 +316,7 @@ class TextData(pl.LightningDataModule):
         return [ids.lengths(at_most) for ids in self._ids(split)]
 
     def _whole(self, split: str) -> Sizes:
-        """Return the sizes of all pairs of a split after truncation."""
+        """Return source and target lengths of every pair of a split, in tokens after truncation."""
         src, tgt = self._lengths(split, self._batch.max_length)
         return Sizes(numbered(len(src)), src, tgt)
 

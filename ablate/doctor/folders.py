@@ -20,7 +20,7 @@ UNFINISHED, DAMAGED = "unfinished", "damaged"
 
 def look_at_cache(cache: Path) -> Diagnosis:
     """Return the size of the cache and the free space, and whether it can be written."""
-    seen = f"{cache}: {size(_bytes(cache))}, {_free(cache)} free"
+    seen = f"{size(_bytes(cache))} in {cache}, {_free(cache)} free on its disk"
     return Diagnosis("cache", seen, *_trouble(cache, "paths.cache"))
 
 
@@ -32,7 +32,7 @@ def look_at_results(results: Path) -> Diagnosis:
     parts = [f"{count} {state}" for state, count in sorted(states.items())]
     if old:
         parts.append(f"{old} by other code or libraries than those of today")
-    seen = f"{results}: {_runs(len(runs))}" + (f" ({', '.join(parts)})" if parts else "")
+    seen = f"{_runs(len(runs))} in {results}" + (f" ({', '.join(parts)})" if parts else "")
     trouble = _trouble(results, "paths.results")
     if not trouble and states[DAMAGED]:
         advice = "delete their folders in runs/; the same command trains them again"

@@ -12,7 +12,7 @@ ONLINE = "online: runs are sent while they train"
 MODES = {
     "online": ONLINE,
     "offline": "offline: runs stay on this disk until ablate upload",
-    "disabled": "disabled by WANDB_MODE: no run is sent or kept for W&B",
+    "disabled": "disabled by WANDB_MODE: nothing is sent to W&B, or kept for a later upload",
 }
 
 

@@ -77,7 +77,8 @@ class Worker:
         """Run until the sweep has ended, and return the exit status.
 
         Raises:
-            RuntimeError: the process died; another one continues the sweep.
+            RuntimeError: this worker ended before the sweep; other workers, or the same command
+                again, continue it.
         """
         logs = Path(self.folder, self.logs)
         logs.mkdir(parents=True, exist_ok=True)

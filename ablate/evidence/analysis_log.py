@@ -342,7 +342,7 @@ def in_order(lines: Iterable[Line]) -> list[Line]:
 
 
 def write_lines(lines: Iterable[Line], path: Path) -> None:
-    """Write some lines to a file beside kept evidence."""
+    """Write lines of the analysis log to a file beside kept evidence."""
     write_text(path, "".join(f"{_line(line)}\n" for line in lines))
 
 

@@ -303,7 +303,7 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
     for piece in pieces:
         of_piece = [*piece.evidence.registration.get("asked", {}).values()]
         for history, more in zip(histories.values(), of_piece, strict=False):
-            looks = [*more["looks"], *([] if is_part(piece.evidence) else [_seen(piece)])]
+            looks = [*more["looks"], *([] if is_part(piece.evidence) else [_seeds(piece)])]
             history["looks"] += [seen for seen in looks if seen not in history["looks"]]
             history["tried"] += [other for other in more["tried"] if other not in history["tried"]]
             history["regimes"] = max(history["regimes"], more["regimes"])
@@ -314,8 +314,8 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
     return histories
 
 
-def _seen(piece: Piece) -> list[int]:
-    """Return the seeds of a piece that has had a verdict."""
+def _seeds(piece: Piece) -> list[int]:
+    """Return the seeds whose results a piece has."""
     return sorted({run["seed"] for run in piece.runs.values()})
 
 

@@ -30,7 +30,8 @@ class KeptStudy:
 
     Args:
         name: name of the folder.
-        claims: id and reading ("" if there is only one) of every claim.
+        claims: (id, reading) of every claim of the study. A reading is one of several ways to
+            understand a claim, and "" for a claim that has only one.
         runs: number of runs.
         digest: digest of all runs, as in the seal of study.json.
         logged: whether a copy of the analysis log was kept, too.

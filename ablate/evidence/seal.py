@@ -84,6 +84,11 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if not path.parent.exists():
+            raise UserError(
+                f"there is no folder {path.parent}: give the folder of a study, as "
+                "experiments/NAME is in a checkout (an installed package has verdicts without runs)"
+            ) from None
         explanation = "this is not the folder of a study, as experiments/NAME is"
         raise UserError(f"{path} is missing: {explanation}") from None
     except (OSError, ValueError, RecursionError) as error:

@@ -3,6 +3,7 @@
 import statistics
 from collections import Counter
 from collections.abc import Collection
+from textwrap import wrap
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -26,6 +27,7 @@ IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/c
 DIGITS = {"test/nll": 3, "test/length_ratio": 3, "test/calibration_error": 3}
 PROBE = "probe/"
 COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
+ARM = 18  # letters of a line with the name of an arm in a terminal
 Row = dict[str, str]
 
 
@@ -63,7 +65,7 @@ def rows(runs: list[Run]) -> list[Row]:
     metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith(PROBE)})
     probed = any(metric.startswith(PROBE) for metric in metrics)
     counted = [s for s in STATUSES[1:] if not probed or any(run["status"] == s for run in runs)]
-    return [_row(arm, members, metrics, counted) for arm, members in by_arm(runs).items()]
+    return [_row(arm, members, metrics, counted) for arm, members in by_label(runs).items()]
 
 
 def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -> Row:
@@ -120,10 +122,15 @@ def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> T
             justify="left" if name == "arm" else "right",
             overflow="fold",
             min_width=max(map(len, words)),  # narrow terminals break lines between words
+            no_wrap=name == "arm",  # its lines are broken below: rich would crop the last column
         )
     for row in table_rows:
         # Text, because a label such as callbacks=[early_stopping] would be read as markup
-        table.add_row(*(Text(row[name]) for name in names))
+        cells = {
+            **row,
+            "arm": "\n".join(wrap(row["arm"], ARM, break_long_words=False, break_on_hyphens=False)),
+        }
+        table.add_row(*(Text(cells[name]) for name in names))
     return table
 
 

@@ -16,7 +16,7 @@ def screening_seeds(replicates: Iterable[int], tune: Tune) -> dict[int, int]:
 
 
 def ordered(values: Iterable[Any]) -> bool:
-    """Return whether values are numbers and can be ordered."""
+    """Return whether all values are numbers, so that they have an order; booleans are none."""
     return all(isinstance(x, int | float) and not isinstance(x, bool) for x in values)
 
 

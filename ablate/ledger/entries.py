@@ -216,7 +216,7 @@ def _matching(key: str, value: str, entries: list[Entry]) -> set[str]:
     near = difflib.get_close_matches(asked, plain.values(), n=1, cutoff=0.5)
     hint = f"did you mean {next(n for n in names if plain[n] == near[0])}? " if near else ""
     rest = f"allowed is {', '.join(sorted(names))}" if 0 < len(names) <= 12 else ""
-    raise UserError(f"{key}={value}: no claim has it; {hint}{rest}".rstrip("; "))
+    raise UserError(f"{key}={value} matches no claim; {hint}{rest}".rstrip("; "))
 
 
 def _plain(name: str) -> str:

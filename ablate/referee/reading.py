@@ -127,7 +127,9 @@ def _check_sides(claim: Claim, design: Design) -> None:
     if claim.over:
         raise UserError(f"over={claim.over} has no meaning for kind={claim.kind}")
     if not against:
-        raise UserError("baseline is missing: name an arm, or a target such as baseline: 3.28")
+        raise UserError(
+            "baseline is missing: give the arm to compare with, or a number as the target"
+        )
     if len(against) > 1:
         raise UserError("a claim has a baseline or a target, not both")
     if claim.treatment is not None and claim.treatment == claim.baseline:

@@ -15,7 +15,7 @@ POLL_SECONDS = 1.0  # interval between two checks of the folder
 
 
 class Watch:
-    """Show every cell that ends, until the context ends.
+    """Show every cell that ends while the body of the `with` statement runs.
 
     Args:
         view: shows the cells.

@@ -98,7 +98,7 @@ def restore_run(
         UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
     """
     if not folder.is_dir():
-        raise UserError(f"checkpoint is {str(folder)!r}, which is not a folder")
+        raise UserError(f"checkpoint={folder}: there is no such folder; give the folder of a run")
     check_links(folder, folder)
     record = read_result(folder)  # its files are whole, the config too
     config = read_config(folder, settings, trust)

@@ -88,7 +88,7 @@ WRONG = {  # by command, part of the sentence that is said
     "-m ledger": "stands first: ablate ledger ...",
     "plan preln_vs_postln": "an override is key=value, or +key=value",
     "plan experiment=preln_vs_postln": "needs a plus, +experiment=",
-    "judge preln_vs_postln": "not the folder of a study, as experiments/NAME is",
+    "judge preln_vs_postln": "no folder preln_vs_postln: give the folder of a study",
     "judge experiment=preln_vs_postln": "unknown argument experiment=",
     "translate 'ein hund'": "unknown argument ein hund",
     "logger.wandb.project=x": "did you mean logger.project?",

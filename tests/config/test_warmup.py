@@ -75,6 +75,13 @@ def test_a_short_budget_within_the_warmup_is_refused(settled, short):
         settled(f"budget.short={short}")
 
 
+@pytest.mark.parametrize("steps", [0, -5, -(10**9)])
+def test_steps_that_will_be_refused_say_nothing_of_the_warmup(settled, steps):
+    config, said = settled(f"budget.steps={steps}")
+    assert not said
+    assert config.budget.warmup == 190
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_no_experiment_is_touched(settled, monkeypatch, name):
     monkeypatch.setattr(warmup, "say_once", None)  # would raise

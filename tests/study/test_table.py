@@ -18,7 +18,7 @@ def trained(run):
 def test_mean_and_standard_deviation_over_seeds(trained):
     (row,) = rows([trained("pre_ln", 0, 20.0), trained("pre_ln", 1, 22.0)])
     assert row["test/bleu"] == "21.00 ± 1.41"
-    assert row["arm"] == "pre_ln"
+    assert row["arm"] == "Pre-LN"
     assert row["parameters"] == "1,000"
     assert row["median seconds"] == "10.0"
 

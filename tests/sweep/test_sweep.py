@@ -62,7 +62,7 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     by_id = {claim["id"]: claim for claim in verdict["claims"]}
     assert by_id["preln_vs_postln_quality"]["verdict"] in ("supported", "refuted", "inconclusive")
     assert by_id["preln_vs_postln_quality"]["seeds"] == [0, 1]
-    assert "pre_ln noam" in done.stdout
+    assert "Pre-LN, warm-up" in done.stdout
     assert by_id["preln_solves_gradient_problem"]["evidence"] in done.stdout
     assert verdict["regime"]["data"] == "toy"
     assert "2 seeds per arm; tested on" in done.stdout

@@ -143,7 +143,7 @@ def test_the_command_works_in_a_process_of_its_own(finished, lines):
         ("search=beam", "unknown argument search=: did you mean search.KEY=?"),
         ("search.size=[", "search.size=[: it must be a value as in an override"),
         ("checkpoint=", "checkpoint= has no value"),
-        ("checkpoint=/no/such/run", "checkpoint is '/no/such/run', which is not a folder"),
+        ("checkpoint=/no/such/run", "checkpoint=/no/such/run: there is no such folder"),
     ],
 )
 def test_wrong_arguments_are_one_sentence(translate, finished, argument, message):

@@ -19,7 +19,7 @@ class Copy(Synthetic):
     """The target is the source.
 
     Args:
-        shortest, longest: words of a source.
+        shortest, longest: smallest and largest number of words in a source.
         symbols: size of the alphabet.
 
     Raises:

@@ -96,7 +96,10 @@ def chain(example: Example) -> dict[str, Float[Tensor, "_ _"]]:
 
 
 def computed(block: Block, given: dict[str, Tensor]) -> Float[Tensor, "_ _"]:
-    """Compute a block from given operands; a block without operands has the printed values."""
+    """Return the values of a block, computed from `given`, the values of its operands.
+
+    A block that is not computed, such as an input, keeps the values printed in the document.
+    """
     if block.by in ("", UNPRINTED):
         return block.values
     whole = apply(block.by, [given[name] for name in block.operands], block.options)

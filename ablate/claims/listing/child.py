@@ -145,7 +145,10 @@ def line_of(error: Exception) -> int | None:
 
 
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Raise PermissionError for events that no listing needs; an audit hook cannot be removed."""
+    """Raise PermissionError for every audit event that a listing does not need.
+
+    Only for a process of its own: Python cannot remove an audit hook.
+    """
     writes = event == "open" and str(arguments[1] or "r")[0] in "wax"
     if writes or event.startswith(FORBIDDEN):
         raise PermissionError(f"a listing may not do this: {event}")

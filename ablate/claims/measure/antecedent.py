@@ -40,7 +40,9 @@ from ablate.model.transformer import Transformer
 
 
 class Antecedent(Measure):
-    """Analyse test sentences in which the two nouns differ in gender, and their twins.
+    """Analyse test sentences whose two nouns differ in gender, and the twin of each.
+
+    The twin is the same sentence with an adjective that makes "it" refer to the other noun.
 
     Args:
         sentences: maximum number of test sentences.

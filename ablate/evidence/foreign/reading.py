@@ -12,7 +12,7 @@ from ablate.errors import UserError
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Name a file in errors of reading it, and the line of what is not UTF-8.
+    """Context manager for reading a file: errors name the file, and the line that is not UTF-8.
 
     Raises:
         UserError: the file cannot be read, is not UTF-8, or is nested too deeply.

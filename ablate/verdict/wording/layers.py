@@ -100,7 +100,8 @@ def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
         return problem, f"{failed}." if failed else ""
     if answer.get("decided_by_failures"):
         decides = answer["verdict"] != INCONCLUSIVE
-        return (f"{failed}, which decides" if decides else f"{failed}, which is too few to decide",)
+        end = "That decides the claim" if decides else "These runs are too few to decide"
+        return (f"{failed}. {end}",)
     if claim["kind"] == "exact":
         return f"{condition}{_exact(claim, answer)}", _could_fail(claim, answer)
     if answer["effect"] is None:
@@ -233,12 +234,15 @@ def _rates(claim: Claim, answer: Answer) -> str:
 
 
 def _failures(answer: Answer) -> str:
-    """How many runs of each arm failed to learn; "" where none did."""
-    counts = answer.get("failed_to_learn", {})
-    if not any(count["runs"] for count in counts.values()):
+    """How many runs of each arm failed to learn, most first; "" where none did."""
+    counts = sorted(answer.get("failed_to_learn", {}).items(), key=lambda item: -item[1]["runs"])
+    if not counts or not counts[0][1]["runs"]:
         return ""
-    arms = [f"{count['runs']} of {count['of']} runs with {arm}" for arm, count in counts.items()]
-    return f"{listed(arms)} failed to learn"
+    (worst, most), *others = counts
+    first = f"{most['runs']} of {most['of']} runs with {worst} failed to learn"
+    return "; ".join(
+        [first, *(f"{count['runs']} of {count['of']} with {arm}" for arm, count in others)]
+    )
 
 
 def _exact(claim: Claim, answer: Answer) -> str:

@@ -116,7 +116,10 @@ def weights(attention: MultiHeadAttention, x: Float[Tensor, "L D"]) -> Float[Ten
 
 
 def three_maps(attention: SelfAttention) -> tuple[SelfAttention, SelfAttention, SelfAttention]:
-    """Return the attention without projections, with a shared one, and with two projections."""
+    """Return copies of an attention with other projections of queries and keys.
+
+    The first has none, the second has the same one for both, and the third has one for each.
+    """
     same = torch.eye(attention.d_head, dtype=attention.query.weight.dtype)
     to_queries, to_keys = attention.query.weight, attention.key.weight
     maps = ((same, same), (to_queries, to_queries), (to_queries, to_keys))

@@ -34,11 +34,13 @@ class WordOrder(RandomModels):
     length: Annotated[int, Range(3)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how much another order changes the outputs.
+        """Return how much another order of the tokens changes the outputs.
 
-        encoder, source, target: largest change over the draws; largest: maximum of the three;
-        encoder_least and so on: smallest change; control: smallest change of the decoder by another
-        first source token.
+        encoder: largest change over the draws, of the encoder's output by another order of the
+        source; source: the same of the decoder's output; target: of the decoder's last output by
+        another order of the target before it. largest: the maximum of the three. encoder_least,
+        source_least, target_least: smallest change over the draws. control: smallest change of the
+        decoder's output when the first source token is replaced.
         """
         changes = [self.draw(*drawn) for drawn in self.models(model)]
         encoder, source, target, control = torch.tensor(changes, dtype=torch.float64).unbind(1)
