@@ -303,7 +303,7 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
     for piece in pieces:
         of_piece = [*piece.evidence.registration.get("asked", {}).values()]
         for history, more in zip(histories.values(), of_piece, strict=False):
-            looks = [*more["looks"], *([] if is_part(piece.evidence) else [_seeds(piece)])]
+            looks = [*more["looks"], *([] if is_part(piece.evidence) else [_judged_seeds(piece)])]
             history["looks"] += [seen for seen in looks if seen not in history["looks"]]
             history["tried"] += [other for other in more["tried"] if other not in history["tried"]]
             history["regimes"] = max(history["regimes"], more["regimes"])
@@ -314,7 +314,7 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
     return histories
 
 
-def _seeds(piece: Piece) -> list[int]:
+def _judged_seeds(piece: Piece) -> list[int]:
     """Return the seeds whose results a piece has."""
     return sorted({run["seed"] for run in piece.runs.values()})
 
