@@ -159,4 +159,6 @@ def _value(level: Any) -> str:
         return "on" if level else "off"
     if isinstance(level, int):
         return f"{level:,}"
+    if isinstance(level, Mapping):
+        return " and ".join(f"{key} {_value(value)}" for key, value in level.items()) or "empty"
     return "none" if level is None else str(level).replace("_", " ")

@@ -203,7 +203,7 @@ def test_a_terminal_sees_what_is_done_before_it_is_imported(command, monkeypatch
     status, _, said = command("judge", "nowhere")
     assert status == 2
     first = "ablate judge: reading the evidence\n" if terminal else ""
-    assert said.startswith(f"{first}ablate judge: nowhere")
+    assert said.startswith(f"{first}ablate judge: there is no folder nowhere")
 
 
 def test_training_says_what_it_prepares_before_torch_is_there(tmp_path):

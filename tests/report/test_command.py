@@ -47,7 +47,7 @@ def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_p
         (("a", "b", "c"), "unknown argument c: allowed here is project=, group=, to="),
         (("a", "ot=b"), "unknown argument ot=: did you mean to=?"),
         (("a", "to="), "to= has no value"),
-        (("nowhere",), "nowhere/study.json is missing: this is not the folder of a study"),
+        (("nowhere",), "there is no folder nowhere: give the folder of a study"),
     ],
 )
 def test_mistakes_are_one_sentence(command, monkeypatch, tmp_path, arguments, said):

@@ -81,4 +81,4 @@ def test_an_engine_elsewhere_ends_with_the_table_and_the_verdict(
     status, out, error = command(*small, *words, "engine=submitit")
     assert status == 0, error
     assert [out] == outputs
-    assert "Supported." in out and "n_heads=4" in out
+    assert "Supported." in out and "4 heads" in out
