@@ -4,7 +4,7 @@ import numpy as np
 
 from ablate.evidence.foreign.table import Numbers
 from ablate.referee.arms import Arm, in_order, pairs_of
-from ablate.referee.question import FEW, TEXTBOOK, Claim, Design
+from ablate.referee.question import FEW, Claim, Design
 from ablate.referee.runs import Runs
 from ablate.stats.means import MeanDifference, Variance, contrast, mean_of, pooled, variance_of
 
@@ -14,11 +14,13 @@ LENT, STATED = "t, noise not its own", "z or t, stated noise"
 
 def corrected(design: Design) -> str:
     """Return what the name of a method ends in; "" where skewness is not corrected for."""
-    return "" if design.test == TEXTBOOK else ", corrected for skewness"
+    return ", corrected for skewness" if design.corrects else ""
 
 
 def difference(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifference, int]:
     """Return the mean, positive where the treatment is better, and the number of incomplete pairs.
+
+    The mean has the skewness of its runs, with which t is corrected.
 
     Raises:
         UserError: a pair has two runs of an arm.
@@ -32,10 +34,9 @@ def difference(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDif
         values = weights[0] * (arms[0].values - claim.target)
         if lent:
             return mean_of(values, STATED, variances[0]), 0
-        return mean_of(values, TARGET + ending, plus=values if ending else None), 0
+        return mean_of(values, TARGET + ending, plus=values), 0
     method = LENT if lent else (WELCH if len(arms) == 2 else CONTRAST) + ending
-    skewed = bool(ending) and not lent
-    return contrast([arm.values for arm in arms], weights, variances, method, skewed=skewed), 0
+    return contrast([arm.values for arm in arms], weights, variances, method, skewed=not lent), 0
 
 
 def _paired(
@@ -45,7 +46,7 @@ def _paired(
     sums = np.stack([terms.sum(0), terms[weights > 0].sum(0)], 1)
     whole = np.isfinite(sums).all(1)
     differences, plus = in_order(sums[whole]).T
-    effect = mean_of(differences, PAIRED + ending, plus=plus if ending else None)
+    effect = mean_of(differences, PAIRED + ending, plus=plus)
     return effect, int((~whole).sum())
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ablate.errors import UserError
 from ablate.evidence.foreign.table import Rows, label_of
 from ablate.referee.arms import Arm, arms_of
 from ablate.referee.exact import Cases, cases, joined
-from ablate.referee.means import corrected, difference
+from ablate.referee.means import difference
 from ablate.referee.question import LEAVE_OUT, Claim
 from ablate.referee.runs import Runs
 from ablate.referee.trend import trend
@@ -38,6 +38,8 @@ class Measured:
         incomplete: pairs that lack an arm or a value.
         spread: standard deviation of the true effects between datasets, of a verdict over all.
         groups: number of datasets, of a verdict over all.
+        p_textbook, p_corrected: the p-values of the mean without and with a correction for
+            skewness; empty where its skewness is not estimated.
     """
 
     claim: Claim
@@ -51,13 +53,8 @@ class Measured:
     incomplete: int = 0
     spread: float | None = None
     groups: int = 0
-
-    @property
-    def textbook(self) -> dict[str, float]:
-        """The p-values of the mean without a correction for skewness; empty where none is made."""
-        if not isinstance(self.effect, MeanDifference) or self.effect.skewness is None:
-            return {}
-        return _tests(self.claim, replace(self.effect, skewness=None))
+    p_textbook: dict[str, float] = field(default_factory=dict)
+    p_corrected: dict[str, float] = field(default_factory=dict)
 
 
 def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
@@ -105,6 +102,12 @@ def measure(claim: Claim, runs: Runs) -> list[Measured]:
 def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
     arms = tuple(arms_of(claim, runs, rows))
     effect, incomplete = _effect(claim, runs, arms)
+    p_textbook: dict[str, float] = {}
+    p_corrected: dict[str, float] = {}
+    if isinstance(effect, MeanDifference) and effect.skewness is not None:
+        plain = replace(effect, skewness=None)
+        p_textbook, p_corrected = _tests(claim, plain), _tests(claim, effect)
+        effect = effect if runs.design.corrects else plain
     found = Measured(
         claim,
         group,
@@ -113,6 +116,8 @@ def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
         _tests(claim, effect),
         incomplete=incomplete,
         problem=_problem(arms, effect),
+        p_textbook=p_textbook,
+        p_corrected=p_corrected,
     )
     counted = claim.kind in OF_MEANS and runs.design.missing != LEAVE_OUT
     return _with_failures(found) if counted and any(arm.without for arm in arms) else found
@@ -125,7 +130,7 @@ def _effect(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Effect, in
     if claim.kind == "exact":
         return cases(claim, runs, arms)
     if claim.kind == "trend":
-        return trend(claim, runs, arms, corrected(runs.design))
+        return trend(claim, runs, arms)
     return difference(claim, runs, arms)
 
 

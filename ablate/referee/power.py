@@ -27,7 +27,7 @@ class Plan:
         kind: superiority | equivalence | non_inferiority.
         design: unpaired | paired | target.
         alpha: of the two-sided interval.
-        test: corrected | textbook, whether t will be corrected for skewness.
+        test: corrected | textbook, whether t will be corrected for skewness; "": of pairs it will.
         df: degrees of freedom with which the standard deviation is known.
     """
 
@@ -36,7 +36,7 @@ class Plan:
     kind: str = "superiority"
     design: str = "unpaired"
     alpha: float = 0.05
-    test: str = CORRECTED
+    test: str = ""
     df: float = math.inf
 
     def noise(self, runs: int, sd: float) -> MeanDifference:
@@ -44,7 +44,8 @@ class Plan:
         arms = 2 if self.design == "unpaired" else 1
         part = Part(Variance(sd**2, math.inf), 1.0, float(runs))
         found = MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
-        return found if self.test == TEXTBOOK else replace(found, skewness=0.0, skewed=runs)
+        corrects = self.test == CORRECTED if self.test else self.design == "paired"
+        return replace(found, skewness=0.0, skewed=runs) if corrects else found
 
     def needed(self, sd: float) -> dict[str, tuple[float, int | None]]:
         """Return for each decision the true effect, and runs of each arm with power .8 for it."""
@@ -75,7 +76,7 @@ def check(plan: Plan) -> None:
         raise UserError(f"kind={plan.kind}: allowed is {', '.join(PLANNED_KINDS)}")
     if plan.design not in DESIGNS:
         raise UserError(f"design={plan.design}: allowed is {', '.join(DESIGNS)}")
-    if plan.test not in (CORRECTED, TEXTBOOK):
+    if plan.test not in ("", CORRECTED, TEXTBOOK):
         raise UserError(f"test={plan.test}: allowed is {CORRECTED}, {TEXTBOOK}")
     if not 0 < plan.alpha < 0.5:
         raise UserError(f"alpha={plan.alpha:g}: it must be between 0 and 0.5")

@@ -56,7 +56,8 @@ class Design:
             gained less than half of what the best run of its arm gained, failed.
         missing: rate | leave_out | refuse, or the value that stands for a run without one.
         noise: noise that is stated or borrowed.
-        test: corrected | textbook, whether t is corrected for skewness.
+        test: corrected | textbook, whether t is corrected for skewness; "": it is corrected for
+            pairs, as for the seeds of a sweep, and for nothing else.
         alpha: of the two-sided intervals, and shared by all claims.
         name: of the study.
     """
@@ -77,7 +78,7 @@ class Design:
     floor: float | None = None
     missing: str | float = RATE
     noise: Noise = Noise()
-    test: str = CORRECTED
+    test: str = ""
     alpha: float = 0.05
     name: str = "comparison"
 
@@ -90,6 +91,11 @@ class Design:
     def sign(self) -> float:
         """-1 where a lower number is better, else 1."""
         return -1.0 if self.lower else 1.0
+
+    @property
+    def corrects(self) -> bool:
+        """Whether t is corrected for skewness."""
+        return self.test == CORRECTED if self.test else bool(self.pair)
 
     @property
     def columns(self) -> list[str]:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import Numbers
 from ablate.referee.arms import Arm, in_order
+from ablate.referee.means import corrected
 from ablate.referee.question import Claim
 from ablate.referee.runs import Runs
 from ablate.stats.means import MeanDifference, mean_of, slope, sum_of
@@ -18,16 +19,13 @@ Points = tuple[Numbers, Numbers, Int[np.ndarray, " rows"]]  # x, y, and the plac
 Slopes = Float[np.ndarray, "pairs 2"]  # the slope, and the part of it that counts as plus
 
 
-def trend(
-    claim: Claim, runs: Runs, arms: tuple[Arm, ...], corrected: str
-) -> tuple[MeanDifference, int]:
+def trend(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifference, int]:
     """Return the slope, or with `minus` the difference of two, and the number of incomplete pairs.
 
     Args:
         claim: with the column and its scale.
         runs: those of the table.
         arms: one, and with `minus` a second of weight -1.
-        corrected: what the method's name ends in; "" where skewness is not corrected for.
 
     Raises:
         UserError: a value has no logarithm.
@@ -46,7 +44,7 @@ def trend(
     sums = slopes.sum(0)
     whole = np.isfinite(sums).all(1)
     differences, plus = in_order(sums[whole]).T
-    effect = mean_of(differences, SLOPES + corrected, plus=plus if corrected else None)
+    effect = mean_of(differences, SLOPES + corrected(runs.design), plus=plus)
     return effect, int((present & ~whole).sum())
 
 

@@ -11,7 +11,6 @@ from ablate.phrases import listed
 from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
 from ablate.referee.means import lenders
-from ablate.referee.question import TEXTBOOK
 from ablate.referee.runs import Runs
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
@@ -74,7 +73,7 @@ def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
     yield from _noise(arms, runs)
     for arm in arms:
         if len(arm.values) > 2 and is_visible(skewness(arm.values), len(arm.values)):
-            how = "is not" if runs.design.test == TEXTBOOK else "is"
+            how = "is" if runs.design.corrects else "is not"
             yield (
                 f"The runs of {arm.label} are skewed, for which t {how} corrected; with few runs "
                 "it may still err more often than alpha says (docs/referee.md)."

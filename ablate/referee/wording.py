@@ -248,8 +248,12 @@ class Wording:
                 f"{df}."
             )
         yield f"One-sided p-values: {_p(self.judged.measured.p)}."
-        if textbook := self.judged.measured.textbook:
-            yield f"Without the correction for skewness (test: textbook): {_p(textbook)}."
+        measured = self.judged.measured
+        if measured.p_textbook and self.design.corrects:
+            p = _p(measured.p_textbook)
+            yield f"Without the correction for skewness (test: textbook): {p}."
+        elif measured.p_corrected:
+            yield f"With a correction for skewness (test: corrected): {_p(measured.p_corrected)}."
         if claims > 1:
             yield (
                 f"Corrected for {claims} claims (Holm), on the scale of alpha: "

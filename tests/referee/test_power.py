@@ -21,6 +21,11 @@ def test_the_correction_for_skewness_takes_more_runs():
         Plan(1.0, 1.0, test=test).detectable(10) for test in ("textbook", "corrected")
     )
     assert textbook < corrected < 1.3 * textbook
+    assert Plan(1.0, 1.0).detectable(10) == textbook  # unpaired arms
+    pairs = [
+        Plan(1.0, 1.0, design="paired", test=test).detectable(10) for test in ("", "corrected")
+    ]
+    assert pairs[0] == pairs[1]
 
 
 @pytest.mark.parametrize("kind", ["superiority", "equivalence", "non_inferiority"])

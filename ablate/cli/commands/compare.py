@@ -39,7 +39,7 @@ OPTIONS = {
     "sd": "stated standard deviation of runs of an arm; needs --sd-source",
     "sd-source": "where the stated standard deviation comes from",
     "noise-from": "arms whose noise is borrowed for arms of 1 to 4 runs, with commas between",
-    "test": "t corrected for skewness (default: corrected), or the textbook's (textbook)",
+    "test": "corrected: t is corrected for skewness (default of pairs); textbook (else)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
 }
 NOISE = {"sd": "sd", "sd_source": "source", "noise_from": "arms"}

@@ -17,7 +17,7 @@ OPTIONS = {
     "margin": "smallest difference that matters",
     "kind": "superiority (default), equivalence or non_inferiority",
     "design": "unpaired (default), paired or target",
-    "test": "t corrected for skewness (default: corrected), or the textbook's (textbook)",
+    "test": "corrected: t is corrected for skewness (default of pairs); textbook (else)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
     "runs": "say what so many runs of each arm can show",
     "arm": "of a table: column that says which arm a run belongs to",
