@@ -1,26 +1,33 @@
 """The ledger as lines of text: every claim with its verdicts, and nothing cut."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from rich.text import Text
 
+from ablate.config.labels import option_label
 from ablate.config.smoke import SMOKE
 from ablate.ledger.entries import Entry, count
-from ablate.ledger.headline import HEADLINES
+from ablate.ledger.headline import HEADLINES, UNDECIDED
 from ablate.ledger.places import COMMITTED
 from ablate.ledger.verdicts import Finding
 from ablate.ledger.wording import bounds, marked
+from ablate.phrases import listed
 from ablate.report.marks import MARKS
 
 INDENT = "    "
+WHOLE = "--all"  # the flag with which every verdict is listed
 
 
-def lines(entries: Iterable[Entry], width: int | None) -> Iterator[Text]:
+def lines(entries: Iterable[Entry], width: int | None, *, whole: bool = True) -> Iterator[Text]:
     """Yield a heading for each group, a line for each claim and one for each of its verdicts.
 
-    Lines break between words after `width` characters; without a width they do not break.
+    Args:
+        entries: the claims, in order of their groups.
+        width: lines break between words after so many characters; None: they do not break.
+        whole: list the verdicts that do not decide a claim; else they are counted.
     """
     for group, members in groupby(entries, key=lambda entry: entry.claim.group):
         yield Text()
@@ -30,7 +37,8 @@ def lines(entries: Iterable[Entry], width: int | None) -> Iterator[Text]:
             line = Text(_folded(f"{state}  {entry.claim.id}  {entry.claim.statement}", width))
             line.stylize(_style(entry), 0, len(state))
             yield line
-            yield from (Text(_folded(INDENT + text, width), style="dim") for text in _below(entry))
+            for text in _below(entry, whole=whole):
+                yield Text(_folded(INDENT + text, width), style="dim")
 
 
 def totals(entries: list[Entry], every: list[Entry]) -> str:
@@ -67,33 +75,54 @@ def _style(entry: Entry) -> str:
     return f"bold {MARKS[entry.verdict].colour}" if entry.headline.deciding else ""
 
 
-def _below(entry: Entry) -> Iterator[str]:
-    """Yield why no run decides a claim, its verdicts, and the states that stand beside its own."""
+def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
+    """Yield why a claim is not testable, what bounds its headline, and its verdicts."""
     if entry.standing:
         yield entry.standing.why
     yield from bounds(entry.headline)
-    for finding in entry.findings:
-        beside = "" if finding in entry.headline.deciding else "beside it, "
-        yield f"{beside}{_origin(finding)}{finding.graded}: {_place(finding)}"
+    rest = [finding for finding in entry.findings if finding not in entry.headline.deciding]
+    yield from (_line(entry, finding) for finding in entry.headline.deciding)
+    if rest and whole:
+        yield "These verdicts do not decide the claim:"
+        yield from (INDENT + _line(entry, finding) for finding in rest)
+    elif rest:
+        verdicts = Counter(_verdict(finding) for finding in rest)
+        counts = listed([f"{n} {verdict}" for verdict, n in verdicts.items()])
+        yield f"Verdicts that do not decide it ({WHOLE} lists them): {counts}."
     for origin, other in entry.beside.items():
         yield f"{origin}: {marked(other)}"
+
+
+def _line(entry: Entry, finding: Finding) -> str:
+    """Return the verdict, what was asked where it is not the claim itself, and where."""
+    start = f"{_origin(finding)}{_verdict(finding)}{f', {finding.grade}' if finding.grade else ''}"
+    asked = finding.statement.rstrip(".")
+    asked = "" if asked == entry.claim.statement.rstrip(".") else f"{asked} "
+    alike = [other for other in entry.findings if _question(other) == _question(finding)]
+    reading = f"{finding.reading}, " if len(alike) > 1 and finding.reading else ""
+    return f"{start}: {asked}({reading}{_setting(finding)})"
+
+
+def _question(finding: Finding) -> tuple[str, ...]:
+    return finding.experiment, finding.statement, finding.budget
+
+
+def _verdict(finding: Finding) -> str:
+    return UNDECIDED if finding.verdict == "inconclusive" else finding.verdict
 
 
 def _origin(finding: Finding) -> str:
     return "" if finding.origin == COMMITTED else f"{finding.origin}: "
 
 
-def _place(finding: Finding) -> str:
-    reading = f" ({finding.reading})" if finding.reading else ""
-    return f"{finding.experiment}{reading}, {_regime(finding)}"
-
-
-def _regime(finding: Finding) -> str:
-    flags = [SMOKE] if finding.scale == SMOKE else []
-    flags += [finding.budget] if finding.budget else []
-    flags += ["exploratory"] if finding.exploratory else []
-    flags += ["a remark"] if finding.remark else []
-    flags += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
-    if finding.ledger_wide:
-        flags += [f"ledger-wide {finding.ledger_wide}"]
-    return finding.data + (f" ({', '.join(flags)})" if flags else "")
+def _setting(finding: Finding) -> str:
+    """Return the experiment, its corpus and budget, and what weakens the verdict."""
+    parts = [finding.experiment]
+    parts += [option_label("data", finding.data), finding.budget] if finding.trained else []
+    parts += [SMOKE] if finding.scale == SMOKE else []
+    parts += ["exploratory"] if finding.exploratory else []
+    parts += ["no document asks this"] if finding.remark else []
+    parts += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
+    if finding.ledger_wide == "inconclusive" != finding.verdict:
+        parts += ["undecided if corrected for all claims of the ledger"]
+    return ", ".join(part for part in parts if part)

@@ -237,4 +237,4 @@ def _budget(claim: Entry) -> str:
         return ""
     long = claim["steps"] != claim["short"]["steps"]
     still = ", still learning" if long and claim["learning"]["still"] else ""
-    return f"{claim['steps']:,} updates{still}"
+    return f"{claim['steps']:,} steps{still}"

@@ -61,6 +61,12 @@ def test_in_a_pipe_every_statement_is_on_one_line_and_whole(ask):
     assert "…" not in output
 
 
+def test_no_two_verdicts_of_a_claim_read_alike():
+    for entry in read_entries(None, Path("none"))[0]:
+        shown = [line.plain for line in lines([entry], None)]
+        assert len(shown) == len({*shown}), shown
+
+
 @pytest.mark.parametrize("width", [30, 50, 80, 100, 160])
 def test_in_a_terminal_lines_break_between_words_and_nothing_is_cut(width):
     entries = read_entries(None, Path("none"))[0]
@@ -88,17 +94,21 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
     verdict("experiments/a", {CLAIM: "supported"}, time=200)
     verdict("experiments/b", {CLAIM: "refuted"}, time=100, model="rnn")
     verdict("experiments/c", {CLAIM: "refuted"}, exploratory=True)
-    shown = ask("verdict=tested")[1].splitlines()
+    shown = ask("verdict=tested", "--all")[1].splitlines()
     place = next(i for i, line in enumerate(shown) if CLAIM in line)
     assert shown[place].startswith(f"◐ mixed: it depends on the size of the model  {CLAIM}  ")
-    assert [line.strip() for line in shown[place + 1 : place + 7]] == [
+    said = f"It is said that {CLAIM}"
+    assert [line.strip() for line in shown[place + 1 : place + 8]] == [
         "It is supported here: micro.",
         "It is refuted here: rnn.",
         "Only artificial languages were tested, not real text.",
-        "supported: a, toy",
-        "refuted: b, toy",
-        "beside it, refuted: c, toy (exploratory)",
+        f"supported: {said} (a, a built-in artificial language)",
+        f"refuted: {said} (b, a built-in artificial language)",
+        "These verdicts do not decide the claim:",
+        f"refuted: {said} (c, a built-in artificial language, exploratory)",
     ]
+    counted = "Verdicts that do not decide it (--all lists them): 1 refuted."
+    assert counted in ask("verdict=tested")[1]
 
 
 @pytest.mark.parametrize(
@@ -205,6 +215,7 @@ def test_csv_has_a_row_for_each_verdict_whatever_its_text_holds(ask, verdict):
     second, first = [row for row in rows if row["claim"] == CLAIM]
     assert first["reading"] == 'one, "two"\nthree' and float(first["low"]) == 4.0
     assert (second["data"], second["folder"]) == ("multi30k", str(Path("experiments/b")))
-    assert 'supported: a (one, "two" three), toy' in ask("--all")[1]
+    said = f"It is said that {CLAIM}"
+    assert f"supported: {said} (a, " in ask("--all")[1]
     assert {row["verdict"] for row in rows} == {"supported", "refuted", ""}
     assert len(ask("--csv", "word=no such text")[1].splitlines()) == 1

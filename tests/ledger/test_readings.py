@@ -81,7 +81,7 @@ def test_a_remark_stands_beside_the_headline(entry, verdict, claim, stated, rema
     found = entry(claim)
     assert found.verdict == "undecided"
     assert [(one.reading, one.remark) for one in found.headline.beside] == [(remark, True)]
-    assert any("a remark" in line.plain for line in lines([found], None))
+    assert any("no document asks this" in line.plain for line in lines([found], None))
 
 
 def test_a_remark_alone_decides_where_nothing_else_was_asked(entry, verdict):

@@ -23,7 +23,9 @@ WHOSE = "own: your sweeps and experiments alone; committed: without them"
 
 def add_arguments(parser: Parser) -> None:
     """Declare the filters, and where verdicts are read."""
-    parser.add_argument("--all", action="store_true", help="list every claim")
+    parser.add_argument(
+        "--all", action="store_true", help="list every claim, or every verdict of those picked"
+    )
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--json", action="store_true", help="print a list of claims, with verdicts")
     data.add_argument("--csv", action="store_true", help="print a row for each verdict")
@@ -60,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
 
         print((as_json if arguments.json else as_csv)(picked), end="")
     elif wanted or words or arguments.only or arguments.all:
-        _print_list(picked, entries)
+        _print_list(picked, entries, whole=arguments.all)
         if arguments.only == "own" and not entries:
             print(
                 f"No sweep in {arguments.results} has given a verdict yet: run an experiment "
@@ -70,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
         print("\n".join(summary(entries)))
 
 
-def _print_list(picked: "list[Entry]", entries: "list[Entry]") -> None:
+def _print_list(picked: "list[Entry]", entries: "list[Entry]", *, whole: bool) -> None:
     """Print the claims that were picked; in a terminal, lines break between words."""
     from rich.text import Text
 
@@ -79,5 +81,5 @@ def _print_list(picked: "list[Entry]", entries: "list[Entry]") -> None:
 
     console = make_console()
     width = console.width if sys.stdout.isatty() else None
-    for line in (*lines(picked, width), Text("\n" + totals(picked, entries))):
+    for line in (*lines(picked, width, whole=whole), Text("\n" + totals(picked, entries))):
         console.print(line, soft_wrap=True)
