@@ -15,7 +15,7 @@ from ablate.ledger.family import with_family
 from ablate.ledger.gone import Gone, missing_evidence
 from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
 from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
-from ablate.ledger.standings import Standing, read_standings
+from ablate.ledger.standings import Standing, read_real_text, read_standings
 from ablate.ledger.verdicts import Finding, collect, latest
 
 TESTED = "tested"
@@ -68,7 +68,8 @@ class Entry:
 
     def _headline(self, origin: str) -> Headline:
         gone = [one for one in self.gone if one.origin == origin]
-        return headline(self.claim.statement, self._of(origin), gone)
+        real_text = read_real_text().get(self.claim.id, "")
+        return headline(self.claim.statement, self._of(origin), gone, real_text)
 
     def _of(self, origin: str) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.origin == origin)

@@ -5,6 +5,7 @@
    there are others.
 3. In a setting (corpus, size of the model, metric, what is compared) the longest budget decides.
 4. Of models that were trained, real text decides where it was asked beside an artificial language.
+   A sentence about what only real text has is undecided without it.
 5. A sentence with *always*, *must*, *never*, *cannot* or *exactly* is refuted by one
    counterexample, which must hold after a correction for the number of settings that were asked.
 6. All supported is supported, all refuted is refuted. Supported and refuted are *mixed*. Decided
@@ -49,6 +50,7 @@ class Headline:
         beside: verdicts that did not decide: shorter budgets, an artificial language beside real
             text, readings that no document states, exploratory ones.
         universal: whether one counterexample decided.
+        real_text: why artificial languages alone do not decide the claim; empty where they may.
         gone: evidence that was there and is gone.
     """
 
@@ -57,13 +59,18 @@ class Headline:
     deciding: tuple[Finding, ...] = ()
     beside: tuple[Finding, ...] = ()
     universal: bool = False
+    real_text: str = ""
     gone: tuple[Gone, ...] = ()
 
     @property
     def artificial(self) -> bool:
         """Whether trained models decided it, and all of them on artificial languages."""
-        trained = [one for one in self.deciding if one.trained]
-        return bool(trained) and all(is_artificial(one.data) for one in trained)
+        return _artificial_alone(self.deciding)
+
+    @property
+    def single(self) -> bool:
+        """Whether one verdict decided it, and the headline says the same."""
+        return len(self.deciding) == 1 and _combined({self.deciding[0].verdict}) == self.word
 
     def where(self, verdict: str) -> list[str]:
         """Return the settings with a verdict, each by what tells it from the others."""
@@ -71,13 +78,16 @@ class Headline:
         return [*dict.fromkeys(places)]
 
 
-def headline(statement: str, findings: Sequence[Finding], gone: Sequence[Gone] = ()) -> Headline:
+def headline(
+    statement: str, findings: Sequence[Finding], gone: Sequence[Gone] = (), real_text: str = ""
+) -> Headline:
     """Return the headline of a claim that runs can decide.
 
     Args:
         statement: the sentence of the document.
         findings: the verdicts on it, of one origin.
         gone: evidence on it, of the same origin, that is gone.
+        real_text: why artificial languages alone do not decide it; empty where they may.
     """
     missing = {INCONCLUSIVE for one in gone if not one.remark}
     if not findings:
@@ -87,14 +97,23 @@ def headline(statement: str, findings: Sequence[Finding], gone: Sequence[Gone] =
     chosen = tuple(one for group in deciding for one in group)
     word = _combined({one.verdict for one in chosen} | missing)
     universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(chosen)
+    wanting = bool(real_text) and _artificial_alone(chosen)
+    final = UNDECIDED if wanting else REFUTED if universal else word
     return Headline(
-        word=REFUTED if universal else word,
-        on=_strongest_contrast(chosen) if word == MIXED and not universal else "",
+        word=final,
+        on=_strongest_contrast(chosen) if final == MIXED else "",
         deciding=chosen,
         beside=tuple(one for one in findings if one not in chosen),
-        universal=universal and word != REFUTED,
+        universal=universal and final == REFUTED != word,
+        real_text=real_text,
         gone=tuple(gone),
     )
+
+
+def _artificial_alone(findings: Sequence[Finding]) -> bool:
+    """Return whether models were trained, and all of them on artificial languages."""
+    trained = [one for one in findings if one.trained]
+    return bool(trained) and all(is_artificial(one.data) for one in trained)
 
 
 def _combined(verdicts: set[str]) -> str:
@@ -182,6 +201,7 @@ PARTS: dict[str, Callable[[Finding], object]] = {
     "what is compared": lambda one: one.arms,
     "the metric": lambda one: one.metric,
     "the number of steps": lambda one: one.steps and f"{one.updates:,} steps",
+    "the margin": lambda one: one.margin and f"a margin of {one.margin:g}",
 }
 
 

@@ -1,7 +1,9 @@
-"""Sentences that no run decides: what they are instead, and why (standings.yaml)."""
+"""Sentences that no run decides (standings.yaml), or only runs on real text (real_text.yaml)."""
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import yaml
 
@@ -18,5 +20,16 @@ class Standing:
 
 def read_standings() -> dict[str, Standing]:
     """The standing of each such claim, by its id."""
-    text = (files("ablate") / "claims" / "ledger" / "standings.yaml").read_text(encoding="utf-8")
-    return {claim: Standing(**found) for claim, found in yaml.safe_load(text).items()}
+    standings = _read("standings.yaml")
+    return {claim: Standing(**standing) for claim, standing in standings.items()}
+
+
+@cache
+def read_real_text() -> dict[str, str]:
+    """Return why artificial languages alone do not decide a claim, by the id of the claim."""
+    return _read("real_text.yaml")
+
+
+def _read(name: str) -> Any:
+    path = files("ablate") / "claims" / "ledger" / name
+    return yaml.safe_load(path.read_text(encoding="utf-8"))

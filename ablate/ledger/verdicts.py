@@ -57,6 +57,7 @@ class Finding:
     components: Pairs = ()  # options of config groups that all arms of the study have
     device: str = ""
     arms: str = ""  # what is compared
+    margin: float = 0.0  # 0 where the claim has none
     asked: Reading | None = None  # where a document states the reading, or why it is a remark
 
     @property
@@ -199,6 +200,7 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         conditions=_conditions(claim),
         components=_pairs(whole.get("components") or {}),
         arms=_arms(claim),
+        margin=float(claim.get("margin") or 0),
         device=str(regime.get("device") or ""),
     )
 

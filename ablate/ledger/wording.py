@@ -45,4 +45,6 @@ def limits(headline: Headline) -> list[str]:
         )
     if headline.artificial:
         sentences.append("Only artificial languages were tested, not real text.")
+    if headline.artificial and headline.real_text:
+        sentences.append(f"They do not decide it: {headline.real_text}")
     return sentences

@@ -25,9 +25,12 @@ def turns(entry: Entry, site: Site) -> list[Turn]:
     """The states of a claim by the factor, from the least; empty where no factor changes it."""
     known = [_verdicts(finding, site) for finding in entry.headline.deciding]
     starts = sorted({start for found in known for start, _ in found})
-    statement, gone = entry.claim.statement, entry.headline.gone
+    statement, given = entry.claim.statement, entry.headline
     words = [
-        headline(statement, [_at(start, found) for found in known], gone).word for start in starts
+        headline(
+            statement, [_at(start, found) for found in known], given.gone, given.real_text
+        ).word
+        for start in starts
     ]
     turned = [Turn(start, word) for start, word in zip(starts, words, strict=True)]
     kept = [turn for i, turn in enumerate(turned) if not i or turn.word != turned[i - 1].word]

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from ablate.ledger.claims import read_claims
+from ablate.ledger.entries import Entry
 from ablate.ledger.headline import Headline, distance, headline, is_artificial
+from ablate.ledger.places import PROJECT
 from ablate.ledger.readings import Reading
-from ablate.ledger.verdicts import Finding
+from ablate.ledger.standings import read_real_text
+from ablate.ledger.verdicts import Finding, collect
 from ablate.ledger.wording import bounds, detail, marked
 
 PLAIN = "Pre-LN translates better than Post-LN."
@@ -139,6 +143,7 @@ def test_a_mixed_result_says_which_components_part_its_verdicts():
         ({"reading": "another", "metric": "val/nll"}, "the reading"),
         ({"metric": "val/nll"}, "the metric"),
         ({"arms": "rms_norm - layer_norm"}, "what is compared"),
+        ({"margin": 2.0}, "the margin"),
     ],
 )
 def test_a_mixed_result_names_what_it_depends_on(change, named):
@@ -193,6 +198,35 @@ def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, a
     found = headline(PLAIN, findings)
     assert found.artificial == artificial
     assert ("artificial" in " ".join(bounds(found))) == artificial
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({}, "undecided"),
+        ({"data": "copy, reverse and count"}, "undecided"),
+        ({"data": "multi30k"}, "refuted"),
+        ({"trained": False}, "refuted"),
+    ],
+)
+def test_artificial_languages_leave_a_sentence_about_real_text_undecided(changes, word):
+    found = headline(PLAIN, [finding("refuted", **changes)], real_text="A reason.")
+    assert (found.word, found.single) == (word, word == "refuted")
+    assert ("A reason." in " ".join(bounds(found))) == (word == "undecided")
+    assert headline(PLAIN, [finding("refuted", **changes)]).word == "refuted"
+
+
+def test_a_claim_is_looked_up_among_those_that_need_real_text():
+    claims = {one.id: one for one in read_claims()}
+    for name in ("beam_better_than_greedy", "pe_on_decoder_needed"):
+        entry = Entry(claims[name], (finding(),))
+        assert (entry.verdict == "undecided") == (name in read_real_text())
+
+
+def test_every_claim_that_needs_real_text_is_one_and_has_a_reason():
+    tested = {one.claim for one in collect(PROJECT, PROJECT / "none")[0]}
+    assert read_real_text().keys() <= tested
+    assert all(reason.endswith(".") for reason in read_real_text().values())
 
 
 @pytest.mark.parametrize(
