@@ -22,7 +22,7 @@ from ablate.model.base import Model
 from ablate.model.cache import Cache
 from ablate.model.linear import Linear
 from ablate.model.stack import Stack
-from ablate.model.sublayer import Memory, Place, Slots, Sublayer
+from ablate.model.sublayer import LayerContext, Memory, Slots, Sublayer
 from ablate.seeding import stream
 
 
@@ -73,7 +73,7 @@ class Adapted(Sublayer):
         for parameter in (self.down.bias, self.up.weight, self.up.bias):
             parameter.zero_()
 
-    def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
+    def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
         """Return the adapted output of the sub-layer for whole sequences."""
         return self._adapt(self.sublayer(x, at))
 
@@ -82,7 +82,7 @@ class Adapted(Sublayer):
         return self.sublayer.cache(memory, slots)
 
     def step(
-        self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
+        self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
         """Return the adapted output of the sub-layer for the newest tokens."""
         return self._adapt(self.sublayer.step(x, at, slots, cache))

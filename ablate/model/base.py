@@ -1,4 +1,4 @@
-"""The seam of models: what training, search and probes need of one."""
+"""The interface of models: what training, search and probes call."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from ablate.model.laws import Law
 
 
 class Seq2Seq(NamedTuple):
-    """Inputs of a model that reads one text and continues another.
+    """The inputs of a model that reads a source and predicts a target.
 
     `src` ends in EOS, `tgt_in` starts with BOS; both are padded with PAD on the right.
     """
@@ -24,19 +24,19 @@ class Seq2Seq(NamedTuple):
 
 
 class Causal(NamedTuple):
-    """Inputs of a model that continues a text.
+    """The inputs of a model that continues a text.
 
-    A row starts with BOS, or with the token before it where it is cut out of a text. PAD is on the
-    right.
+    A row starts with BOS, or, if it is a part of a longer text, with the token before it. PAD is on
+    the right.
     """
 
     tokens: Int[Tensor, "B L"]
 
 
 class CausalDocuments(NamedTuple):
-    """Inputs of a model that continues texts of which several may stand in a row.
+    """The inputs of a model that continues texts, with several documents in a row.
 
-    `documents` numbers them from 0 in each row; a token sees those of its own document alone.
+    `documents` numbers them from 0 in each row; a token attends only to tokens of its own document.
     """
 
     tokens: Int[Tensor, "B L"]
@@ -44,7 +44,7 @@ class CausalDocuments(NamedTuple):
 
 
 class Bidirectional(NamedTuple):
-    """Inputs of a model that sees a text as a whole: it ends in EOS, PAD is on the right."""
+    """The inputs of a model that sees whole texts; EOS ends a text, PAD is on the right."""
 
     tokens: Int[Tensor, "B L"]
 
@@ -55,60 +55,62 @@ def texts(inputs: Any) -> tuple[Int[Tensor, "B L"], ...]:
 
 
 class Model(nn.Module, ABC):
-    """Tokens to states, which `head` turns into logits in training, scoring and search alike.
+    """Maps token ids to states; `head` maps states to logits in training, scoring and search.
 
-    Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)`, the sizes of the vocabularies and
-    whether both are the same one, beside what its YAML gives.
+    Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)` with the settings of its YAML: the sizes
+    of both vocabularies, and whether they are the same vocabulary.
 
-    `takes` are the types of inputs that it can read. `reads` says which texts of the inputs each
-    stack reads, one after the other.
+    `takes` lists the types of inputs that the model accepts. `reads` maps each stack to the slice
+    of the input texts that it reads.
     """
 
-    breaks: frozenset[Law] = frozenset()  # by its own settings, not those of its components
+    breaks: frozenset[Law] = frozenset()  # without those of components
     takes: ClassVar[frozenset[type]] = frozenset({Seq2Seq})
     reads: ClassVar[dict[str, slice]] = {"encoder": slice(0, 1), "decoder": slice(-1, None)}
     head: Head
 
     @abstractmethod
     def forward(self, inputs: Any) -> Float[Tensor, "B T D"]:
-        """Return the states that predict the targets of a batch; `inputs` are those of its task."""
+        """Return the states that predict the targets of a batch; `inputs` has one of the
+        types in `takes`.
+        """
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Cache:
-        """Return what step-by-step decoding remembers, `beams` rows for each source.
+        """Return the cache of step-by-step decoding, with `beams` rows for each source.
 
-        A model that takes no `Seq2Seq` has no need of this and of `step`.
+        Only a model that takes `Seq2Seq` needs `start` and `step`.
         """
         raise NotImplementedError
 
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
-        """Return the states that predict what follows each row's newest token."""
+        """Return for each row the state that predicts the token after its newest one."""
         raise NotImplementedError
 
     def check_decoding(self) -> None:  # noqa: B027
-        """Look for components that cannot go on from a source, before a task that has sources.
+        """Check that all components can decode step by step after a source.
 
         Raises:
-            UserError: there is one.
+            UserError: a component cannot.
         """
 
     def check_documents(self) -> None:  # noqa: B027
-        """Look for components that cannot keep documents apart, before a task that has several.
+        """Check that all components can keep the documents of a row separate.
 
         Raises:
-            UserError: there is one.
+            UserError: a component cannot.
         """
 
     def limits(self) -> dict[str, int | None]:
-        """Return the tokens of the longest source and target that it can take; None: no limit.
+        """Return the largest numbers of tokens that the model accepts; None: no limit.
 
-        A model that reads both in one sequence limits `both` together.
+        The keys are "source", "target" and, for a model that reads both as one sequence, "both".
         """
         return {"source": None, "target": None, "both": None}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield the attentions to look at, as "decoder.0.cross", numbers counting layers."""
+        """Yield the name and the kernel of each attention, such as "decoder.0.cross"."""
         yield from ()
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the parameters of each layer, as "encoder.0", whose gradients are compared."""
+        """Yield the name, such as "encoder.0", and the parameters of each layer."""
         yield from ()

@@ -1,4 +1,4 @@
-"""From the model's config to the model."""
+"""Build a model from its config."""
 
 import torch
 from hydra.utils import get_class
@@ -12,12 +12,13 @@ from ablate.model.base import Model
 def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bool) -> Model:
     """Return the model that `config` (the node `model`) describes.
 
-    It draws nothing from torch's global random numbers, so that whatever is random later does
-    not depend on the arm; `ablate.initial.seeded` sets the initial values. Under
-    `torch.device("meta")` it only checks that everything fits.
+    Building uses no numbers of torch's global random generator, so that later random numbers do not
+    depend on the arm; `ablate.initial.seeded` draws the initial values. Under
+    `torch.device("meta")` the model gets no values, which is enough to check that its components
+    fit.
 
     Raises:
-        UserError: a wrong size, value or combination.
+        UserError: a size, a value or a combination of components is wrong.
     """
     with torch.random.fork_rng(devices=[]):
         model: Model = construct(
@@ -32,7 +33,7 @@ def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bo
 
 
 def assemble(*, constructor: str, **given: object) -> Model:
-    """Call the constructor of a model with what its config has, in the groups that it takes."""
+    """Call the constructor of a model with the settings of its config, grouped as it expects."""
     kind = get_class(constructor)
     model: Model = kind(**gathered(kind, given))
     return model

@@ -1,4 +1,4 @@
-"""What decoding remembers of `beams` hypotheses of each sentence: row = sentence * beams + beam."""
+"""Caches of step-by-step decoding; row = sentence * beams + beam."""
 
 from typing import Protocol, runtime_checkable
 
@@ -8,17 +8,17 @@ from torch import Tensor
 
 @runtime_checkable
 class Cache(Protocol):
-    """What a part of a model remembers between the steps."""
+    """The state of a part of a model between the steps of decoding."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
+        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these, with all their rows."""
+        """Keep all rows of the given sentences and drop all others."""
 
 
 class Nothing:
-    """The cache of what looks at one token at a time."""
+    """The cache of a part that needs no past tokens."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
         """Do nothing."""
@@ -28,17 +28,17 @@ class Nothing:
 
 
 class State:
-    """A tensor of the past for each hypothesis; None before the first step."""
+    """A cache of one tensor for each hypothesis; None before the first step."""
 
     def __init__(self) -> None:
         self.value: Float[Tensor, "M N *shape"] | None = None
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]` has decoded."""
+        """Replace the state of row i by that of row `rows[i]`."""
         if self.value is not None:
             self.value = self.value.flatten(0, 1).index_select(0, rows).view_as(self.value)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these."""
+        """Keep the given sentences and drop all others."""
         if self.value is not None:
             self.value = self.value.index_select(0, sentences)

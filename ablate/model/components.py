@@ -1,4 +1,4 @@
-"""What the constructors of Transformers take: sizes, vocabularies, and factories of components."""
+"""Group the arguments of a Transformer: sizes, vocabularies, and factories of components."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -51,13 +51,13 @@ class Sizes(Arguments):
     Args:
         d_model: width of every layer.
         d_ff: inner width of feed-forward sub-layers.
-        n_heads: attention heads.
+        n_heads: number of attention heads.
         d_head: width of a head; None: d_model / n_heads.
-        dropout: probability of each site.
+        dropout: dropout probabilities of all sites.
         bias: whether the linear maps of sub-layers have biases.
 
     Raises:
-        UserError: a size that makes no model.
+        UserError: a size is below 1.
     """
 
     d_model: int
@@ -72,12 +72,12 @@ class Sizes(Arguments):
 
     @property
     def width_of_head(self) -> int:
-        """Width of a head."""
+        """The width of a head."""
         return head_width(self.d_model, self.n_heads, self.d_head)
 
 
 class Heads(TypedDict):
-    """What every attention is constructed from."""
+    """The arguments that every attention is constructed from."""
 
     d_model: int
     n_heads: int
@@ -91,10 +91,11 @@ class Heads(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Components(Arguments):
-    """The factories of a model, called once per use; the seam of each is `base.py` of its folder.
+    """The factories of a model, called once per use; `base.py` of each folder documents the
+    interface.
 
-    `position` and `norm` are those of every stack, and `attention`, `projections` and `padding`
-    those of every attention, that has none of its own.
+    `position` and `norm` apply to every stack, and `attention`, `projections` and `padding` to
+    every attention, unless that stack or attention overrides them.
     """
 
     position: Callable[..., Position]
@@ -120,18 +121,20 @@ class Components(Arguments):
         return embedding
 
     def make_head(self, sizes: Sizes, embedding: Embedding) -> Head:
-        """Return the head, whose matrix the embedding owns."""
+        """Return the head, whose matrix belongs to the embedding."""
         factor = self.make_parametrisation(sizes).logit_factor
         weight = embedding.output_weight
-        # no lambda: the copy of a model must have a head of its own matrix
+        # no lambda: the head of a copied model must use the matrix of the copy
         return self.head(weight=weight if factor == 1 else partial(multiplied, weight, factor))
 
     def make_parametrisation(self, sizes: Sizes) -> Parametrisation:
-        """Return what the widths change."""
+        """Return the parametrisation for the widths of the model."""
         return self.parametrisation(d_model=sizes.d_model, d_head=sizes.width_of_head)
 
     def make_self_attention(self, sizes: Sizes, layer: int, **masks: bool) -> SelfAttention:
-        """Return the self-attention of a layer, and what it masks."""
+        """Return the self-attention of a layer; `masks` are its arguments `causal`
+        and `look_ahead`.
+        """
         return SelfAttention(**self._heads(sizes, layer), values=self.values(), **masks)
 
     def make_cross_attention(self, sizes: Sizes, layer: int) -> CrossAttention:
@@ -164,13 +167,14 @@ class Components(Arguments):
         make_layer: Callable[[int], dict[str, Sublayer]],
         **depths: int,
     ) -> Stack:
-        """Return a stack.
+        """Return a stack of layers.
 
         Args:
-            sizes: of its layers.
+            sizes: sizes of the layers.
             name: encoder | decoder.
-            order: numbers of the layers, one for each place; a shared layer comes again.
-            make_layer: returns the sub-layers of the layer of a number.
+            order: numbers of the layers in the order in which they act; a shared layer occurs
+                repeatedly.
+            make_layer: returns the sub-layers of the layer with a given number.
             depths: `encoder_layers` and `decoder_layers` of the model.
         """
 

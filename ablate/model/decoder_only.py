@@ -1,12 +1,13 @@
-"""One causal stack that continues what it reads: a language model, or a translator.
+"""A decoder-only model: one causal stack, as a language model or as a translator.
 
 Equation: p(x_t | x_1 .. x_{t-1}) = softmax(W h_t), h the states of a stack of causal self-attention
-    and feed-forward sub-layers. To translate, x is the source, EOS, BOS and the target, and the
-    target's tokens alone are predicted.
+    and feed-forward sub-layers. To translate, x is the source, EOS, BOS and the target, and only
+    the tokens of the target are predicted.
 Source: Radford et al. 2018 (GPT); with a source in front of the target arXiv:1801.10198, and
     "language model" in arXiv:1910.10683, section 3.2.1, figure 4.
-What differs: GPT's learned positions and gelu are components to choose. The source is read causally
-    too: `prefix_lm` lets the source's tokens see each other. The source's tokens are not predicted.
+What differs: GPT's learned positions and gelu are options of their own factors. The source is read
+    causally too; in `prefix_lm` the tokens of the source see each other. The tokens of the source
+    are not predicted.
 What to expect: perplexity falls with width and depth; as a translator, somewhat below an
     encoder-decoder with as many layers on each side, which has about twice the weights.
 """
@@ -31,10 +32,12 @@ class DecoderOnly(OneStack):
     reads = {"decoder": slice(None)}
     name = "decoder"
     decodes = True
-    source_reads = "past"  # of the source in front of a target: past | source
+    source_reads = "past"  # what a source token attends to: past | source
 
     def forward(self, inputs: Causal | CausalDocuments | Seq2Seq) -> Float[Tensor, "B T D"]:
-        """Return the states that predict what follows each token, of a pair each target token."""
+        """Return the states that predict the token after each token; for a pair, after
+        each target token.
+        """
         if isinstance(inputs, Seq2Seq):
             return self.translate(inputs.src, inputs.tgt_in)
         documents = inputs.documents if isinstance(inputs, CausalDocuments) else None
@@ -44,9 +47,9 @@ class DecoderOnly(OneStack):
     def translate(
         self, src: Int[Tensor, "B S"], tgt_in: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T D"]:
-        """Return the states of targets that stand behind their sources.
+        """Return the states of targets that follow their sources in one sequence.
 
-        Between them is the padding of the source, which takes up no positions.
+        Padding of the source, which lies between them, takes up no positions.
         """
         embedded = [self.embedding.embed_src(src), self.embedding.embed_tgt(tgt_in)]
         real = torch.cat([src, tgt_in], 1) != PAD
@@ -56,19 +59,19 @@ class DecoderOnly(OneStack):
         return states[:, n:]
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> StackCache:
-        """Read the source; return what decoding remembers, `beams` rows per sentence."""
+        """Read the source; return the cache of decoding, with `beams` rows per sentence."""
         causal = self.causal and self.source_reads == "past"
         return self.stack.start_after(
             self.embedding.embed_src(src), src != PAD, beams, causal=causal
         )
 
     def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
-        """Return the states that predict what follows each row's newest token."""
+        """Return for each row the state that predicts the token after its newest one."""
         newest = tokens.view(-1, cache.slots.beams)
         return self.stack.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def check_decoding(self) -> None:
-        """Refuse parts whose state in decoding is not the keys and values of the past."""
+        """Raise UserError for a component that caches anything but past keys and values."""
         if type(self.stack.position).cache is not Position.cache:
             raise UserError(
                 "model/position is recurrent, which would read the padding between a source and "
@@ -83,10 +86,10 @@ class DecoderOnly(OneStack):
                 )
 
     def check_documents(self) -> None:
-        """Refuse parts through which a token would learn of other documents.
+        """Check that no component passes information between documents.
 
         Raises:
-            UserError: there is one.
+            UserError: a component does.
         """
         if type(self.stack.position).cache is not Position.cache:
             raise UserError(
@@ -102,12 +105,12 @@ class DecoderOnly(OneStack):
                 )
 
     def limits(self) -> dict[str, int | None]:
-        """Return how many tokens of both sides together there are positions for."""
+        """Return the number of positions, which limits source and target together."""
         return {"source": None, "target": None, "both": self.stack.position.longest}
 
 
 def places(real: Bool[Tensor, "B L"], n_source: int) -> Int[Tensor, "B L"]:
-    """Return positions that count on from each source's last real token."""
+    """Return positions that continue after the last real token of each source."""
     columns = torch.arange(real.size(1), device=real.device)
     padding = n_source - real[:, :n_source].sum(1, keepdim=True)
     return columns - padding * (columns >= n_source)

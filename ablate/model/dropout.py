@@ -2,10 +2,10 @@
 
 Equation: y = x * mask / (1 - p), each entry of the mask 0 with probability p, else 1.
 Source: arXiv:1207.0580; the sites: arXiv:1706.03762, section 5.4.
-What differs: on a CPU, eight decisions are cut from one random number of 64 bits, so p is rounded
-    to a multiple of 1/256 (0.1 to 0.1016; of 1/65536, from four decisions, where that would move p
-    by over 2 %), and the kept values are scaled by the rounded rate. torch draws a number per
-    entry, which costs more than the matrix products of a small model.
+What differs: on a CPU, eight decisions come from one random number of 64 bits, so p is rounded
+    to a multiple of 1/256 (0.1 to 0.1016). If that would change p by over 2 %, it is rounded to
+    1/65536, with four decisions per number. Kept values are scaled by the rounded rate. torch draws
+    a number per entry, which costs more than the matrix products of a small model.
 What to expect: the same distribution as torch's; other masks for the same seed.
 """
 
@@ -19,16 +19,16 @@ from torch.nn import functional as F
 
 from ablate.errors import UserError
 
-DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # levels of the rate: what holds one
-TOLERANCE = 0.02  # relative, of the rate and of what is kept
+DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # possible rates: dtype
+TOLERANCE = 0.02  # relative error allowed of the rate and of the kept fraction
 
 
 @dataclass
 class Rates:
-    """Probability of dropout at each site of a Transformer; the YAML has all follow `rate`.
+    """Dropout probability at each site of a Transformer; in the YAML all follow `rate`.
 
     Raises:
-        UserError: one of them is no probability below 1.
+        UserError: a probability is not in [0, 1).
     """
 
     rate: float
@@ -63,12 +63,14 @@ class Dropout(nn.Module):
         return dropped
 
     def extra_repr(self) -> str:
-        """The rate, and what it is on a CPU."""
+        """Return the rate and its rounded value on a CPU, for printed models."""
         return f"rate={self.rate} ({self.cut}/{self.levels} on a CPU)"
 
 
 def rounded(rate: float) -> tuple[int, int]:
-    """Return the zeros among how many levels come close enough to the rate: the fewest levels."""
+    """Return (cut, levels) such that cut / levels is close enough to the rate, with
+    the fewest levels.
+    """
     for levels in DECISIONS:
         cut = min(round(rate * levels), levels - 1)
         if abs(cut - rate * levels) <= TOLERANCE * min(rate, 1 - rate) * levels:
@@ -77,7 +79,7 @@ def rounded(rate: float) -> tuple[int, int]:
 
 
 class _Masked(torch.autograd.Function):
-    """The product with a fresh mask; `cut` of `levels` decisions are zeros."""
+    """Multiplies by a random mask in which `cut` of `levels` decisions are zeros."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cut: int, levels: int) -> Tensor:

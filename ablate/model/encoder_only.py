@@ -1,12 +1,13 @@
-"""One stack that sees a whole text at once, past and future.
+"""An encoder-only model: one stack without a causal mask, which sees a whole text at once.
 
 Equation: p(x_t | corrupted x) = softmax(W h_t), h the states of a stack of self-attention and
     feed-forward sub-layers without a causal mask.
 Source: arXiv:1810.04805, section 3 (BERT).
-What differs: no embedding of segments; the states go to W, which may be the embedding, without the
-    further layer, norm and bias of the authors' code. BERT's learned positions and gelu are
-    components to choose.
-What to expect: fills gaps better than a causal model of the same size; it generates nothing.
+What differs: there is no segment embedding. The states go directly to W, which may be the
+    embedding; the authors' code has a further layer, a norm and a bias before it. BERT's learned
+    positions and gelu are options of their own factors.
+What to expect: predicts masked tokens better than a causal model of the same size; it cannot
+    generate text.
 """
 
 from jaxtyping import Float
@@ -18,7 +19,7 @@ from ablate.model.one_stack import OneStack
 
 
 class EncoderOnly(OneStack):
-    """An encoder with a head."""
+    """An encoder with an output head."""
 
     takes = frozenset({Bidirectional})
     reads = {"encoder": slice(None)}
@@ -30,5 +31,5 @@ class EncoderOnly(OneStack):
         return self.stack(self.embedding.embed_tgt(inputs.tokens), inputs.tokens != PAD)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the longest text that there are positions for."""
+        """Return the number of positions, which limits the length of a text."""
         return {"source": None, "target": self.stack.position.longest}

@@ -1,4 +1,4 @@
-"""Looking into a model: attention weights and parameter counts."""
+"""Inspect a model: its attention weights and parameter counts."""
 
 import re
 from collections import Counter
@@ -15,17 +15,17 @@ from ablate.model.padding.base import Mask
 
 @torch.no_grad()
 def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H Q K"]]:
-    """Return the weights of every attention on a batch's inputs, without dropout.
+    """Return the weights of every attention for the inputs of a batch, without dropout.
 
-    Keys are "encoder.0.self", "decoder.0.self", "decoder.0.cross", numbers counting layers.
-    Kernels whose weights are no shares of the keys are left out. A layer that acts several times
-    shows its last weights.
+    Keys are "encoder.0.self", "decoder.0.self", "decoder.0.cross"; the number counts layers.
+    Kernels whose weights do not sum to 1 over the keys are left out. A layer that is used several
+    times gives the weights of its last use.
     """
-    found: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
 
     def record(name: str) -> Any:
         def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
-            found[name] = weights_of(kernel, *inputs)
+            weights[name] = weights_of(kernel, *inputs)
 
         return hook
 
@@ -41,15 +41,15 @@ def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H
         model.train(training)
         for handle in handles:
             handle.remove()
-    return found
+    return weights
 
 
 def weights_of(
     kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None
 ) -> Float[Tensor, "B H Q K"]:
-    """Return the weights of a kernel.
+    """Return the attention weights of a kernel.
 
-    Kernels are linear in the values, so the values of an identity matrix are the weights.
+    Kernels are linear in the values, so an identity matrix as values returns the weights.
     """
     n_keys = k.size(2)
     identity = torch.eye(n_keys, dtype=v.dtype, device=v.device)
@@ -58,7 +58,7 @@ def weights_of(
 
 
 def parameter_table(model: nn.Module) -> list[tuple[str, int]]:
-    """Return (part, number of parameters), largest first; layers of a stack are added up.
+    """Return (part, number of parameters) pairs, largest first, summed over the layers of a stack.
 
     Parts are disjoint and sum to the total: a shared matrix counts once.
     """

@@ -1,10 +1,10 @@
-"""The laws that every variant keeps unless its class declares otherwise in `breaks`."""
+"""The laws that every variant obeys unless its class lists them in `breaks`."""
 
 from enum import Enum
 
 
 class Law(Enum):
-    """Properties of the whole model that tests/laws checks for every variant."""
+    """A property of a whole model that the tests in tests/laws check for every variant."""
 
     NO_FUTURE = "a changed target token changes nothing before it"
     SOURCE_PADDING = "more padding on the source changes nothing at real positions"

@@ -1,11 +1,12 @@
-"""A linear layer padded to multiples of 256 rows, so that oneDNN can reuse its kernels.
+"""A linear layer that pads its input to multiples of 256 rows, so that oneDNN can reuse its
+kernels.
 
 Equation: y = x W^T + b.
-Source: torch.nn.Linear, whose parameters and initial values these are.
-What differs: in bfloat16 on a CPU, training multiplies whole blocks of BLOCK rows, zeros after the
-    last token. There oneDNN compiles a program for every shape, which takes longer than running
-    it, and batches have as many numbers of tokens as there are batches.
-    With products=onednn, products of float32 are oneDNN's too (`ablate.model.product`).
+Source: torch.nn.Linear, with the same parameters and initial values.
+What differs: in bfloat16 on a CPU, training multiplies whole blocks of BLOCK rows, with zeros after
+    the last token. oneDNN compiles a program for every shape, which takes longer than running
+    it, and nearly every batch has another number of tokens.
+    With products=onednn, oneDNN also computes products of float32 (`ablate.model.product`).
 What to expect: the numbers of torch.nn.Linear, faster.
 """
 
@@ -25,7 +26,7 @@ class Linear(nn.Linear):
     """A linear map of the last dimension."""
 
     def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N E"]:
-        """Return what the map makes of each x."""
+        """Return x W^T + b."""
         return linear(x, self.weight, self.bias)
 
 
@@ -47,30 +48,32 @@ def linear(
 
 
 def remove_biases(module: nn.Module) -> None:
-    """Take the bias from every linear map in a module."""
+    """Remove the bias of every linear map in a module."""
     for part in module.modules():
         if isinstance(part, nn.Linear):
             part.register_parameter("bias", None)
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """Return the type in which autocast, where it is on, would multiply x."""
+    """Return the dtype of products of x: that of autocast if it is on, else that of x."""
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 def to_product_dtype(x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
-    """Return x in that type: under bf16-mixed the residual stream is bfloat16, half to move."""
+    """Return x in the dtype of its products: in bf16-mixed this halves the size of the
+    residual stream.
+    """
     return x.to(product_dtype(x))
 
 
 def is_compiled(x: Tensor) -> bool:
-    """Whether each shape of x has its product compiled."""
+    """Return whether oneDNN compiles a program for each shape of x."""
     return x.device.type == "cpu" and product_dtype(x) == torch.bfloat16
 
 
 def blocks(x: Float[Tensor, "N D"], dtype: torch.dtype, rows: int) -> Float[Tensor, "M D"]:
-    """Return x in another type, with rows of zeros up to a multiple of `rows`."""
+    """Return x in another dtype, padded with rows of zeros to a multiple of `rows`."""
     n = len(x)
     missing = -n % rows
     if not missing:
@@ -82,7 +85,7 @@ def blocks(x: Float[Tensor, "N D"], dtype: torch.dtype, rows: int) -> Float[Tens
 
 
 class _Blocks(torch.autograd.Function):
-    """The map in whole blocks, forward and backward."""
+    """A linear map in whole blocks of rows, forward and backward."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -1,6 +1,7 @@
-"""One stack of self-attention and feed-forward sub-layers between an embedding and a head.
+"""Models of one stack of self-attention and feed-forward sub-layers between an embedding and a
+head.
 
-The part that `decoder_only` and `encoder_only` share; they differ in the mask and in their inputs.
+`decoder_only` and `encoder_only` share this part; they differ in the mask and in their inputs.
 """
 
 from collections.abc import Iterator
@@ -20,22 +21,23 @@ from ablate.model.sublayer import Sublayer
 
 
 class OneStack(Model):
-    """Embedding, stack and head; a subclass says what it reads, and whether it decodes.
+    """A model of an embedding, a stack and a head; a subclass defines its inputs and whether it
+    decodes.
 
     Args:
-        sizes: of all layers.
+        sizes: sizes of all layers.
         components: factories of the stack and its attentions.
-        vocabularies: of source and target.
-        n_layers: layers.
-        share_layers: none | pairs | all, the neighbouring layers that are one.
-        causal: whether a mask over later tokens is there in training.
+        vocabularies: vocabularies of source and target.
+        n_layers: number of layers.
+        share_layers: none | pairs | all: which neighbouring layers share their weights.
+        causal: whether training masks later tokens.
 
     Raises:
-        UserError: a size or probability that makes no model, or components that do not fit.
+        UserError: a size or probability is out of range, or components do not fit.
     """
 
-    name: ClassVar[str]  # of the stack: encoder | decoder
-    decodes: ClassVar[bool]  # whether it goes on token by token
+    name: ClassVar[str]  # name of the stack: encoder | decoder
+    decodes: ClassVar[bool]  # whether it generates token by token
 
     def __init__(
         self,
@@ -70,23 +72,23 @@ class OneStack(Model):
             remove_biases(self)
 
     def adjust_initial_values(self) -> None:
-        """Change the initial values as the parametrisation asks for."""
+        """Rescale the initial values as the parametrisation requires."""
         self.parametrisation.adjust(self)
 
     @property
     def stack(self) -> Stack:
-        """The only stack."""
+        """The stack of the model."""
         stack = getattr(self, self.name)
         assert isinstance(stack, Stack)
         return stack
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield the attention of each layer, as "decoder.0.self"."""
+        """Yield the name and the kernel of each layer's attention, such as "decoder.0.self"."""
         for name, part in self.stack.layers.named_modules():
             if isinstance(part, SelfAttention):
                 yield f"{self.name}.{name.partition('.')[0]}.self", part.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the parameters of each layer, as "decoder.0"."""
-        for number, own in enumerate(self.stack.parameters_by_layer()):
-            yield f"{self.name}.{number}", own
+        """Yield the name, such as "decoder.0", and the parameters of each layer."""
+        for number, parameters in enumerate(self.stack.parameters_by_layer()):
+            yield f"{self.name}.{number}", parameters

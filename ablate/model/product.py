@@ -1,11 +1,11 @@
-"""The library that multiplies float32 matrices on a CPU.
+"""Choose the library that multiplies float32 matrices on a CPU.
 
 Equation: y = x W^T + b, and its gradients.
 Source: torch.nn.functional.linear; oneDNN, the library behind torch's products in bfloat16.
-What differs: torch gives products of float32 to a BLAS, which is Intel's MKL in its own builds. MKL
-    has kernels of 512 bits for Intel's processors alone: on an AMD EPYC with AVX-512 it makes 105
-    GFLOP/s of one core, where oneDNN, which asks the processor what it can do, makes 230. torch has
-    no setting for that, but an operator, which its compiler uses too.
+What differs: torch computes products of float32 with a BLAS, in its own builds Intel's MKL. MKL
+    uses 512-bit kernels on Intel's processors alone: on an AMD EPYC with AVX-512 it reaches 105
+    GFLOP/s on one core, where oneDNN, which detects what the processor can do, reaches 230. torch
+    has no setting for this, but an operator, which its compiler uses too.
 What to expect: with `onednn` the numbers of `blas` up to the order of summation; on Intel's
     processors about the same speed.
 """
@@ -22,15 +22,15 @@ _chosen = "blas"
 
 
 def choose_products(library: str) -> None:
-    """Let a library make this process's products of float32 on a CPU.
+    """Choose the library that computes float32 products of this process on a CPU.
 
     Args:
-        library: blas | onednn | auto, which is oneDNN where this torch has it.
+        library: blas | onednn | auto; auto is onednn if this torch has it, else blas.
 
     Raises:
-        UserError: this torch does not have it.
+        UserError: this torch is built without oneDNN.
     """
-    global _chosen  # noqa: PLW0603  # a setting of the process, as torch's number of threads
+    global _chosen  # noqa: PLW0603  # a setting of the process, like torch's number of threads
     if library == "onednn" and not has_onednn():
         raise UserError(
             "products=onednn needs a torch that is built with oneDNN, and this one is not: "
@@ -42,18 +42,18 @@ def choose_products(library: str) -> None:
 
 
 def has_onednn() -> bool:
-    """Whether torch has oneDNN's products."""
+    """Return whether this torch has the products of oneDNN."""
     available: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     return available and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def is_by_onednn(x: Tensor) -> bool:
-    """Whether oneDNN multiplies x, if that is not in bfloat16 anyway."""
+    """Return whether oneDNN multiplies x because of the setting; in bfloat16 it always does."""
     return _chosen == "onednn" and x.device.type == "cpu" and x.dtype == torch.float32
 
 
 class OneDnnLinear(torch.autograd.Function):
-    """A linear map whose three products oneDNN makes."""
+    """A linear map whose three products (forward, and two gradients) oneDNN computes."""
 
     @staticmethod
     def forward(
@@ -81,7 +81,7 @@ def _times(
     a: Float[Tensor, "N D"], b: Float[Tensor, "E D"], bias: Tensor | None = None
 ) -> Float[Tensor, "N E"]:
     """Return a b^T + bias."""
-    if not (a.numel() and len(b)):  # oneDNN refuses what is empty
+    if not (a.numel() and len(b)):  # oneDNN refuses empty tensors
         return torch.nn.functional.linear(a, b, bias)
     product: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, bias, "none", [], "")
     return product

@@ -2,15 +2,15 @@
 
 Equation: h_t = cell(h_{t-1}, x_t) in n_layers layers; the decoder begins with the encoder's last
     states. With attention over the memory m_1 .. m_S of the top layer: a = softmax over s of
-    score(h_t, m_s), c = sum over s of a_s m_s, and tanh(W [c; h_t]) takes the place of h_t. Scores:
+    score(h_t, m_s), c = sum over s of a_s m_s, and tanh(W [c; h_t]) replaces h_t. Scores:
     dot h.m, general h.(U m), additive v.tanh(Q h + U m).
 Source: arXiv:1409.3215 (LSTM without attention); arXiv:1409.0473 (GRU, bidirectional, additive);
-    arXiv:1508.04025, section 3.1 (where attention sits; dot, general); cells: torch.nn.LSTM, GRU.
+    arXiv:1508.04025, section 3.1 (the place of attention; dot, general); cells: torch.nn.LSTM, GRU.
 What differs: attention follows the decoder and is not fed into its next step, so that training
     takes all steps at once; arXiv:1409.0473 has it in front of the cell. The directions of a
     bidirectional encoder have d_model / 2 each. Sources are not reversed. Matrices are Xavier
-    uniform, all gates of a cell as one; biases are 0, but `forget_bias` at the gate that keeps the
-    past (Jozefowicz et al. 2015): forget in an LSTM, update in a GRU.
+    uniform, all gates of a cell as one matrix. Biases are 0, except for `forget_bias` at the gate
+    that keeps the past (Jozefowicz et al. 2015): forget in an LSTM, update in a GRU.
 What to expect: attention gains most on long sentences (arXiv:1409.0473, figure 2); additive is
     slightly ahead of dot and general (arXiv:1703.03906).
 """
@@ -46,15 +46,15 @@ class Recurrent(Model):
         attention: none | additive | dot | general.
         forget_bias: initial bias of the gate that keeps the past.
         d_model: width of embeddings and layers.
-        n_layers: layers of the encoder, and of the decoder.
-        dropout: probability on embeddings and between layers.
-        embedding: factory, as that of the Transformer.
+        n_layers: number of layers of the encoder, and of the decoder.
+        dropout: dropout probability of embeddings and between layers.
+        embedding: factory of the embedding, as in the Transformer.
         src_vocab: size of the source vocabulary.
         tgt_vocab: size of the target vocabulary.
         joint_vocab: whether both are the same vocabulary.
 
     Raises:
-        UserError: a value outside the above.
+        UserError: an argument has another value.
     """
 
     def __init__(  # noqa: PLR0913
@@ -119,7 +119,7 @@ class Recurrent(Model):
 
     @torch.no_grad()
     def start(self, src: Int[Tensor, "B S"], beams: int) -> "RecurrentCache":
-        """Encode the source; return what decoding remembers, `beams` rows per sentence."""
+        """Encode the source; return the cache of decoding, with `beams` rows per sentence."""
         memory, states = self.encode(src)
         keys = memory.states if self.attention is None else self.attention.keys(memory)
         each = [tuple(s.repeat_interleave(beams, 1) for s in layer) for layer in states]
@@ -127,7 +127,7 @@ class Recurrent(Model):
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, " R"], cache: "RecurrentCache") -> Float[Tensor, "R D"]:
-        """Return the states that predict what follows each row's newest token."""
+        """Return for each row the state that predicts the token after its newest one."""
         newest = self.embedding.embed_tgt(tokens[:, None])
         x, cache.states = self.decode(newest, cache.states)
         if self.attention is None:
@@ -136,14 +136,14 @@ class Recurrent(Model):
         return self.attention(queries, cache.memory, cache.keys).flatten(0, 1)
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the parameters of each layer, as "encoder.0"."""
+        """Yield the name, such as "encoder.0", and the parameters of each layer."""
         for stack, layers in (("encoder", self.encoder), ("decoder", self.decoder)):
             for number, layer in enumerate(layers):
                 yield f"{stack}.{number}", list(layer.parameters())
 
 
 class Layer(nn.Module):
-    """One recurrent layer, in one direction or in two that share the width."""
+    """A recurrent layer in one direction, or in two directions of half the width."""
 
     def __init__(self, cell: str, d_model: int, directions: int, forget_bias: float) -> None:
         super().__init__()
@@ -154,7 +154,9 @@ class Layer(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], states: States
     ) -> tuple[Float[Tensor, "B T D"], States]:
-        """Go on from states; padding on the right changes nothing before it."""
+        """Return the outputs and last states, starting from `states`; padding must
+        be on the right.
+        """
         if not len(x):
             return x, states
         begin = tuple(s.contiguous() for s in states)
@@ -164,7 +166,7 @@ class Layer(nn.Module):
     def read(
         self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B S D"], States]:
-        """Read sequences of so many tokens, and return the states after the last of each."""
+        """Return the outputs for padded sequences, and the states after the last token of each."""
         if not len(x):  # torch packs no empty batch
             return x, (x.new_zeros(1, 0, x.size(2)),) * (1 + isinstance(self.cell, nn.LSTM))
         packed = pack_padded_sequence(
@@ -176,7 +178,7 @@ class Layer(nn.Module):
         return states, tuple(s.transpose(0, 1).flatten(1)[None] for s in last)
 
     def adjust_initial_values(self) -> None:
-        """Set the biases."""
+        """Set all biases to 0, and that of the gate that keeps the past to `forget_bias`."""
         for name, parameter in self.cell.named_parameters():
             if name.startswith("bias"):
                 parameter.zero_()
@@ -186,7 +188,7 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention over the memory, behind the decoder."""
+    """Attention over the memory, applied to the outputs of the decoder."""
 
     def __init__(self, score: str, d_model: int) -> None:
         super().__init__()
@@ -199,13 +201,13 @@ class Attention(nn.Module):
         self.output = Linear(2 * d_model, d_model)
 
     def keys(self, memory: Memory) -> Float[Tensor, "B S D"]:
-        """Return what queries are compared with, once per source."""
+        """Return the keys of the memory, computed once per source."""
         return memory.states if self.score == "dot" else self.key(memory.states)
 
     def forward(
         self, x: Float[Tensor, "B T D"], memory: Memory, keys: Float[Tensor, "B S D"]
     ) -> Float[Tensor, "B T D"]:
-        """Return each state together with what it reads."""
+        """Return tanh(W [c; x]) for each state x and its context c."""
         if self.score == "additive":
             sums = self.query(x)[:, :, None] + keys[:, None]
             scores = self.weigh(sums.tanh())[..., 0]
@@ -217,7 +219,7 @@ class Attention(nn.Module):
 
 
 class RecurrentCache:
-    """States of every hypothesis, and the memory, which those of a sentence share."""
+    """The states of every hypothesis, and the memory, which the hypotheses of a sentence share."""
 
     def __init__(
         self, beams: int, memory: Memory, keys: Float[Tensor, "M S D"], states: list[States]
@@ -225,11 +227,11 @@ class RecurrentCache:
         self.beams, self.memory, self.keys, self.states = beams, memory, keys, states
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
+        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
         self.states = [tuple(s.index_select(1, rows) for s in layer) for layer in self.states]
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these, with all their rows."""
+        """Keep all rows of the given sentences and drop all others."""
         self.memory = Memory(*(part.index_select(0, sentences) for part in self.memory))
         self.keys = self.keys.index_select(0, sentences)
         beams = torch.arange(self.beams, device=sentences.device)

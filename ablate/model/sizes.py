@@ -1,4 +1,4 @@
-"""Checks the sizes of a model before anything is built."""
+"""Check the sizes of a model before it is built."""
 
 from ablate.errors import UserError
 
@@ -11,10 +11,10 @@ def check_positive(**sizes: int) -> None:
 
 
 def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:
-    """Return the width of a head: d_head, or d_model / n_heads where that is None.
+    """Return the width of a head: d_head, or d_model / n_heads if d_head is None.
 
     Raises:
-        UserError: a number below 1, or n_heads does not divide d_model and d_head is None.
+        UserError: a number is below 1, or d_head is None and n_heads does not divide d_model.
     """
     check_positive(n_heads=n_heads)
     if d_head is not None:
@@ -23,17 +23,17 @@ def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:
     if d_model % n_heads:
         allowed = ", ".join(str(n) for n in range(1, d_model + 1) if d_model % n == 0)
         raise UserError(
-            f"model.n_heads is {n_heads}, which does not divide model.d_model {d_model}: choose "
+            f"model.n_heads is {n_heads}, which does not divide model.d_model ({d_model}): choose "
             f"one of {allowed}, or set model.d_head"
         )
     return d_model // n_heads
 
 
 def shared_layers(share_layers: str, n_layers: int) -> list[int]:
-    """Return for each layer of a stack, in their order, which weights it has, counted from 0.
+    """Return for each layer of a stack the number of its set of weights, counted from 0.
 
-    Norms are shared as well. The last of an odd number of layers in pairs has weights of its own.
-    Source: all arXiv:1909.11942, section 3.1; pairs arXiv:2104.06022, section 3 ("sequence").
+    Norms are shared as well. With pairs and an odd number of layers, the last has weights of its
+    own. Source: all arXiv:1909.11942, section 3.1; pairs arXiv:2104.06022, section 3 ("sequence").
 
     Raises:
         UserError: `share_layers` is not none, pairs or all.

@@ -1,4 +1,4 @@
-"""A stack of layers (arXiv:1706.03762, section 3.1), on whole sequences or a token at a time."""
+"""A stack of layers (arXiv:1706.03762, section 3.1), on whole sequences or step by step."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
@@ -16,20 +16,20 @@ from ablate.model.dropout import Dropout
 from ablate.model.linear import to_product_dtype
 from ablate.model.position.base import Position
 from ablate.model.residual.base import Residual
-from ablate.model.sublayer import Memory, Place, Slots, Sublayer
+from ablate.model.sublayer import LayerContext, Memory, Slots, Sublayer
 
 
 class Stack(nn.Module):
-    """Positions, dropout, and layers of sub-layers along the residual stream.
+    """A stack: positions, dropout, and layers of sub-layers along the residual stream.
 
     Args:
         layers: the sub-layers of each layer, by name.
-        order: the numbers of the layers that tokens pass, one that shares its weights repeatedly.
+        order: numbers of the layers in the order in which they act; a shared layer is repeated.
         d_model: width of the tokens.
-        position: tells where tokens stand.
-        residual: builds what leads past the sub-layers, from their number.
-        block: says which sub-layers of a layer go together.
-        dropout: probability on the embedded tokens.
+        position: gives the positions of tokens.
+        residual: builds the residual connections, given their number.
+        block: groups the sub-layers of a layer.
+        dropout: dropout probability of the embedded tokens.
 
     Raises:
         UserError: a sub-layer and the positions do not fit.
@@ -64,7 +64,9 @@ class Stack(nn.Module):
 
     @property
     def reads(self) -> list[tuple[int, int]]:
-        """The residual connections in the order in which they act: number, and sub-layers."""
+        """For each use of a residual connection, in order: its number, and its
+        number of sub-layers.
+        """
         first = [sum(len(sizes) for sizes in self.sizes[:i]) for i in range(len(self.sizes))]
         return [(first[i] + j, size) for i in self.order for j, size in enumerate(self.sizes[i])]
 
@@ -77,20 +79,24 @@ class Stack(nn.Module):
         prefix: int = 0,
         documents: Int[Tensor, "B L"] | None = None,
     ) -> Float[Tensor, "B L D"]:
-        """Return the tokens after all layers; `real` is False at padding.
+        """Return the tokens after all layers.
 
-        Tokens stand side by side unless `positions` says otherwise. The first `prefix` of them are
-        read by all, whatever the causal mask says. Tokens read those with the same number in
-        `documents` alone.
+        Args:
+            x: embedded tokens.
+            real: False at padding.
+            memory: the encoded source, for a decoder.
+            positions: positions of the tokens; None: 0, 1, 2, ...
+            prefix: number of first tokens that all tokens may read, whatever the causal mask says.
+            documents: number of each token's document; tokens attend only within their document.
         """
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
-        padded = x.device.type != "cpu" or not bool(real.all())  # to ask a GPU is to wait for it
-        at = Place(positions, self.position, real, memory, prefix, documents, [], padded)
+        padded = x.device.type != "cpu" or not bool(real.all())  # a check would wait for a GPU
+        at = LayerContext(positions, self.position, real, memory, prefix, documents, [], padded)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
         return self._run(self.position.embed(x, positions), at, calls)
 
-    def _run(self, x: Tensor, at: Place, calls: Sequence[partial[Tensor]]) -> Tensor:
+    def _run(self, x: Tensor, at: LayerContext, calls: Sequence[partial[Tensor]]) -> Tensor:
         x = to_product_dtype(self.dropout(x))
         stream = self.residual.enter(x, at.real)
         left = iter(calls)
@@ -111,7 +117,7 @@ class Stack(nn.Module):
     ) -> "StackCache":
         """Return the caches after a prefix that all hypotheses of a sentence share.
 
-        Its tokens read those before them if `causal`, else each other.
+        Tokens of the prefix attend to earlier ones if `causal`, else to the whole prefix.
         """
         slots = Slots(len(x), beams, x.device)
         cache = self._cache(None, slots)
@@ -130,30 +136,34 @@ class Stack(nn.Module):
         return x
 
     def _cache(self, memory: Memory | None, slots: Slots) -> "StackCache":
-        own = [sublayer.cache(memory, slots) for sublayer in self.sublayers]
-        return StackCache(slots, self.position.cache(), own)
+        caches = [sublayer.cache(memory, slots) for sublayer in self.sublayers]
+        return StackCache(slots, self.position.cache(), caches)
 
     def _newest(self, x: Tensor, cache: "StackCache") -> Tensor:
         slots = cache.slots
-        at = Place(slots.positions, self.position, None, None, earlier=[])
+        at = LayerContext(slots.positions, self.position, None, None, earlier=[])
         calls = [
-            partial(sublayer.step, at=at, slots=slots, cache=own)
-            for sublayer, own in zip(self.sublayers, cache.caches, strict=True)
+            partial(sublayer.step, at=at, slots=slots, cache=sublayer_cache)
+            for sublayer, sublayer_cache in zip(self.sublayers, cache.caches, strict=True)
         ]
         return self._run(self.position.step(x, slots.positions, cache.position), at, calls)
 
     def parameters_by_layer(self) -> Iterator[list[nn.Parameter]]:
-        """Yield the parameters of each layer, those of its norms last; shared ones once."""
+        """Yield the parameters of each layer, with those of its norms last; shared
+        ones occur once.
+        """
         norms = iter(self.residual.norms)
         for layer, sizes in zip(self.layers, self.sizes, strict=True):
-            own = [next(norms) for _ in sizes]
-            yield [*layer.parameters(), *(p for norm in own for p in norm.parameters())]
+            layer_norms = [next(norms) for _ in sizes]
+            yield [*layer.parameters(), *(p for norm in layer_norms for p in norm.parameters())]
 
     def adjust_initial_values(self) -> None:
-        """Multiply the initial values of the sub-layers as the residual asks for."""
+        """Multiply the initial values of the sub-layers by the factors of the
+        residual connections.
+        """
         for layer in self.layers:
             gains: dict[nn.Parameter, float] = {}
-            # a matrix of several uses has several names
+            # a shared matrix has several names
             for name, parameter in layer.named_parameters(remove_duplicate=False):
                 gains[parameter] = min(self.residual.gain(name), gains.get(parameter, torch.inf))
             for parameter, gain in gains.items():
@@ -162,23 +172,23 @@ class Stack(nn.Module):
 
 
 def summed(sublayers: Sequence[Callable[[Tensor], Tensor]], x: Tensor) -> Tensor:
-    """Return the sum of what sub-layers make of the same tokens."""
+    """Return the sum of the outputs of sub-layers for the same tokens."""
     return reduce(add, (sublayer(x) for sublayer in sublayers))
 
 
 class StackCache(NamedTuple):
-    """What a stack remembers between the steps of decoding."""
+    """The caches of a stack between the steps of decoding."""
 
     slots: Slots
     position: Cache
-    caches: list[Cache]  # of every sub-layer, in the order in which they act
+    caches: list[Cache]  # caches of the sub-layers, in the order in which these act
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
+        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
         for part in (self.slots, self.position, *self.caches):
             part.reorder(rows)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these, with all their rows."""
+        """Keep all rows of the given sentences and drop all others."""
         for part in (self.slots, self.position, *self.caches):
             part.keep(sentences)

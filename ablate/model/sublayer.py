@@ -1,4 +1,4 @@
-"""What a layer is made of, and what it is told."""
+"""The interface of sub-layers, and the context that a stack passes to them."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -12,53 +12,61 @@ from ablate.model.cache import Cache, Nothing
 from ablate.model.laws import Law
 from ablate.model.position.base import Position
 
-# torch's CPU kernels take the exponentials of a row one by one when it is shorter than a vector of
-# 16 floats, about ten times slower per key; kernels extend such rows by keys of weight 0
+# torch's CPU kernels compute the exponentials of rows below 16 floats one by one, about ten times
+# slower per key; attention kernels extend such rows by keys of weight 0
 VECTOR = 16
 
 
 class Memory(NamedTuple):
-    """Encoded source sentences; `real` is False at padding."""
+    """The encoded source sentences; `real` is False at padding."""
 
     states: Float[Tensor, "B S D"]
     real: Bool[Tensor, "B S"]
 
 
-class Place(NamedTuple):
-    """Where the tokens stand that a sub-layer is given."""
+class LayerContext(NamedTuple):
+    """The context of the tokens that a sub-layer receives: positions, padding,
+    memory, documents.
+    """
 
     positions: Int[Tensor, "#B L"]
-    position: Position  # the stack's, for attention that positions act in
+    position: Position  # of the stack; self-attention applies it
     real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
-    memory: Memory | None  # what a decoder reads; in decoding, caches have what they need of it
-    prefix: int = 0  # the first tokens, that all may read; in decoding, slots know
-    documents: Int[Tensor, "B L"] | None = None  # of each token; a token reads its own alone
-    # values that layers leave for later ones, of the same tokens
+    memory: Memory | None  # the encoded source; in decoding, caches replace it
+    prefix: int = 0  # number of first tokens that all may read; not used in decoding
+    documents: Int[Tensor, "B L"] | None = None  # document of each token; None: all in one
+    # values of the same tokens that earlier layers have stored
     earlier: list[Float[Tensor, "B H L E"]] | None = None
     padded: bool = True  # whether `real` may be False anywhere
 
 
 class Slots:
-    """Where hypotheses write, and whose past is whose.
+    """The places in a cache that hypotheses write to, and the mask of the places that each may
+    read.
 
-    The hypotheses of a sentence write into one row of slots, a slot each at every step, and `reads`
-    says which slots are a hypothesis's own past: to go on from another hypothesis copies this mask,
-    and nothing of what the slots hold. A prefix that all hypotheses of a sentence share, such as a
-    source in front of its translation, is written into the first slots at once.
+    All hypotheses of a sentence share one row of slots, and each writes to a slot of its own at
+    every step. `reads` marks the slots that belong to the past of a hypothesis. To continue from
+    another hypothesis, only this mask is copied, not the contents of the slots. A prefix that all
+    hypotheses of a sentence share, such as a source in front of its translation, fills the first
+    slots at once.
     """
 
     def __init__(self, sentences: int, beams: int, device: torch.device) -> None:
         self.beams = beams
         room = VECTOR * beams  # a multiple of VECTOR, and so is its double
         self.reads = torch.zeros(sentences, beams, room, dtype=torch.bool, device=device)
-        self.length = 0  # tokens that every hypothesis has, without the prefix
-        self.first = 0  # slots of the prefix
-        self.before = torch.zeros(1, 1, dtype=torch.long, device=device)  # tokens of the prefix
+        self.length = 0  # number of tokens of every hypothesis, without the prefix
+        self.first = 0  # number of slots of the prefix
+        self.before = torch.zeros(
+            1, 1, dtype=torch.long, device=device
+        )  # number of tokens of the prefix
         self.new = slice(0, 0)  # the slots of this step
-        self.positions: Int[Tensor, "#M N"] = self.before  # where the tokens of this step stand
+        self.positions: Int[Tensor, "#M N"] = self.before  # positions of the tokens of this step
 
     def begin_prefix(self, real: Bool[Tensor, "M P"], *, causal: bool) -> None:
-        """Let every token of the prefix read all, or itself and those before; no padding."""
+        """Let every token of the prefix read the prefix without padding; with `causal`,
+        no later tokens.
+        """
         length = real.size(1)
         self.first = -(-length // VECTOR) * VECTOR
         self.new = slice(0, length)
@@ -74,83 +82,85 @@ class Slots:
         self.reads = whole[:, None].repeat(1, self.beams, 1)
 
     def begin_step(self) -> None:
-        """Make room for one more token, which every hypothesis will read itself."""
+        """Add a slot for the next token of every hypothesis, which only this
+        hypothesis may read.
+        """
         start = self.first + self.length * self.beams
         self.new = slice(start, start + self.beams)
         self.positions = (self.before + self.length).expand(-1, self.beams)
         if self.new.stop > self.room:
             self.reads = torch.cat([self.reads, torch.zeros_like(self.reads)], 2)
-        own = torch.eye(self.beams, dtype=torch.bool, device=self.reads.device)
-        self.reads[:, :, self.new] = own
+        identity = torch.eye(self.beams, dtype=torch.bool, device=self.reads.device)
+        self.reads[:, :, self.new] = identity
 
     def end_step(self) -> None:
-        """Go on to the next token."""
+        """Count the tokens of this step."""
         self.length += 1
 
     @property
     def room(self) -> int:
-        """Slots of each sentence, used or not."""
+        """The number of slots of each sentence, used or not."""
         return self.reads.size(2)
 
     @property
     def width(self) -> int:
-        """Slots that are read at this step: all that are used, up to a multiple of VECTOR."""
+        """The number of used slots, rounded up to a multiple of VECTOR."""
         return -(-self.new.stop // VECTOR) * VECTOR
 
     @property
     def pairs(self) -> Bool[Tensor, "M 1 N K"]:
-        """Which slots each hypothesis may read at this step."""
+        """The slots that each hypothesis may read at this step."""
         return self.reads[:, None, :, : self.width]
 
     @property
     def past_positions(self) -> Int[Tensor, "#M K"]:
-        """Where the token in each slot stands."""
+        """The position of the token in each slot."""
         slots = torch.arange(self.width, device=self.reads.device)[None]
         decoded = self.before + (slots - self.first) // self.beams
         return torch.where(slots < self.first, slots, decoded) if self.first else decoded
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]`, of the same sentence, has decoded."""
+        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
         self.reads = self.reads.flatten(0, 1).index_select(0, rows).view_as(self.reads)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these."""
+        """Keep the given sentences and drop all others."""
         self.reads = self.reads.index_select(0, sentences)
         if self.first:
             self.before = self.before.index_select(0, sentences)
 
 
 class Sublayer(nn.Module, ABC):
-    """One step of a layer: attention, feed-forward, or anything that maps tokens to tokens.
+    """A part of a layer: attention, feed-forward network, or anything that maps tokens to tokens.
 
-    A layer is a few of them in a row, each in a residual connection. Decoding gives it the newest
-    tokens of the N hypotheses of M sentences at once, with the cache that it made itself.
+    A layer is a sequence of sub-layers, each with a residual connection. `step` receives the newest
+    tokens of the N hypotheses of M sentences at once, and the cache that `cache` returned.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
     def check(self, position: Position) -> None:
-        """Raise UserError where the sub-layer cannot work with the positions of its stack."""
+        """Raise UserError if the sub-layer cannot work with the positions of its stack."""
         return
 
     @abstractmethod
-    def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
-        """Return what the sub-layer makes of whole sequences."""
+    def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
+        """Return the output of the sub-layer for whole sequences."""
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return what decoding has to remember, before the first step."""
+        """Return the cache of step-by-step decoding, before the first step."""
         return Nothing()
 
     def step(
-        self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
+        self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return what the sub-layer makes of the newest tokens, and advance the cache."""
+        """Return the output of the sub-layer for the newest tokens, and advance the cache."""
         return self(x, at)
 
 
 def unread(out: Tensor, *inputs: Tensor) -> Tensor:
-    """Return `out`; the parameters behind these inputs, which it ignores, get gradients of 0.
+    """Return `out` unchanged, but give the ignored inputs gradients of 0.
 
-    Without one for every parameter, training on several processes waits for ever.
+    Training on several processes hangs unless every parameter has a gradient.
     """
     return out + sum(x[..., :0].sum() for x in inputs)

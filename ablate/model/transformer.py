@@ -1,4 +1,4 @@
-"""The encoder-decoder Transformer (arXiv:1706.03762), its components given as factories."""
+"""The encoder-decoder Transformer (arXiv:1706.03762), assembled from factories of components."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -27,8 +27,8 @@ from ablate.model.sublayer import Memory, Sublayer
 
 
 @dataclass
-class Own:
-    """Components of one attention or stack in place of the model's; None: the model's."""
+class ComponentOverrides:
+    """The components of one attention or stack that replace the model's; None: the model's."""
 
     attention: Callable[..., Kernel] | None
     padding: Callable[..., Padding] | None
@@ -37,17 +37,20 @@ class Own:
     norm: Callable[..., Norm] | None = None
 
 
+Own = ComponentOverrides  # the name in the configs of stored runs, which their identities contain
+
+
 @dataclass(frozen=True, kw_only=True)
 class Depths(Arguments):
-    """How many layers the stacks have.
+    """The numbers of layers of the stacks.
 
     Args:
-        n_layers: layers of the encoder.
-        n_decoder_layers: layers of the decoder.
-        share_layers: none | pairs | all, the neighbouring layers of a stack that are one.
+        n_layers: number of layers of the encoder.
+        n_decoder_layers: number of layers of the decoder.
+        share_layers: none | pairs | all: which neighbouring layers of a stack share their weights.
 
     Raises:
-        UserError: a stack without layers.
+        UserError: a stack has no layers.
     """
 
     n_layers: int
@@ -58,26 +61,28 @@ class Depths(Arguments):
         check_positive(n_layers=self.n_layers, n_decoder_layers=self.n_decoder_layers)
 
 
-def with_own(components: Components, own: Own) -> Components:
-    """Return the components with those of one attention or stack in their place."""
-    chosen = {field.name: getattr(own, field.name) for field in dataclasses.fields(own)}
-    return dataclasses.replace(components, **{name: c for name, c in chosen.items() if c})
+def override(components: Components, overrides: ComponentOverrides) -> Components:
+    """Return the components, with those of one attention or stack replaced by its overrides."""
+    replacements = {
+        field.name: getattr(overrides, field.name) for field in dataclasses.fields(overrides)
+    }
+    return dataclasses.replace(components, **{name: c for name, c in replacements.items() if c})
 
 
 class Transformer(Model):
-    """Source tokens to memory, memory and target tokens to states.
+    """Encodes source tokens to a memory, and decodes memory and target tokens to states.
 
     Args:
-        sizes: of all layers.
+        sizes: sizes of all layers.
         components: factories of all stacks and attentions.
-        vocabularies: of source and target.
-        depths: of both stacks.
+        vocabularies: vocabularies of source and target.
+        depths: numbers of layers of both stacks.
         causal: whether the decoder trains with a mask over later tokens.
-        encoder, decoder: what self-attention, positions and norms of a stack have in their place.
-        cross: the same of cross-attention, in which positions and norms do not act.
+        encoder, decoder: overrides of self-attention, positions and norms in that stack.
+        cross: overrides of cross-attention, which has no positions and norms.
 
     Raises:
-        UserError: a size or probability that makes no model, or components that do not fit.
+        UserError: a size or probability is out of range, or components do not fit.
     """
 
     def __init__(
@@ -88,14 +93,14 @@ class Transformer(Model):
         vocabularies: Vocabularies,
         depths: Depths,
         causal: bool,
-        encoder: Own,
-        decoder: Own,
-        cross: Own,
+        encoder: ComponentOverrides,
+        decoder: ComponentOverrides,
+        cross: ComponentOverrides,
     ) -> None:
         super().__init__()
         self.breaks = frozenset() if causal else WITHOUT_CAUSAL_MASK
         of_encoder, of_decoder, of_cross = (
-            with_own(components, own) for own in (encoder, decoder, cross)
+            override(components, overrides) for overrides in (encoder, decoder, cross)
         )
 
         def encoder_layer(number: int) -> dict[str, Sublayer]:
@@ -125,7 +130,7 @@ class Transformer(Model):
             remove_biases(self)
 
     def adjust_initial_values(self) -> None:
-        """Change the initial values as the parametrisation asks for."""
+        """Rescale the initial values as the parametrisation requires."""
         self.parametrisation.adjust(self)
 
     def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
@@ -142,23 +147,25 @@ class Transformer(Model):
         return self.decoder(self.embedding.embed_tgt(tgt_in), tgt_in != PAD, memory)
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> StackCache:
-        """Encode the source; return what decoding remembers, `beams` rows per sentence."""
+        """Encode the source; return the cache of decoding, with `beams` rows per sentence."""
         return self.decoder.start(self.encode(src), beams)
 
     def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
-        """Return the states that predict what follows each row's newest token."""
+        """Return for each row the state that predicts the token after its newest one."""
         newest = tokens.view(-1, cache.slots.beams)
         return self.decoder.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the longest source and target that positions and kernels can take."""
+        """Return the longest source and target that positions and attention kernels accept."""
         readers = [k.longest for name, k in self.attentions() if not name.startswith("decoder")]
         readers += [k.longest for name, k in self.attentions() if name.endswith("cross")]
         sources = [n for n in (self.encoder.position.longest, *readers) if n is not None]
         return {"source": min(sources, default=None), "target": self.decoder.position.longest}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield every attention, as "encoder.0.self" and "decoder.0.cross"; shared ones once."""
+        """Yield every attention, such as "encoder.0.self" or "decoder.0.cross"; shared
+        ones occur once.
+        """
         for stack in ("encoder", "decoder"):
             for name, part in getattr(self, stack).layers.named_modules():
                 if isinstance(part, MultiHeadAttention):
@@ -166,7 +173,7 @@ class Transformer(Model):
                     yield f"{stack}.{number}.{kind.removesuffix('_attention')}", part.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the parameters of each layer, as "encoder.0"."""
+        """Yield the name, such as "encoder.0", and the parameters of each layer."""
         for stack in ("encoder", "decoder"):
-            for number, own in enumerate(getattr(self, stack).parameters_by_layer()):
-                yield f"{stack}.{number}", own
+            for number, parameters in enumerate(getattr(self, stack).parameters_by_layer()):
+                yield f"{stack}.{number}", parameters

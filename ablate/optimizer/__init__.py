@@ -1,1 +1,1 @@
-"""Optimisers that torch has not in this form."""
+"""Optimisers that torch does not provide in this form."""

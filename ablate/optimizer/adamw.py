@@ -1,11 +1,11 @@
-"""AdamW that decays the weights of some roles only.
+"""AdamW with weight decay for some roles of parameters only.
 
 Equation: AdamW, with weight decay for parameters of the roles in `decayed`, and none for others.
     The learning rate of a role is `lr` times the factor of model/parametrisation.
-Source: arXiv:1711.05101 (AdamW). That norms, biases and embeddings are left alone is custom; on
+Source: arXiv:1711.05101 (AdamW). It is customary not to decay norms, biases and embeddings; on
     embeddings see arXiv:2501.00656.
-What differs: nothing; torch's AdamW does the steps. `optimizer=adamw` decays everything.
-What to expect: much the same loss; gains and embeddings that keep their size.
+What differs: nothing; torch's AdamW makes the steps. `optimizer=adamw` decays all parameters.
+What to expect: much the same loss; gains and embeddings do not shrink.
 """
 
 from typing import Annotated
@@ -20,19 +20,19 @@ from ablate.optimizer.roles import ROLES, trained
 
 
 class AdamW(ByRole, torch.optim.AdamW):
-    """Steps of Adam, and decay by role.
+    """AdamW with weight decay by role.
 
     Args:
-        module: holds what it trains.
-        lr: the peak of the learning rate.
-        betas: decay of both averages of the gradient.
-        eps: added to the root of the second one.
-        weight_decay: share of a weight that goes, times the learning rate, at each step.
-        decayed: of matrices, embeddings, norms and biases, the roles that decay.
-        fused: whether one kernel does a step.
+        module: module whose parameters are trained.
+        lr: peak learning rate.
+        betas: decay rates of the averages of the gradient and of its square.
+        eps: added to the root of the average square.
+        weight_decay: decay rate; each step subtracts lr * weight_decay times the weight.
+        decayed: the roles that decay, of matrices, embeddings, norms and biases.
+        fused: whether one kernel makes the whole step.
 
     Raises:
-        UserError: another role.
+        UserError: `decayed` has another role.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class AdamW(ByRole, torch.optim.AdamW):
 
 
 def check_roles(decayed: list[str]) -> None:
-    """Raise UserError where there is no such role."""
+    """Raise UserError if a role does not exist."""
     for role in decayed:
         if role not in ROLES:
             raise UserError(

@@ -1,4 +1,6 @@
-"""The seam of optimisers that treat the roles of parameters unlike, and several as one."""
+"""The interface of optimisers that treat parameters by role, and a combination of
+several optimisers.
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -15,17 +17,21 @@ Factory = Callable[..., torch.optim.Optimizer]
 
 
 class ByRole(torch.optim.Optimizer):
-    """Built as `optimizer(module)` of what holds the parameters, where torch's take them alone."""
+    """An optimiser that is built from a module, as `optimizer(module)`, to know the roles of
+    parameters.
+
+    Optimisers of torch are built from the parameters alone.
+    """
 
     by_role = True
 
 
 def make_optimizer(factory: Factory, module: nn.Module) -> torch.optim.Optimizer:
-    """Return the optimiser of what a module trains.
+    """Return the optimiser of the trainable parameters of a module.
 
     Raises:
-        UserError: there is nothing that it could train, or it knows nothing of roles and the model
-            has learning rates by role.
+        UserError: the optimiser has nothing to train, or has a single learning rate although the
+            model needs learning rates by role.
     """
     by_role = getattr(getattr(factory, "func", factory), "by_role", False)
     if not by_role:
@@ -34,7 +40,7 @@ def make_optimizer(factory: Factory, module: nn.Module) -> torch.optim.Optimizer
 
 
 def check_one_rate(module: nn.Module, optimizer: str) -> None:
-    """Raise UserError where the model has learning rates by role, and the optimiser one for all."""
+    """Raise UserError if the model needs learning rates by role; `optimizer` has only one."""
     if parametrisation_of(module).rates_by_role:
         raise UserError(
             f"{optimizer} has one learning rate for all parameters, and model/parametrisation "
@@ -46,7 +52,9 @@ def check_one_rate(module: nn.Module, optimizer: str) -> None:
 def decay_groups(
     parameters: Sequence[Trained], decayed: Sequence[str], weight_decay: float, lr: float
 ) -> list[dict[str, object]]:
-    """Return groups of torch's optimisers, those with weight decay first, a group for each rate."""
+    """Return parameter groups for torch, those with weight decay first, one for
+    each learning rate.
+    """
     groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
     for p in sorted(parameters, key=lambda p: p.role not in decayed):
         groups.setdefault((p.role in decayed, p.rate), []).append(p.parameter)
@@ -57,10 +65,10 @@ def decay_groups(
 
 
 class Composite(ByRole):
-    """Several optimisers, each of its own parameters, that are one to whoever calls them.
+    """Several optimisers for different parameters, which act as a single optimiser.
 
-    They share their groups with it, so that a schedule acts on all, and their state, so that it is
-    saved and loaded as that of any optimiser.
+    They share its parameter groups, so that a schedule acts on all, and its state, so that it is
+    saved and loaded like that of any optimiser.
     """
 
     def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
@@ -70,7 +78,7 @@ class Composite(ByRole):
         self._share()
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        """Take a state that was loaded, and give it to all."""
+        """Set the state, as after loading, and share it with all parts."""
         super().__setstate__(state)
         self._share()
 
@@ -82,7 +90,7 @@ class Composite(ByRole):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Make one step of each; return the loss that `closure` computes before."""
+        """Make a step of every part; return the loss that `closure` computes first."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -1,19 +1,19 @@
 """Muon for hidden matrices, AdamW for all other parameters.
 
-Equation: of a matrix W, a by b, with gradient G: M = momentum M + (1 - momentum) G;
+Equation: for an a x b matrix W with gradient G: M = momentum M + (1 - momentum) G;
     U = orthogonalised((1 - momentum) G + momentum M);
     W = W - lr weight_decay W - lr 0.2 sqrt(max(a, b)) U.
     Orthogonalised: five steps X = 3.4445 X - 4.7750 (X X^T) X + 2.0315 (X X^T)^2 X, from a matrix
     of norm 1, which bring all singular values near 1.
 Source: Jordan et al. 2024 (Muon, kellerjordan.github.io/posts/muon); arXiv:2502.16982, section 2.2
     (weight decay, and the factor that gives updates the size of Adam's, so that one learning rate
-    serves both).
-What differs: torch.optim.Muon takes any matrix; here embeddings, tables of positions and the output
-    projection go to AdamW with norms and biases, whatever they are called. A matrix that holds
-    several maps is orthogonalised map by map. On a CPU the steps are in float32, not bfloat16,
-    which few processors multiply.
-What to expect: fewer steps to the same loss than AdamW at learning rates that are tuned for each,
-    the less the larger the model (arXiv:2509.02046); each step takes longer, 15 products more for
+    suits both).
+What differs: torch.optim.Muon takes any matrix. Here AdamW trains embeddings, tables of positions
+    and the output projection, as well as norms and biases, whatever their names. A matrix that
+    combines several maps is orthogonalised map by map. On a CPU the steps are in float32, because
+    few processors multiply bfloat16.
+What to expect: with tuned learning rates, fewer steps to the same loss than AdamW; the larger the
+    model, the smaller the gain (arXiv:2509.02046). Each step takes longer: 15 more products for
     every matrix.
 """
 
@@ -32,24 +32,25 @@ from ablate.optimizer.base import Composite, check_one_rate, decay_groups
 from ablate.optimizer.roles import Trained, trained
 
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
-LEAST = 1e-7  # of a norm that is divided by
+LEAST = 1e-7  # smallest norm to divide by
 
 
 class Muon(Composite):
-    """Orthogonal steps of hidden matrices, steps of Adam of all else.
+    """Makes orthogonalised steps for hidden matrices, and steps of AdamW for all other parameters.
 
     Args:
-        module: holds what it trains.
-        lr: the peak of the learning rate, of both.
-        momentum: decay of Muon's average of the gradient.
-        steps: of the orthogonalisation.
-        betas: decay of both averages of AdamW.
-        eps: added to the root of its second one.
-        weight_decay: share of a weight that goes, times the learning rate, at each step.
-        decayed: of matrices, embeddings, norms and biases, the roles that decay.
+        module: module whose parameters are trained.
+        lr: peak learning rate of both parts.
+        momentum: decay rate of Muon's average of the gradient.
+        steps: number of steps of the orthogonalisation.
+        betas: decay rates of AdamW's averages of the gradient and of its square.
+        eps: added to the root of the average square.
+        weight_decay: decay rate; each step subtracts lr * weight_decay times the weight.
+        decayed: the roles that decay, of matrices, embeddings, norms and biases.
 
     Raises:
-        UserError: there is no hidden matrix, another role, or a model with rates by role.
+        UserError: no hidden matrix is trained, `decayed` has another role, or the model needs
+            learning rates by role.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Muon(Composite):
         check_roles(decayed)
         check_one_rate(module, "optimizer=muon")
         matrices = [p for p in trained(module) if p.role == "matrices"]
-        others = [p for p in trained(module) if p.role != "matrices"]
+        other_parameters = [p for p in trained(module) if p.role != "matrices"]
         if not matrices:
             raise UserError(
                 "optimizer=muon trains hidden matrices, and this run trains none: choose "
@@ -77,15 +78,15 @@ class Muon(Composite):
         parts: list[torch.optim.Optimizer] = [
             Orthogonal(matrices, lr=lr, momentum=momentum, steps=steps, weight_decay=decay)
         ]
-        if others:
-            groups = decay_groups(others, decayed, weight_decay, lr)
+        if other_parameters:
+            groups = decay_groups(other_parameters, decayed, weight_decay, lr)
             first, second = betas
             parts.append(AdamW(groups, lr=lr, betas=(first, second), eps=eps, fused=True))
         super().__init__(parts)
 
 
 class Orthogonal(torch.optim.Optimizer):
-    """Muon's steps, one group for matrices that hold equally many maps."""
+    """The steps of Muon, with a parameter group for each number of maps in a matrix."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class Orthogonal(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Change every matrix that has a gradient."""
+        """Update every matrix that has a gradient."""
         for group in self.param_groups:
             for matrix in group["params"]:
                 if matrix.grad is not None:
@@ -126,7 +127,7 @@ class Orthogonal(torch.optim.Optimizer):
 
 
 def orthogonalised(matrix: Float[Tensor, "A B"], steps: int) -> Float[Tensor, "A B"]:
-    """Return a matrix with the same singular vectors, and singular values near 1."""
+    """Return a matrix with the same singular vectors and singular values near 1."""
     a, b, c = COEFFICIENTS
     x = matrix.to(torch.float32 if matrix.device.type == "cpu" else torch.bfloat16)
     tall = x.size(0) > x.size(1)

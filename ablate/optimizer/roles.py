@@ -1,7 +1,7 @@
-"""What each trained parameter is there for, so that optimisers can treat roles unlike.
+"""Find the role of each trained parameter, so that optimisers can treat roles differently.
 
-Names say little (a gain is a `weight` elsewhere) and shapes less (a table of positions is a
-matrix), so roles follow from the modules that hold a parameter.
+Names are ambiguous (a gain may be called `weight`), and so are shapes (a table of positions is a
+matrix). Therefore roles follow from the modules that hold a parameter.
 """
 
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class Trained(NamedTuple):
-    """A parameter that is trained.
+    """A trained parameter and its role.
 
-    `role` is matrices (of hidden linear maps), embeddings (those of tokens and positions, other
-    tables of vectors, and what makes logits), norms (gains and other scalars) or biases. A matrix
-    of several maps, such as queries, keys and values, holds `parts` of them, one above the other.
-    `rate` multiplies its learning rate.
+    `role` is "matrices" (of hidden linear maps), "embeddings" (of tokens and positions, other
+    tables of vectors, and the output projection), "norms" (gains and other scalars) or "biases". A
+    matrix of several stacked maps, such as queries, keys and values, has `parts` of them. `rate`
+    multiplies the learning rate.
     """
 
     parameter: nn.Parameter
@@ -34,7 +34,7 @@ class Trained(NamedTuple):
 
 
 def trained(module: nn.Module) -> list[Trained]:
-    """Return the parameters of a module that want a gradient, in the order of `parameters()`."""
+    """Return the trainable parameters of a module, in the order of `parameters()`."""
     tables = {id(parameter) for parameter in _of_tables(module)}
     maps = {id(parameter): parts for parameter, parts in _of_maps(module)}
     parametrisation = parametrisation_of(module)
@@ -53,7 +53,7 @@ def trained(module: nn.Module) -> list[Trained]:
 
 
 def _of_tables(module: nn.Module) -> Iterator[Tensor]:
-    """Yield what embeds tokens or makes logits, whatever module it is in."""
+    """Yield the parameters that embed tokens or compute logits."""
     for part in module.modules():
         if isinstance(part, Embedding | Head | nn.Embedding):
             yield from part.parameters()
@@ -62,7 +62,7 @@ def _of_tables(module: nn.Module) -> Iterator[Tensor]:
 
 
 def _of_maps(module: nn.Module) -> Iterator[tuple[Tensor, int]]:
-    """Yield the matrices of linear maps, and how many maps each holds."""
+    """Yield the matrices of linear maps, and the number of maps in each."""
     for part in module.modules():
         if isinstance(part, nn.RNNBase):
             matrices = (p for p in part.parameters(recurse=False) if p.dim() == 2)

@@ -24,7 +24,7 @@ from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.model.base import Model, Seq2Seq
-from ablate.model.sublayer import Place
+from ablate.model.sublayer import LayerContext
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 from ablate.probe.others import OtherLoad
@@ -109,7 +109,7 @@ class StepTime(Probe):
         x = model.embedding.embed_src(src).detach()
         positions = torch.arange(src.size(1), device=self.device)[None]
         real = torch.ones_like(src, dtype=torch.bool)
-        at = Place(positions, model.encoder.position, real, None)
+        at = LayerContext(positions, model.encoder.position, real, None)
         return attend
 
     def autocast(self) -> torch.autocast:

@@ -42,7 +42,7 @@ OUTSIDE_OF = {
     "initial": ("folder", "file"),  # their content is part of the identity
 }
 # a node of a model: overrides the components of one stack; null means the model's component
-OWN = "ablate.model.transformer.Own"
+OVERRIDES = "ablate.model.transformer.Own"
 IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
 # values of keys that leave a run unchanged, as if the keys were missing
 USUAL: dict[str, object] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
@@ -120,7 +120,9 @@ def evaluation_parts(
 
 def _without_repeats(model: dict[str, object]) -> dict[str, object]:
     """Remove overrides of a stack that repeat the model's component."""
-    overrides = {k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OWN}
+    overrides = {
+        k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OVERRIDES
+    }
     return model | {
         stack: {k: None if v == model.get(k) else v for k, v in named.items()}
         for stack, named in overrides.items()

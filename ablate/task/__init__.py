@@ -1,1 +1,1 @@
-"""What a model reads and predicts, and how that is measured."""
+"""Tasks: what a model reads, what it predicts, and how its predictions are scored."""

@@ -1,4 +1,6 @@
-"""The seam of tasks: what a model reads, what it predicts, and how that is measured."""
+"""The interface of tasks: what a model reads, what it predicts, and how its
+predictions are scored.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,57 +20,65 @@ from ablate.search.base import Search
 
 
 class Text(NamedTuple):
-    """What an evaluation needs of the text of a split."""
+    """The texts of a split, as an evaluation needs them."""
 
     tokenizers: Tokenizers
     languages: tuple[str, str]
     references: Sequence[str]  # raw target lines
-    length: TextLength | None  # of the targets; None where a part of them is not scored
+    length: TextLength | None  # size of the targets; None if only a part of them is scored
 
 
 class Evaluation(nn.Module, ABC):
-    """Collects a split batch by batch; the numbers do not depend on the number of devices."""
+    """Scores a split batch by batch; the result does not depend on the number of devices."""
 
     @abstractmethod
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
-        """Add a batch, which is not empty; a task that generates does so by `search`."""
+        """Score a batch, which is not empty; a task that generates text uses `search`."""
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """Reduce over all processes and return every score by name; `nll` is among them."""
+        """Reduce over all processes and return every score by name; "nll" is among the names."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Forget everything."""
+        """Clear all sums."""
 
     def begin(self, text: Text) -> None:  # noqa: B027
-        """Take note of the text of the split, before its first batch."""
+        """Store the texts of the split; called before its first batch."""
 
     def doubt(self, references: Sequence[str]) -> str:
-        """Say why a score on these references would mean nothing; "" where it may."""
+        """Return the reason why a score on these references would be meaningless, or ""."""
         return ""
 
     def signatures(self) -> dict[str, str]:
-        """Return how scores were computed, by name, where that has to be quoted with them."""
+        """Return for each score that needs one a signature: the settings to
+        quote with the score.
+        """
         return {}
 
     def hypotheses(self) -> list[str]:
-        """Return what was generated, in the order of the lines; empty if nothing is."""
+        """Return the generated texts in the order of the lines; empty if the
+        task generates none.
+        """
         return []
 
     def statistics(self) -> dict[str, Num[np.ndarray, "n K"]]:
-        """Return what the scores of single lines are made of, by name, in the lines' order."""
+        """Return for each score the statistics of single lines that it is computed
+        from, in line order.
+        """
         return {}
 
 
 class Task(ABC):
-    """What is learned from a corpus; a level of `task`.
+    """A learning task on a corpus; an option of the factor `task`.
 
-    `inputs` is the type that `Batch.inputs` has, which the model must be able to take; `generates`
-    says whether evaluations search, `packs` whether the task can read contexts of a fixed length,
-    `writes` whether a model can continue a text, `scores_all` whether all targets but padding are
-    scored, and `metrics` what evaluations measure by name, in validation only those whose split is
-    "val".
+    Attributes:
+        inputs: type of `Batch.inputs`; the model must accept it.
+        generates: whether evaluations generate text by search.
+        packs: whether the task can train on contexts of a fixed length.
+        writes: whether a model trained on it can continue a text.
+        scores_all: whether all targets except padding are scored.
+        metrics: metrics of its evaluations by name; validation has only those whose split is "val".
     """
 
     inputs: type
@@ -79,7 +89,7 @@ class Task(ABC):
     metrics: ClassVar[Mapping[str, Metric]]
 
     def begin(self, tokenizers: Tokenizers) -> None:  # noqa: B027
-        """Take note of the vocabularies, before the first batch.
+        """Store the vocabularies; called before the first batch.
 
         Raises:
             UserError: they do not fit the task.
@@ -90,44 +100,48 @@ class Task(ABC):
         """Return the batch of some lines of a corpus.
 
         Args:
-            src: ids of the sources, each ended by EOS and filled up with PAD.
-            tgt: the same of the targets; a corpus of single texts has all of them here.
-            lines: their numbers in the split.
-            draw: gives random numbers for a line, the same on any device and after a resumption;
-                in evaluation those of epoch 0.
+            src: token ids of the sources, each ended by EOS and padded with PAD.
+            tgt: token ids of the targets; a corpus of single texts has all of them here.
+            lines: line numbers in the split.
+            draw: returns a random generator for a line, the same on any device and after a
+                resumption; in evaluation always that of epoch 0.
         """
 
     def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
-        """Return the batch of some contexts; only a task that `packs` is asked for it.
+        """Return the batch of some contexts; only called if `packs` is true.
 
         Args:
-            contexts: ids, in front of each context the token before it; PAD behind the text.
-            stretches: numbers of the parts of the split that they are scored with.
+            contexts: token ids; each row starts with the token before the context, and PAD follows
+                the end of the text.
+            stretches: numbers of the parts of the split to which the scores of these contexts are
+                added.
         """
         raise NotImplementedError
 
     def inputs_of(self, tokens: Int[Tensor, "B L"]) -> Any:
-        """Return the inputs by which a model continues texts; only a task that `writes` has them.
+        """Return the inputs with which a model continues texts; only called if `writes` is true.
 
-        Each row is one text, or a context of several with an EOS between them.
+        Each row is a text, or a context of several texts separated by EOS.
         """
         raise NotImplementedError
 
     def read(self, model: Model, inputs: Any) -> Any:
-        """Return what the model reads of a training batch instead of its inputs."""
+        """Return the inputs that the model reads in training; by default those of the batch."""
         return inputs
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return the longest source and target that a model reads where the corpus has these."""
+        """Return the longest source and target that a model reads, given those of the corpus."""
         return src, tgt
 
     @abstractmethod
     def evaluation(self, language: str, *, thorough: bool) -> Evaluation:
-        """Return what measures a split, `thorough` in tests; `language` is that of the targets."""
+        """Return the evaluation of a split; `thorough` in tests. `language` is
+        that of the targets.
+        """
 
 
 def shifted(ids: Ids, *, start: int, end: int, pad: int) -> Ids:
-    """Return ids one step later: `start` before them, and no `end`."""
+    """Return ids one step later: each row begins with `start`, and its `end` is removed."""
     later = np.roll(ids, 1, axis=1)
     later[later == end] = pad
     later[:, 0] = start
@@ -135,5 +149,5 @@ def shifted(ids: Ids, *, start: int, end: int, pad: int) -> Ids:
 
 
 def tensors(*arrays: Any) -> list[Tensor]:
-    """Return numpy arrays as tensors; arrays of which others hold a view are copied."""
+    """Return numpy arrays as tensors, copied if they are not contiguous."""
     return [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]

@@ -1,11 +1,11 @@
-"""Denoising: write a text again of which spans are missing ("text infilling").
+"""Denoising: reconstruct a text in which spans are missing ("text infilling").
 
 Equation: nll = -(1 / N) sum over t of log p(x_t | noisy x, x_1 .. x_{t-1}), over all N tokens. In
-    noisy x, spans whose lengths are Poisson(`span`) are each replaced by one MASK, a span of length
-    0 being a MASK between two tokens, until `share` of the tokens are used up.
+    noisy x, spans whose lengths are Poisson(`span`) are each replaced by one MASK, until `share` of
+    the tokens are used up. A span of length 0 inserts a MASK between two tokens.
 Source: arXiv:1910.13461, section 2.2 and 3.1: lengths of mean 3, 30 % of the tokens.
-What differs: texts are lines; no sentence permutation. A span of length 0 uses up one token, as in
-    the authors' code, and the last span ends where the share does. MASK is UNK, as in
+What differs: texts are lines; sentences are not permuted. A span of length 0 uses up one token, as
+    in the authors' code, and the last span is cut off at the share. MASK is UNK, as in
     `masked_language_model`.
 What to expect: an nll far below that of a language model, as most tokens can be copied.
 """
@@ -28,11 +28,11 @@ from ablate.task.masked_language_model import MASK, Share
 
 
 class Denoising(Task):
-    """A noisy text in, the text out.
+    """Reads a noisy text and predicts the original text.
 
     Args:
-        share: of the tokens of a text that are missing.
-        span: mean length of what one MASK stands for.
+        share: fraction of the tokens of a text that are missing.
+        span: mean number of tokens that one MASK replaces.
     """
 
     inputs = Seq2Seq
@@ -42,7 +42,7 @@ class Denoising(Task):
         self.share, self.span = share, span
 
     def begin(self, tokenizers: Tokenizers) -> None:
-        """Refuse two vocabularies, since both sides are one language.
+        """Check that there is one vocabulary, since both sides are the same language.
 
         Raises:
             UserError: there are two.
@@ -54,7 +54,7 @@ class Denoising(Task):
             )
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return the texts, which are the targets of the corpus, with what each line draws."""
+        """Return the texts, which are the targets of the corpus, with the noise of each line."""
         texts = (row[(row != PAD) & (row != EOS)] for row in tgt)
         noisy = [
             self.noisy(text, draw(line)) for text, line in zip(texts, lines.tolist(), strict=True)
@@ -67,29 +67,31 @@ class Denoising(Task):
         return Batch(Seq2Seq(inputs, before), targets, index)
 
     def noisy(self, text: Int[np.ndarray, " N"], random: np.random.Generator) -> list[int]:
-        """Return a text with MASK in place of spans."""
+        """Return a text with spans replaced by MASK."""
         lengths = self.lengths(math.ceil(self.share * len(text)), random)
         kept = len(text) - sum(lengths)
         masks = set(random.choice(kept + len(lengths), len(lengths), replace=False).tolist())
-        found, at, spans = [], 0, iter(lengths)
+        tokens, at, spans = [], 0, iter(lengths)
         for place in range(kept + len(lengths)):
-            found.append(MASK if place in masks else int(text[at]))
+            tokens.append(MASK if place in masks else int(text[at]))
             at += next(spans) if place in masks else 1
-        return found
+        return tokens
 
     def lengths(self, budget: int, random: np.random.Generator) -> list[int]:
-        """Return the lengths of spans that use up a budget of tokens."""
-        found: list[int] = []
+        """Return random lengths of spans that together use up `budget` tokens."""
+        lengths: list[int] = []
         while budget:
             length = min(int(random.poisson(self.span)), budget)
-            found.append(length)
+            lengths.append(length)
             budget -= max(1, length)
-        return found
+        return lengths
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return the longest text, and how long it is with a MASK for every token to use up."""
+        """Return the length of the longest text with a MASK for every removed token,
+        and without noise.
+        """
         return tgt + math.ceil(self.share * tgt), tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
-        """Return what scores the texts of a split, with the same noise at every validation."""
+        """Return the evaluation of a split, which has the same noise at every validation."""
         return Likelihood(thorough=thorough)

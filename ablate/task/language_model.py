@@ -4,13 +4,14 @@ Equation: nll = -(1 / N) sum over t of log p(x_t | x_1 .. x_{t-1}), EOS among th
     perplexity = exp(nll); bits per byte = N nll / (ln 2 * bytes of the text).
 Source: Bengio et al. 2003; perplexity of a held-out text as in arXiv:1602.02410; bits per byte as
     in arXiv:2101.00027, section 3.1; attention limited to the document as in arXiv:2402.13991.
-What differs: without `batch.context` texts are lines, each read on its own, and with it stretches
-    of the whole text (`ablate.data.packed`), where a token sees those of its context alone.
-    Positions count on through a context, whatever documents it has. Of a parallel corpus, the
-    targets are the text. The bytes are those of the text as it was before documents were cut: EOS
-    stands for what was between them. An unknown character costs 8 bits more for each of its bytes.
-What to expect: an nll between that of the unigram model, unigram_nll, and the text's own. It
-    compares models of one vocabulary; bits per byte compare vocabularies too.
+What differs: without `batch.context` texts are lines, each read separately. With it, they are
+    contexts cut out of the whole text (`ablate.data.packed`), and a token sees only its context.
+    Positions continue through a context, whatever documents it has. In a parallel corpus, the
+    targets are the text. Bytes are counted in the original text before it is split into documents:
+    EOS stands for the separator. An unknown character costs 8 additional bits for each of its
+    bytes.
+What to expect: an nll between the unigram entropy (unigram_nll) and the entropy of the text. nll
+    compares models of one vocabulary; bits per byte also compare different vocabularies.
 """
 
 from collections.abc import Mapping
@@ -30,11 +31,11 @@ from ablate.task.likelihood import LIKELIHOOD, Likelihood
 
 
 class LanguageModel(Task):
-    """A text in, the same text one token later out.
+    """Reads a text and predicts each next token.
 
     Args:
-        attention: context, or document: what a token of a context may read of those before it, all
-            or those of its own document.
+        attention: context | document: whether a token may attend to all earlier tokens of its
+            context, or only to those of its own document.
     """
 
     packs = True
@@ -52,7 +53,7 @@ class LanguageModel(Task):
         return self._batch(shifted(tgt, start=BOS, end=EOS, pad=PAD), tgt, lines)
 
     def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
-        """Return contexts: every token is predicted from the one before it."""
+        """Return the contexts; every token is predicted from the tokens before it."""
         return self._batch(contexts[:, :-1], contexts[:, 1:], stretches)
 
     def _batch(self, tokens: Ids, targets: Ids, lines: Int[np.ndarray, " B"]) -> Batch:
@@ -60,29 +61,29 @@ class LanguageModel(Task):
         return Batch(self.inputs_of(read), wanted, index)
 
     def inputs_of(self, tokens: Int[Tensor, "B L"]) -> Causal | CausalDocuments:
-        """Return what a model reads; an EOS begins the next document."""
+        """Return the inputs of a model; an EOS begins the next document."""
         if self.inputs is Causal:
             return Causal(tokens)
         return CausalDocuments(tokens, (tokens == EOS).cumsum(1))
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return the longest text alone: sources are not read."""
+        """Return 0 and the longest text: sources are not read."""
         return 0, tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> "TextLikelihood":
-        """Return what scores the texts of a split."""
+        """Return the evaluation of the texts of a split."""
         return TextLikelihood(thorough=thorough)
 
 
 class TextLikelihood(Likelihood):
-    """The nll of a text, also as bits per byte and nats per character of it."""
+    """The nll of a text, also in bits per byte and nats per character."""
 
     def __init__(self, *, thorough: bool) -> None:
         super().__init__(thorough=thorough)
         self.text: Text | None = None
 
     def begin(self, text: Text) -> None:
-        """Take note of how long the text is."""
+        """Store the size of the text."""
         self.text = text
 
     def compute(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What tasks measure that generate nothing: how likely the true tokens are."""
+"""The evaluation of tasks that generate no text: the likelihood of the true tokens."""
 
 import math
 
@@ -24,8 +24,9 @@ LIKELIHOOD = {
 class Likelihood(Evaluation):
     """The nll of the targets, and exp(nll) as `perplexity`.
 
-    nll: mean over the targets, EOS counted where it is one, natural logarithm, unsmoothed. With
-    `thorough` also calibration_error and accuracy of the likeliest token.
+    nll is the mean negative log-likelihood over the targets (natural logarithm, no label
+    smoothing); EOS counts if it is a target. With `thorough` also the calibration error, and the
+    accuracy of the most likely token.
     """
 
     def __init__(self, *, thorough: bool) -> None:
@@ -36,22 +37,22 @@ class Likelihood(Evaluation):
         self.rows: dict[int, tuple[float, int]] = {}
 
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
-        """Score the targets of a batch; one may have none."""
+        """Score the targets of a batch, which may have none."""
         real = batch.targets != PAD
         if not real.any():
             return
-        found = predictions(model.head, model(batch.inputs)[real], batch.targets[real])
-        self.nll.update(found.nll, found.correct.numel())
+        scores = predictions(model.head, model(batch.inputs)[real], batch.targets[real])
+        self.nll.update(scores.nll, scores.correct.numel())
         if self.thorough:
-            self.calibration.update(found.confidence, found.correct)
+            self.calibration.update(scores.confidence, scores.correct)
             sums = real.new_zeros(real.shape, dtype=torch.float64)
-            sums[real] = found.each.double()
+            sums[real] = scores.each.double()
             self.add(batch.lines, sums.sum(1), real.sum(1))
 
     def add(self, lines: Tensor, sums: Tensor, counts: Tensor) -> None:
-        """Add the nll of some lines, in nats, and how many targets they have.
+        """Add the nll of some lines, in nats, and their numbers of targets.
 
-        Several contexts of a long text may have the number of one line.
+        Several contexts of a long text may share the number of a line.
         """
         for row in zip(*(x.tolist() for x in (lines, sums, counts)), strict=True):
             _add(self.rows, *row)
@@ -59,14 +60,14 @@ class Likelihood(Evaluation):
     def compute(self) -> dict[str, float]:
         """Reduce over all processes and return every score by name."""
         nll = float(self.nll.compute())
-        # beyond about 709 nats, as NaN, perplexity is no number of use
-        found = {"nll": nll, "perplexity": math.exp(nll) if nll < 700 else math.inf}
+        # exp overflows beyond about 709 nats
+        scores = {"nll": nll, "perplexity": math.exp(nll) if nll < 700 else math.inf}
         if self.thorough:
-            found |= {name: float(value) for name, value in self.calibration.compute().items()}
-        return found
+            scores |= {name: float(value) for name, value in self.calibration.compute().items()}
+        return scores
 
     def statistics(self) -> dict[str, Float[np.ndarray, "n 2"]]:
-        """Summed nll in nats and number of targets of every line, in the order of the lines."""
+        """Return for every line, in order, the summed nll in nats and the number of targets."""
         parts: list[dict[int, tuple[float, int]] | None] = [self.rows]
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             parts = [None] * torch.distributed.get_world_size()
@@ -79,7 +80,7 @@ class Likelihood(Evaluation):
         return {"nll": np.array(rows, dtype=np.float64).reshape(-1, 2)}
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Clear all sums."""
         self.nll.reset()
         self.calibration.reset()
         self.rows = {}

@@ -1,14 +1,14 @@
 """Masked language modelling: predict some tokens of a text from all the others.
 
 Equation: nll = -(1 / N) sum over the N chosen tokens of log p(x_t | corrupted x). Of each text
-    `share` of the tokens are chosen, at least one; of those, `masked` become MASK, `random` any
-    token, and the others stay.
+    `share` of the tokens are chosen, at least one. Of the chosen tokens, `masked` become MASK,
+    `random` become a random token, and the others stay.
 Source: arXiv:1810.04805, section 3.1 and appendix A.1: 15 %, of these 80 %, 10 %, 10 %.
-What differs: texts are lines; EOS is never chosen; no prediction of next sentences. Vocabularies
-    have no id to spare for MASK, so that it is UNK's, which text has only for characters that
-    training never showed.
-What to expect: an nll below that of a causal model of the same size, whose tokens see the past
-    alone: the two are not to be compared.
+What differs: texts are lines; EOS is never chosen; there is no prediction of next sentences.
+    Vocabularies have no spare id for MASK, so it shares the id of UNK, which occurs in text only
+    for characters that the training text lacks.
+What to expect: an nll below that of a causal model of the same size, which sees only the past: the
+    two are not comparable.
 """
 
 from typing import Annotated
@@ -30,15 +30,15 @@ Share = Annotated[float, Range(0, 1)]
 
 
 class MaskedLanguageModel(Task):
-    """A corrupted text in, its chosen tokens out.
+    """Reads a corrupted text and predicts its chosen tokens.
 
     Args:
-        share: of the tokens of a text that are predicted.
-        masked: share of those that the model sees as MASK.
-        random: share of those that it sees as any token of the vocabulary.
+        share: fraction of the tokens of a text that are predicted.
+        masked: fraction of the predicted tokens that the model sees as MASK.
+        random: fraction of the predicted tokens that it sees as a random token.
 
     Raises:
-        UserError: `masked` and `random` are more than all.
+        UserError: `masked` and `random` sum to more than 1.
     """
 
     inputs = Bidirectional
@@ -48,17 +48,18 @@ class MaskedLanguageModel(Task):
     def __init__(self, *, share: Share, masked: Share, random: Share) -> None:
         if masked + random > 1:
             raise UserError(
-                f"task.masked={masked} and task.random={random} are more than 1 together"
+                f"task.masked={masked} and task.random={random} sum to more than 1: they are "
+                "fractions of the predicted tokens, so reduce one of them"
             )
         self.share, self.masked, self.random = share, masked, random
         self.vocabulary = len(SPECIALS) + 1
 
     def begin(self, tokenizers: Tokenizers) -> None:
-        """Learn how many tokens there are to draw from."""
+        """Store the size of the vocabulary, from which random tokens are drawn."""
         self.vocabulary = tokenizers.tgt.size
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return the texts, which are the targets of the corpus, with what each line draws."""
+        """Return the texts, which are the targets of the corpus, with the masks of each line."""
         tokens, targets = tgt.copy(), np.full_like(tgt, PAD)
         for row, line in enumerate(lines.tolist()):
             random = draw(line)
@@ -71,7 +72,7 @@ class MaskedLanguageModel(Task):
     def choose(
         self, ids: Int[np.ndarray, " L"], random: np.random.Generator
     ) -> Int[np.ndarray, " N"]:
-        """Return the places of the tokens that are predicted."""
+        """Return the positions of the tokens to predict."""
         real = np.flatnonzero((ids != PAD) & (ids != EOS))
         count = max(1, round(self.share * len(real)))
         return random.permutation(real)[:count]
@@ -79,16 +80,16 @@ class MaskedLanguageModel(Task):
     def corrupted(
         self, ids: Int[np.ndarray, " N"], random: np.random.Generator
     ) -> Int[np.ndarray, " N"]:
-        """Return what the model sees in place of chosen tokens."""
+        """Return the tokens that replace the chosen tokens in the input."""
         fate = random.random(len(ids))
-        others = random.integers(len(SPECIALS), self.vocabulary, len(ids))
+        random_tokens = random.integers(len(SPECIALS), self.vocabulary, len(ids))
         drawn: Bool[np.ndarray, " N"] = fate < self.masked + self.random
-        return np.where(fate < self.masked, MASK, np.where(drawn, others, ids))
+        return np.where(fate < self.masked, MASK, np.where(drawn, random_tokens, ids))
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return the longest text alone: sources are not read."""
+        """Return 0 and the longest text: sources are not read."""
         return 0, tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
-        """Return what scores the chosen tokens of a split, the same at every validation."""
+        """Return the evaluation of the chosen tokens, which are the same at every validation."""
         return Likelihood(thorough=thorough)

@@ -1,14 +1,14 @@
-"""Translation: read the source, predict the target, translate by search.
+"""Translation: read a source, predict its target; in evaluations, translate by search.
 
 Source: arXiv:1409.0473, section 2.1 (maximum likelihood of the translation given its source); with
     `gold` below 1 arXiv:1506.03099, section 2.4 (scheduled sampling).
 What differs: with gold = 1 nothing: every target token is predicted from the true ones before it
-    (teacher forcing). Otherwise each of them is replaced with probability 1 - gold by the likeliest
-    after what was read before it; the share does not change in training, and no gradient goes
-    through the choice.
+    (teacher forcing). With gold < 1, each input token of the decoder is replaced, with probability
+    1 - gold, by the model's most likely token given the inputs before it. The probability stays
+    constant in training, and no gradient passes through the choice.
 What to expect: BLEU of whole translations beside the nll of the references. With gold below 1 a
-    batch takes as many steps of decoding as it has tokens; what is read is no longer what the true
-    target continues, so that the nll on true prefixes is worse.
+    batch takes as many decoding steps as its targets have tokens. The true target no longer
+    continues the input, so the nll on true prefixes is worse.
 """
 
 import math
@@ -39,7 +39,7 @@ from ablate.task.base import Evaluation, Task, Text, shifted, tensors
 
 
 class Translation(Task):
-    """Source and shifted target in, target out."""
+    """Reads the source and the shifted target, and predicts the target."""
 
     inputs = Seq2Seq
     generates = True
@@ -69,25 +69,27 @@ class Translation(Task):
         self.tokenize = tokenize
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return sources and targets; what the decoder reads is the target one step later."""
+        """Return sources and targets; the decoder reads the target shifted by one step."""
         tgt_in = shifted(tgt, start=BOS, end=EOS, pad=PAD)
         source, target_in, target, index = tensors(src, tgt_in, tgt, lines.copy())
         return Batch(Seq2Seq(source, target_in), target, index)
 
     def read(self, model: Model, inputs: Seq2Seq) -> Seq2Seq:
-        """Return the inputs with some of the target's tokens replaced by the model's own."""
+        """Return the inputs, with some of the target's tokens replaced by
+        predictions of the model.
+        """
         return inputs if self.gold == 1 else own_prefixes(model, inputs, self.gold)
 
     def evaluation(self, language: str, *, thorough: bool) -> "Translations":
-        """Return what scores the references and the translations of a split."""
+        """Return the evaluation of the references and the translations of a split."""
         return Translations(language, thorough=thorough, tokenize=self.tokenize)
 
 
 @torch.no_grad()
 def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
-    """Return inputs whose target tokens are true with probability `gold`, or the model's own.
+    """Return inputs whose target tokens are true with probability `gold`, else predicted.
 
-    Those are the likeliest after all that was chosen before, without dropout.
+    A predicted token is the most likely one after all tokens chosen before it, without dropout.
     """
     training = model.training
     model.eval()
@@ -104,15 +106,19 @@ def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
 
 
 class Translations(Evaluation):
-    """The nll of the references and the scores of translations.
+    """The nll of the references, and the scores of translations.
 
-    nll: mean over the target tokens, EOS counted, natural logarithm, unsmoothed. bleu: cased, by
-    the tokeniser of the target language. With `thorough` also bleu_tokenised (as in papers), chrf,
-    length_ratio, the number of its tokens of the hypotheses over that of the references, unended,
-    the share of hypotheses that have all the tokens that the search allows, word_f1, stem_f1 and
-    word_order of their words, calibration_error and accuracy of the likeliest target token, and
-    decoder_passes, those that a sentence's search makes one after the other, where the search
-    counts them.
+    nll: mean over the target tokens with EOS (natural logarithm, no label smoothing). bleu: cased,
+    with the tokeniser of the target language.
+
+    With `thorough` also:
+
+    - bleu_tokenised: BLEU as papers report it; chrf.
+    - length_ratio: number of tokens of all translations divided by that of all references.
+    - unended: fraction of translations that reach the length limit of the search.
+    - word_f1, stem_f1, word_order: scores of their words.
+    - calibration_error, accuracy: of the most likely target token.
+    - decoder_passes: number of sequential decoder calls per batch, if the search counts them.
     """
 
     def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
@@ -140,22 +146,22 @@ class Translations(Evaluation):
         """Score the references of a batch, and translate its sources."""
         real = batch.targets != PAD
         self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
-        found = search(model, batch.inputs.src)
+        hypotheses = search(model, batch.inputs.src)
         limits = search.limits(batch.inputs.src)
         steps = limits.new_zeros(0) if search.steps is None else search.steps
         self.passes.update(steps.float().mean(), len(limits) if len(steps) else 0)
-        self.end(torch.tensor([len(ids) for ids in found], device=limits.device), limits)
+        self.end(torch.tensor([len(ids) for ids in hypotheses], device=limits.device), limits)
         references = [text.references[line] for line in batch.lines.tolist()]
-        self.add(batch.lines, text.tokenizers.tgt.decode_batch(found), references)
+        self.add(batch.lines, text.tokenizers.tgt.decode_batch(hypotheses), references)
 
-    def read(self, found: Predictions) -> None:
-        """Add what the model thinks of the target tokens of a batch."""
-        self.nll.update(found.nll, found.correct.numel())
+    def read(self, scores: Predictions) -> None:
+        """Add the probabilities that the model assigns to the target tokens of a batch."""
+        self.nll.update(scores.nll, scores.correct.numel())
         if self.thorough:
-            self.calibration.update(found.confidence, found.correct)
+            self.calibration.update(scores.confidence, scores.correct)
 
     def end(self, lengths: Int[Tensor, " B"], limits: Int[Tensor, " B"]) -> None:
-        """Add how long translations have become, and how long they might have."""
+        """Add the lengths of translations, and the length limits of the search."""
         self.unended.update((lengths >= limits).float().mean(), len(lengths))
 
     def add(
@@ -164,7 +170,7 @@ class Translations(Evaluation):
         hypotheses: list[str],
         references: list[str],
     ) -> None:
-        """Add the translations of a batch; `index` are the line numbers of its sentences."""
+        """Add the translations of a batch; `index` has the line numbers of its sentences."""
         counted = {
             name: score.statistics(hypotheses, references) for name, score in self.scores.items()
         }
@@ -176,33 +182,33 @@ class Translations(Evaluation):
 
     def compute(self) -> dict[str, float]:
         """Reduce over all processes and return every score by name."""
-        found = {"nll": float(self.nll.compute())}
-        found |= {name: float(score.compute()) for name, score in self.scores.items()}
+        scores = {"nll": float(self.nll.compute())}
+        scores |= {name: float(score.compute()) for name, score in self.scores.items()}
         if self.thorough:
             sums = self.statistics()["bleu"].sum(0)
-            found["length_ratio"] = float(sums[0] / max(1, sums[1]))
-            found["unended"] = float(self.unended.compute())
+            scores["length_ratio"] = float(sums[0] / max(1, sums[1]))
+            scores["unended"] = float(self.unended.compute())
             # every process takes part, also one that had no sentence of a short split
             passes = float(self.passes.compute())
             if not math.isnan(passes):
-                found["decoder_passes"] = passes
-            found |= {name: float(value) for name, value in self.calibration.compute().items()}
-        return found
+                scores["decoder_passes"] = passes
+            scores |= {name: float(value) for name, value in self.calibration.compute().items()}
+        return scores
 
     def doubt(self, references: Sequence[str]) -> str:
-        """Say why BLEU on these references would mean nothing."""
+        """Return the reason why BLEU on these references would be meaningless, or ""."""
         return doubt(self.bleu, references)
 
     def signatures(self) -> dict[str, str]:
-        """sacreBLEU's signature of each score."""
+        """Return the sacreBLEU signature of each score."""
         return {name: score.signature for name, score in self.scores.items()}
 
     def hypotheses(self) -> list[str]:
-        """Translations of the whole split in the order of its lines."""
+        """Return the translations of the whole split in line order."""
         return [line for line, _ in self._gathered()]
 
     def statistics(self) -> dict[str, Int[np.ndarray, "n 10"]]:
-        """BLEU statistics of every sentence in the order of the lines."""
+        """Return the BLEU statistics of every sentence in line order."""
         rows = [row for _, row in self._gathered()]
         return {"bleu": np.array(rows, dtype=np.int64).reshape(-1, WIDTH)}
 
@@ -215,7 +221,7 @@ class Translations(Evaluation):
         return [merged[index] for index in sorted(merged)]
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Clear all sums."""
         for metric in (
             self.nll,
             self.calibration,

@@ -1,1 +1,1 @@
-"""One run, from config to record."""
+"""Perform a run, from config to record."""

@@ -1,10 +1,11 @@
-"""Two budgets from one training: a run with `budget.short` begins with the run of that length.
+"""Train two budgets at once: a run with `budget.short` also produces the run of that shorter
+length.
 
-The shorter run is one of its own, with its own record and identity: the one that the same config
-with so many steps has. Where both runs are in the same state, it leaves that to the longer one,
-which goes on from there to the numbers that it would have had alone. How far that is, the rates
-say: under an inverse root or a constant rate to the last step of the shorter run, under a stable
-phase to the decay, under a cosine to the end of the warm-up.
+The shorter run has its own record and identity, as if the config had that number of steps. As long
+as both runs would be in the same state, the shorter run saves its state for the longer run, which
+continues from there with the results that it would have had on its own. The learning rates
+determine how long the states agree: under an inverse root or a constant rate until the last step of
+the shorter run, under a stable phase until the decay, under a cosine until the end of the warm-up.
 """
 
 import shutil
@@ -23,14 +24,17 @@ from ablate.train.resume import OWN, last_saved, state_path
 
 
 class Longer(NamedTuple):
-    """The longer run that goes on from a short one."""
+    """The longer run, which continues from a short one."""
 
     job: Job
     record: Record
 
 
 def shared_steps(longer: Job, shorter: Job) -> int:
-    """Return the steps after which both runs are in one state; 0 where more than length differs."""
+    """Return the number of steps after which both runs are in the same state.
+
+    It is 0 if their configs differ in more than the length.
+    """
     if _beside_the_length(longer.config) != _beside_the_length(shorter.config):
         return 0
     return _alike(longer.schedule, shorter.schedule, shorter.config.budget.steps)
@@ -43,17 +47,17 @@ def _beside_the_length(config: DictConfig) -> Any:
     return tree | {"schedule": None}
 
 
-def _alike(one: Schedule, other: Schedule, steps: int) -> int:
-    """Steps after which two runs have had the same rates; their states hold that of the next."""
-    apart = (step for step in range(1, steps + 2) if one(step) != other(step))
+def _alike(first_schedule: Schedule, second_schedule: Schedule, steps: int) -> int:
+    """Return the number of steps with equal learning rates; a state also holds the next rate."""
+    apart = (step for step in range(1, steps + 2) if first_schedule(step) != second_schedule(step))
     return max(0, next(apart, steps + 2) - 2)
 
 
 class HandOver(Checkpoint):
-    """Leaves the state of a run to a longer one, after each validation that both would have.
+    """Passes the state of a run to a longer run after each validation that both runs have.
 
-    (Lightning calls a `Checkpoint` after other callbacks, and these in their order: the state that
-    `StateKeeper` has saved is there.)
+    (Lightning calls a `Checkpoint` after other callbacks, and these in their order: at that time
+    `StateKeeper` has saved the state.)
     """
 
     def __init__(self, job: Job, record: Record, longer: Longer) -> None:
@@ -64,21 +68,21 @@ class HandOver(Checkpoint):
         self.steps = range(saved.step + 1 if saved else 1, shared + 1)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Hand the state over, unless the longer run is ahead of it."""
+        """Pass on the state, unless the longer run has already progressed beyond it."""
         fits = trainer.state.fn == TrainerFn.FITTING and self.record.writes
         if fits and trainer.global_step in self.steps:
             hand_over(self.record, self.longer, trainer.global_step)
 
 
 def hand_over(record: Record, longer: Record, step: int) -> None:
-    """Let a longer run go on from the state of this one, if that is of this step."""
+    """Copy the state of this run to a longer run, if the state was saved at this step."""
     state, _ = read_tensors(state_path(record))
-    if state["global_step"] != step:  # gradients were pending, so that none was saved
+    if state["global_step"] != step:  # gradients were pending, so no state was saved
         return
     longer.clear(keep=("tests",))
-    own = shutil.ignore_patterns(state_path(record).name)
+    without_state = shutil.ignore_patterns(state_path(record).name)
     with writing(longer.folder):
-        shutil.copytree(record.checkpoints, longer.checkpoints, ignore=own)
+        shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
         shutil.copy(record.metrics, longer.metrics)
     state[OWN]["identity"] = longer.identity
     write_tensors(state_path(longer), state)

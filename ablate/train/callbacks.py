@@ -1,4 +1,4 @@
-"""The callbacks of a run that the user chooses, any of Lightning's."""
+"""The callbacks that the user adds to a run; they may be any of Lightning's."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -19,7 +19,8 @@ from ablate.config.named import named
 from ablate.errors import UserError
 from ablate.train.job import Job
 
-STEPS = ("train/nll", "train/objective", "train/gradient_norm", "train/lr")  # logged in training
+# metrics logged in training
+STEPS = ("train/nll", "train/objective", "train/gradient_norm", "train/lr")
 STARTS = ("setup", "on_fit_start", "on_train_start")  # hooks before the first step
 # callbacks of Lightning that cannot work here, and what to do instead
 REFUSED: dict[type[Callback], str] = {
@@ -31,10 +32,12 @@ REFUSED: dict[type[Callback], str] = {
 
 
 def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
-    """Return what `callbacks` names, by key; an error before the first step names its callback.
+    """Return the callbacks of the node `callbacks`, by key.
+
+    An error that a callback raises before the first step becomes a UserError with its key.
 
     Raises:
-        UserError: something else is named, or its settings are refused.
+        UserError: an entry is not a callback, or refuses its settings.
     """
     callbacks = named(config, "callbacks", Callback)
     for key, callback in callbacks.items():
@@ -45,7 +48,7 @@ def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
 
 
 def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
-    """Return a hook whose errors are sentences that name its callback."""
+    """Return a hook that turns any exception into a UserError with the key of its callback."""
 
     @functools.wraps(hook)
     def call(*arguments: object, **named_arguments: object) -> None:
@@ -57,14 +60,14 @@ def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
             reason = next(iter(str(error).splitlines()), "no reason given")
             raise UserError(
                 f"{key} cannot start ({type(error).__name__}: {reason}): change its settings, or "
-                "say callbacks=none"
+                "set callbacks=none"
             ) from error
 
     return call
 
 
 def check_callbacks(job: Job) -> None:
-    """Raise UserError for a callback that cannot work, or watches what training does not log."""
+    """Raise UserError for a callback that cannot work, or monitors a metric that is not logged."""
     validated = [f"val/{name}" for name, m in job.task.metrics.items() if m.split == "val"]
     for key, callback in job.callbacks.items():
         check_callback(job.config, key, callback)
@@ -79,12 +82,12 @@ def check_callbacks(job: Job) -> None:
 
 
 def check_logged(config: DictConfig, key: str, monitor: str) -> None:
-    """Raise UserError where a callback asks for a metric of steps before one is logged."""
+    """Raise UserError if a callback monitors a step metric that is not logged before validation."""
     every, first = config.trainer.log_every_n_steps, config.budget.validate_every
     if not 0 < every <= first:
         raise UserError(
             f"callbacks.{key}.monitor={monitor} is logged every {every} steps, but the first "
-            f"validation comes after {first}: say trainer.log_every_n_steps={first} or less"
+            f"validation comes after {first}: set trainer.log_every_n_steps={first} or less"
         )
 
 
@@ -98,8 +101,8 @@ def check_callback(config: DictConfig, name: str, callback: Callback) -> None:
         start = settings.get("swa_epoch_start", 0.8)  # Lightning's default
         if isinstance(start, float):
             raise UserError(
-                f"{key}.swa_epoch_start={start}: a run counts steps and has no last epoch; say the "
-                "number of an epoch, or checkpoint.tested=average instead of this callback"
+                f"{key}.swa_epoch_start={start}: a run counts steps and has no last epoch; give "
+                "the number of an epoch, or use checkpoint.tested=average instead of this callback"
             )
     if isinstance(callback, DeviceStatsMonitor):
         asked = settings.get("cpu_stats", config.trainer.get("accelerator") == "cpu")

@@ -1,4 +1,4 @@
-"""Checks before any data is read that the components of a job fit one another."""
+"""Check, before any data is read, that the components of a job fit one another."""
 
 import torch
 
@@ -15,43 +15,44 @@ def check_compatibility(job: Job) -> None:
     check_probe(job)
     check_measure(job)
     check_optimizer(job)
-    job.task.evaluation(job.corpus.languages[1], thorough=True)  # refuses what it cannot score
+    # raises UserError for a language that it cannot score
+    job.task.evaluation(job.corpus.languages[1], thorough=True)
     check_metrics(job)
     check_callbacks(job)
 
 
 def check_task(job: Job) -> None:
-    """Raise UserError for a task that does not fit the model, the batches or the loss."""
+    """Raise UserError if the task does not fit the model, the batches or the loss."""
     task, inputs, model = type(job.task).__name__, job.task.inputs, job.model
     if inputs not in model.takes:
         takes = " or ".join(sorted(kind.__name__ for kind in model.takes))
         raise UserError(
-            f"task gives {inputs.__name__} inputs, and model {model.__name__} takes {takes}: "
+            f"task produces {inputs.__name__} inputs, but model {model.__name__} takes {takes}: "
             "choose another model or another task"
         )
     if job.config.batch.context is not None and not job.task.packs:
         raise UserError(
             f"batch.context is {job.config.batch.context}, but task {task} reads whole "
-            "texts: say batch.context=null, or choose task=language_model"
+            "texts: set batch.context=null, or choose task=language_model"
         )
     if job.loss.counts_padding and not job.task.scores_all:
         raise UserError(
-            f"loss counts padding, and the targets of task {task} are PAD wherever "
-            "nothing is to be predicted: choose another loss"
+            f"loss counts padding, but the targets of task {task} are PAD wherever nothing is to "
+            "be predicted: choose another loss"
         )
 
 
 def check_probe(job: Job) -> None:
-    """Raise UserError for a probe that cannot look into the model."""
+    """Raise UserError if the probe does not support the model."""
     if job.probe is not None and not issubclass(job.model, job.probe.needs):
         raise UserError(
-            f"probe measures a {job.probe.needs.__name__}, and model is {job.model.__name__}: "
+            f"probe measures a {job.probe.needs.__name__}, but model is {job.model.__name__}: "
             "choose another model, or probe=none"
         )
 
 
 def check_measure(job: Job) -> None:
-    """Raise UserError for a measure that cannot look into the model, or needs another corpus."""
+    """Raise UserError if the measure does not support the model or the corpus."""
     if job.measure is None:
         return
     for key, kind, wanted in (
@@ -60,13 +61,13 @@ def check_measure(job: Job) -> None:
     ):
         if not issubclass(kind, wanted):
             raise UserError(
-                f"measure is for a {wanted.__name__}, and {key} is {kind.__name__}: choose another "
+                f"measure needs a {wanted.__name__}, but {key} is {kind.__name__}: choose another "
                 f"{key}, or measure=none"
             )
 
 
 def check_optimizer(job: Job) -> None:
-    """Raise UserError for an optimiser that refuses its settings, or would divide by 0."""
+    """Raise UserError if the optimiser refuses its settings, or would divide by 0."""
     with building("optimizer", job.config.optimizer):
         # on this device no weights are drawn, which would move the global random state
         layer = torch.nn.Linear(1, 1, bias=False, device="meta")
@@ -76,17 +77,19 @@ def check_optimizer(job: Job) -> None:
     if precision == "16-true" and eps and not torch.tensor(eps, dtype=torch.float16):
         raise UserError(
             f"optimizer.eps={eps:g} is 0 in the float16 of trainer.precision=16-true, so that the "
-            "optimiser would divide by 0: say optimizer.eps=1e-4, or trainer.precision=bf16-true"
+            "optimiser would divide by 0: set optimizer.eps=1e-4, or trainer.precision=bf16-true"
         )
 
 
 def check_metrics(job: Job) -> None:
-    """Raise UserError for a metric of the user's that the task cannot have."""
+    """Raise UserError for a user's metric that the task cannot have."""
     for name in job.metrics:
         if not job.task.generates:
             raise UserError(
-                f"metric.{name} scores translations, and task {type(job.task).__name__} makes "
+                f"metric.{name} scores translations, but task {type(job.task).__name__} makes "
                 "none: choose another task, or metric=none"
             )
         if name in job.task.metrics:
-            raise UserError(f"metric.{name}: the task has a metric of this name; choose another")
+            raise UserError(
+                f"metric.{name}: the task already has a metric of this name; rename the key"
+            )

@@ -1,4 +1,4 @@
-"""Testing the weights of a trained run: its scores, its translations, what is measured of it."""
+"""Test the weights of a trained run: scores, translations, measures and samples."""
 
 import copy
 
@@ -22,7 +22,7 @@ SAMPLING = Sampling(temperature=0.8, top=None)
 
 
 def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> Result:
-    """Test the weights that the task holds; keep every translation, and write the result."""
+    """Test the weights that the task holds; store every translation, and write the result."""
     config, tests = job.config, record.evaluation
     record.current = tests
     tests.begin()
@@ -50,17 +50,17 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
 
 
 def samples(config: DictConfig, task: Training) -> list[str]:
-    """Return texts that the tested model writes from nothing."""
+    """Return texts that the tested model generates without a prompt."""
     vocabulary = task.data.tokenizers.tgt
     writer = make_writer(config, task.model, vocabulary, task.task)
     return writer("", count=SAMPLES, tokens=TOKENS, sampling=SAMPLING, seed=seed_of(config))
 
 
 def check_text(config: DictConfig, task: Training, record: Record) -> None:
-    """Raise UserError where a tested split is not what the record says that it is."""
-    known = record.evaluation.parts.get("data", {})
+    """Raise UserError if the files of a tested split have changed since the run began."""
+    fingerprints = record.evaluation.parts.get("data", {})
     for split in config.test_splits:
-        if task.data.fingerprint_of_test(split) != known.get(split, ""):
+        if task.data.fingerprint_of_test(split) != fingerprints.get(split, ""):
             raise UserError(
                 f"the files of {split} have changed since this run began; the same command, typed "
                 "again, tests the trained weights with the new files"
@@ -68,11 +68,11 @@ def check_text(config: DictConfig, task: Training, record: Record) -> None:
 
 
 def put_back(job: Job, task: Training) -> None:
-    """Give the model the weights that its training started from."""
+    """Load the weights that training started from."""
     task.model.load_state_dict(make_model(job, task.data).state_dict())
 
 
 def measurements(measure: Measure, task: Training) -> dict[str, float]:
-    """Return what a copy of the model shows."""
+    """Return the values that a measure computes from a copy of the model, by name."""
     model = copy.deepcopy(task.model).cpu().double().eval()
     return {f"measure/{name}": value for name, value in measure(model, task.data).items()}

@@ -1,4 +1,4 @@
-"""A prompt in, what a language model makes of it out."""
+"""Continue a prompt with a language model."""
 
 from ablate.data.tokenizer import Tokenizer
 from ablate.data.vocabulary import UNK
@@ -8,36 +8,41 @@ from ablate.train.writer import Writer, make_writer
 
 
 def writer_of(run: Restored) -> Writer:
-    """Return the writer of a restored run.
+    """Return the text generator of a restored run.
 
     Raises:
-        UserError: the run is not that of a language model.
+        UserError: the run did not train a language model.
     """
     if not run.task.writes:
         raise UserError(
-            f"checkpoint is {str(run.folder)!r}, whose task cannot continue a text: give the run "
-            "of a language model (task=language_model)"
+            f"checkpoint is {str(run.folder)!r}, whose task cannot continue a text: give the "
+            "folder of a language model's run (task=language_model)"
         )
     return make_writer(run.config, run.model, run.tokenizers.tgt, run.task)
 
 
 def read_prompt(raw: bytes, tokenizer: Tokenizer) -> str:
-    """Return a prompt as the vocabulary reads it.
+    """Return a prompt, decoded and checked for the vocabulary.
 
-    A model of single lines takes one line, whose end is dropped.
+    A model of single lines takes one line, whose line feed is dropped.
 
     Raises:
         UserError: the prompt is not UTF-8, has several lines for a model of single ones, or has
-            text that is not in the vocabulary.
+            characters that the vocabulary lacks.
     """
     try:
         prompt = raw.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise UserError(f"the prompt is not UTF-8: byte {error.start} is wrong") from None
+        raise UserError(
+            f"the prompt is not UTF-8: byte {error.start} is invalid; convert it to UTF-8"
+        ) from None
     if not tokenizer.verbatim:
         prompt = prompt.removesuffix("\n")
         if "\n" in prompt:
-            raise UserError("the prompt has several lines, and this model has learned single ones")
+            raise UserError(
+                f"the prompt has {prompt.count(chr(10)) + 1} lines, but this model was trained on "
+                "single lines: give one line"
+            )
     if UNK in tokenizer.encode_batch([prompt])[0]:
         parts = sorted({*prompt.split(), *filter(str.isspace, prompt)})
         unknown = [part for part in parts if UNK in tokenizer.encode_batch([part])[0]]

@@ -1,9 +1,9 @@
-"""A logger that fails costs its log, never the run.
+"""Protect a run from its loggers: a logger that fails loses its log, but the run goes on.
 
-Every logger but the run's own record stands behind a `GuardedLogger`. The first error of any of
-its methods or properties, when it starts, logs, shows or ends, becomes one warning. From then on
-the logger is Lightning's `DummyLogger`, which takes every call and does nothing. A logger that
-asks Python to exit has failed as well; only a signal or Ctrl-C ends the run.
+Every logger except the run's own record is wrapped in a `GuardedLogger`. The first error of any of
+its methods or properties becomes a warning. From then on Lightning's `DummyLogger`, which accepts
+every call and does nothing, replaces the logger. A logger that asks Python to exit counts as failed
+as well; only a signal or Ctrl-C ends the run.
 """
 
 import inspect
@@ -21,15 +21,15 @@ ENDS_THE_RUN = (Interrupted, KeyboardInterrupt)
 
 
 class GuardedLogger:
-    """A stand-in for a logger; to whoever asks, it is an instance of the logger's class.
+    """A wrapper of a logger, which passes for an instance of the logger's class.
 
     Args:
-        name: of the logger, for the warning.
+        name: name of the logger, for the warning.
         make: returns the logger.
-        note: takes the sentence about a failure, for the record of the run.
+        note: stores the sentence about a failure in the record of the run.
 
     Raises:
-        UserError: `make` refuses its settings, which is wrong input and no failure of a logger.
+        UserError: `make` refuses its settings: this is wrong input, not a failure of a logger.
     """
 
     def __init__(self, name: str, make: Callable[[], Logger], note: Callable[[str], None]) -> None:
@@ -44,7 +44,7 @@ class GuardedLogger:
             self._replace(error)
         self._kind = type(self._logger)
 
-    @property  # type: ignore[misc]  # callbacks look for loggers of a class
+    @property  # type: ignore[misc]  # callbacks search for loggers of a class
     def __class__(self) -> type:
         return self._kind
 
@@ -56,14 +56,14 @@ class GuardedLogger:
             raise
         except BaseException as error:
             if isinstance(error, AttributeError) and not hasattr(type(logger), name):
-                raise  # there is no such attribute, and Lightning asks whether there is
+                raise  # the attribute does not exist, and Lightning tests for it
             self._replace(error)
             return getattr(self._logger, name)
         return self._guarded(logger, value) if inspect.isroutine(value) else value
 
     def _guarded(self, logger: Any, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
-            if self._logger is not logger:  # it has failed since somebody asked for the method
+            if self._logger is not logger:  # the logger has failed since the method was looked up
                 return None
             try:
                 return method(*arguments, **named)
@@ -76,11 +76,11 @@ class GuardedLogger:
         return call
 
     def _replace(self, error: BaseException) -> None:
-        """Warn, let the logger free what it holds, and put one that does nothing in its place."""
+        """Print a warning, let the logger release its resources, and replace it by a dummy."""
         failed, self._logger = self._logger, DummyLogger()
         reason = next(iter(str(error).splitlines()), "no reason given")
         sentence = f"{self._name} failed ({type(error).__name__}: {reason})"
-        if not isinstance(failed, RunLogger):  # which knows itself what it lacks
+        if not isinstance(failed, RunLogger):  # a RunLogger reports its gaps itself
             self._note(sentence)
         print(
             f"warning: {sentence} and logs nothing "
@@ -97,5 +97,5 @@ class GuardedLogger:
 
 
 def advice_of(logger: Logger) -> str:
-    """Return what to do about a failure of a logger."""
+    """Return the advice of a logger on what to do after its failure, or ""."""
     return f"; {logger.advice}" if isinstance(logger, RunLogger) and logger.advice else ""

@@ -1,8 +1,8 @@
-"""What happens on SIGTERM and on Ctrl-C.
+"""Handle SIGTERM and Ctrl-C.
 
-A scheduler that wants the machine back sends SIGTERM, and its grace is short. While a run trains,
-the signal waits for the end of the batch, so that what is saved is a whole state; at any other
-time it ends the process at once. The exit status is the shell's for the signal: 143 or 130.
+A scheduler sends SIGTERM shortly before it takes the machine away. While a run trains, the signal
+takes effect at the end of the batch, so that a complete state is saved; at any other time it ends
+the process at once. The exit status is that of a shell for the signal: 143 or 130.
 """
 
 import signal
@@ -14,11 +14,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Interrupted(SystemExit):
-    """The end of this process that a signal has asked for."""
+    """Ends this process because of a signal."""
 
 
 class Interruption:
-    """Catches the signals as long as its context lasts; only the main thread can."""
+    """Handles the signals while its context is open; only the main thread can."""
 
     def __init__(self) -> None:
         self.received: int | None = None
@@ -35,12 +35,12 @@ class Interruption:
             _handle(number, handler)
 
     def catch(self) -> None:
-        """Take the signals, also from somebody who has taken them since."""
+        """Install the signal handlers, even if other code has replaced them since."""
         for number in SIGNALS:
             _handle(number, self._arrived)
 
     def release(self) -> None:
-        """Let the signals end the process at once, until `defer`.
+        """Let the signals end the process at once, until `defer` is called.
 
         Python runs no handler while a C library waits for other machines.
         """
@@ -48,12 +48,12 @@ class Interruption:
             _handle(number, signal.SIG_DFL)
 
     def defer(self) -> None:
-        """From now on, wait for `leave`."""
+        """Let signals wait until `leave` is called."""
         self.catch()
         self.deferred = True
 
     def undefer(self) -> None:
-        """From now on, leave at once; now, if a signal has come."""
+        """Let signals end the process at once, including a signal that has already come."""
         self.deferred = False
         if self.received is not None:
             self.leave()

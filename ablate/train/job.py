@@ -1,4 +1,4 @@
-"""A run before its work: its config, and the components that the config names."""
+"""Define a job: the config of a run, and the components that the config names."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ from ablate.task.base import Task
 class Job:
     """A run that is ready to start; `ablate.train.resolve` makes it from a config.
 
-    Every component is constructed once and serves the whole run. The task and the callbacks change
-    during a run, so that a job runs once.
+    Every component is constructed once and serves the whole run. A job can run only once, because a
+    run changes the state of the task and of callbacks.
 
     Args:
-        config: of the run, settled and checked.
-        model: class of the model, which is built as soon as the vocabularies are there.
-        optimizer: returns the optimiser of some parameters.
+        config: the config of the run, completed and checked.
+        model: class of the model, which is built when the vocabularies are known.
+        optimizer: returns the optimiser of given parameters.
         trainer: returns Lightning's trainer.
-        metrics: of the user's own, by name.
-        callbacks: of the user's own, by their keys below `callbacks`.
-        loggers: each returns a logger for a `save_dir`; by their keys in the config.
+        metrics: the user's metrics, by name.
+        callbacks: the user's callbacks, by their keys below `callbacks`.
+        loggers: functions that return a logger, given `save_dir`; by their keys in the config.
         short: the job of the short budget, if there is one.
     """
 

@@ -1,4 +1,6 @@
-"""Checks before any work that a model can decode, and is long enough for the data of a run."""
+"""Check, before any work, that a model can decode and has enough positions for
+the data of a run.
+"""
 
 from collections.abc import Iterator
 
@@ -10,16 +12,17 @@ from ablate.model.base import CausalDocuments, Model, Seq2Seq
 from ablate.search.base import Search
 from ablate.train.job import Job
 
-Need = tuple[int, str]  # tokens, and of what
+Need = tuple[int, str]  # number of tokens, and the texts that have so many
 
 
 def check_lengths(job: Job, model: Model, data: TextData) -> None:
-    """Raise UserError when a model cannot go on from a source, or one of its tables is too short.
+    """Raise UserError if a model cannot decode after a source, or has too few positions for the
+    data.
 
     Args:
-        job: of the run.
-        model: as built; under the meta device, too.
-        data: prepared.
+        job: the job.
+        model: the built model; its weights may be on the meta device.
+        data: the prepared data.
     """
     if job.task.inputs is Seq2Seq:
         model.check_decoding()
@@ -37,12 +40,12 @@ def check_lengths(job: Job, model: Model, data: TextData) -> None:
         if limit is not None and tokens > limit:
             raise UserError(
                 f"{_key_of(job.config, limit)}={limit} is too short for {what}, which may have "
-                f"{tokens} tokens: set it to at least {tokens}, or choose another level"
+                f"{tokens} tokens: set it to at least {tokens}, or choose another option"
             )
 
 
 def _key_of(config: DictConfig, limit: int) -> str:
-    """Return the key of the table of this length."""
+    """Return the key of the table with this number of positions."""
     for factor in ("position", "attention"):
         for place in ("", "encoder.", "decoder.", "cross."):
             key = f"model.{place}{factor}.max_length"
@@ -52,7 +55,7 @@ def _key_of(config: DictConfig, limit: int) -> str:
 
 
 def _needs(job: Job, data: TextData) -> Iterator[tuple[Need, Need]]:
-    """Yield what training, validation and each test need of encoder and decoder."""
+    """Yield the lengths that training, validation and each test need of encoder and decoder."""
     src, tgt = job.task.longest(*data.longest("train"))
     yield (src, "the sources of train"), (tgt, "the targets of train")
     padding = job.config.batch.test_padding
@@ -71,7 +74,7 @@ def _searched(
 ) -> tuple[Need, Need]:
     src, tgt = data.longest(split, tested=True)
     added = f" with batch.test_padding={padding}" if padding else ""
-    # neither side of the limit counts EOS, but a search reads one more step to see it
+    # the limit does not count EOS, but a search makes one more step to generate it
     hypothesis = int(search.max_ratio * (src - 1) + search.max_extra) + 1
     limits = f"{key}.max_ratio={search.max_ratio} and {key}.max_extra={search.max_extra}"
     return (src + padding, f"the sources of {split}{added}"), max(

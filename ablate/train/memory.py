@@ -1,4 +1,4 @@
-"""A sentence for a run that asks for more memory than there is, or for more than can be counted."""
+"""Explain errors of a run that needs more memory than the machine has, or sizes that overflow."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError
 
-# Parts of messages of Python, and of torch, which has no exception of its own on a processor.
+# Parts of messages of Python and torch; on a CPU torch has no exception class for them.
 SHORTAGES = (
     *("not enough memory", "out of memory", "can't allocate memory", "Cannot allocate memory"),
     *("calculation overflowed", "Overflow when unpacking", "concrete integers", "too large"),
@@ -18,7 +18,7 @@ SHOWN = 3
 
 @contextmanager
 def name_largest_numbers(config: DictConfig) -> Iterator[None]:
-    """Name the largest numbers of a config if the block runs out of memory.
+    """Raise an error with the largest numbers of a config if the block runs out of memory.
 
     Raises:
         UserError: the block ran out of memory.
@@ -42,7 +42,7 @@ def _is_shortage(error: Exception) -> bool:
 
 
 def _largest(config: DictConfig) -> str:
-    """Return the largest whole numbers of a config, with their keys, without looked-up ones."""
+    """Return the keys and values of the largest integers of a config, without interpolations."""
     numbers = dict(_numbers(config, ""))
     names = sorted(numbers, key=lambda name: -numbers[name])[:SHOWN]
     return " or ".join(f"{name}={numbers[name]}" for name in names)

@@ -1,4 +1,4 @@
-"""The LightningModule: it calls the parts in order and computes nothing itself."""
+"""The LightningModule of a run: it calls the components in order and computes nothing itself."""
 
 import pytorch_lightning as pl
 import torch
@@ -18,9 +18,9 @@ from ablate.train.job import Job
 
 
 class Training(pl.LightningModule):
-    """Train on `Batch`es; validate with one search, test with another.
+    """Trains on `Batch`es, validates with one search, and tests with another.
 
-    `diverged` becomes true, and training ends, when loss or gradient is no longer finite.
+    `diverged` becomes true, and training ends, as soon as the loss or a gradient is not finite.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class Training(pl.LightningModule):
 
     @property
     def validation(self) -> Evaluation:
-        """The scores of validation."""
+        """The evaluation of validation."""
         return self._evaluations["validation"]
 
     @property
     def evaluation(self) -> Evaluation:
-        """The scores of tests."""
+        """The evaluation of tests."""
         return self._evaluations["test"]
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        """Adam or another optimiser, its rate set by the schedule before every step."""
+        """Return the optimiser, and the schedule that sets its learning rate before every step."""
         optimizer = make_optimizer(self.optimizer, self)
         factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: self.schedule(done + 1))
         return {
@@ -71,14 +71,14 @@ class Training(pl.LightningModule):
         }
 
     def configure_callbacks(self) -> list[Callback]:
-        """What is measured while training."""
+        """Return the callbacks that measure gradients and sub-layers during training."""
         return [self.gradients, self.sublayers]
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective, a mean over the target tokens of the batch."""
         counted = self.loss.counted(batch.targets)
         states = self.model(self.task.read(self.model, batch.inputs))
-        if counted.all():  # no copy, and no zeros to add the gradient to
+        if counted.all():  # avoids a copy of the states and of their gradient
             states, targets = states.flatten(0, 1), batch.targets.flatten()
         else:
             states, targets = states[counted], batch.targets[counted]
@@ -92,10 +92,10 @@ class Training(pl.LightningModule):
         gradient_clip_val: int | float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip as the trainer is told to, also with a fused optimiser in bfloat16.
+        """Clip gradients as the trainer is configured, also with a fused optimiser in bfloat16.
 
-        Lightning refuses that, because a fused optimiser unscales gradients itself; bfloat16 has
-        nothing to unscale.
+        Lightning refuses that, because a fused optimiser unscales gradients itself; bfloat16 needs
+        no scaling.
         """
         scaled = getattr(self.trainer.precision_plugin, "scaler", None) is not None
         fused = getattr(optimizer, "_step_supports_amp_scaling", False)
@@ -109,7 +109,7 @@ class Training(pl.LightningModule):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """End the run at the first gradient that is not finite on any device."""
-        norm = self.gradients.total  # which the callback has taken of the same gradients
+        norm = self.gradients.total  # the callback has computed it from the same gradients
         rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
         self._log_step({"train/gradient_norm": norm, "train/lr": rate})
         finite = self.trainer.strategy.reduce_boolean_decision(bool(norm.isfinite()))
@@ -118,7 +118,7 @@ class Training(pl.LightningModule):
             self.trainer.should_stop = True
 
     def on_validation_epoch_start(self) -> None:
-        """Move the sums to the device of the model, and name the text that they are of."""
+        """Move the sums to the device of the model, and pass the texts of the split."""
         self.validation.to(self.device)
         self.validation.begin(self._text("validation"))
 
@@ -135,7 +135,7 @@ class Training(pl.LightningModule):
         self._evaluate(batch, self.evaluation, self.split, self.search)
 
     def on_test_epoch_start(self) -> None:
-        """Forget the split that was tested before."""
+        """Clear the sums of the split that was tested before."""
         self.evaluation.to(self.device).reset()
         self.evaluation.begin(self._text(self.split))
 
@@ -144,9 +144,9 @@ class Training(pl.LightningModule):
         self._conclude(self.evaluation, self.split)
 
     def _log_step(self, values: dict[str, Tensor]) -> None:
-        """Log what belongs to a step, if that is one of those that are written.
+        """Log metrics of a step, if this step is logged.
 
-        Lightning forgets the others, and to log a value takes it as long as a layer norm.
+        Lightning drops the others, but its call for a value takes as long as a layer norm.
         """
         every = self.trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
         if every and (self.trainer.global_step + 1) % every == 0:

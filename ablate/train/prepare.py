@@ -1,4 +1,4 @@
-"""The data of a job, and the model for it."""
+"""Prepare the data of a job and build its model."""
 
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from ablate.train.job import Job
 def prepare_data(job: Job) -> TextData:
     """Read the corpus and make its vocabularies and token ids, or load them from the cache.
 
-    The task of the job takes note of the vocabularies.
+    The task of the job stores the vocabularies.
 
     Raises:
         UserError: the corpus, its vocabularies or the sizes of batches cannot be used.
@@ -41,7 +41,7 @@ def prepare_data(job: Job) -> TextData:
 def make_data(
     task: Task, corpus: Corpus, scheme: Scheme | Given, batch: Any, *, cache_dir: str, seed: int
 ) -> TextData:
-    """Return a corpus as batches of a task; `batch` is the object that its node describes."""
+    """Return a corpus as batches of a task; `batch` is the object of the config node `batch`."""
     kind = TextData if batch.context is None else partial(PackedData, pack=task.pack)
     return kind(
         corpus=corpus,
@@ -54,7 +54,7 @@ def make_data(
 
 
 def make_model(job: Job, data: TextData) -> Model:
-    """Build the model of a job with the initial weights of its seed, ready to train."""
+    """Build the model of a job with the initial weights for its seed, ready to train."""
     model, seed = build_model(job.config.model, data), seed_of(job.config)
     job.initial(model, data.tokenizers, seed)
     job.adapt(model, seed)
@@ -62,7 +62,10 @@ def make_model(job: Job, data: TextData) -> Model:
 
 
 def build_model(node: DictConfig, data: TextData) -> Model:
-    """Build the model of a node for the vocabularies of the data; without values on device meta."""
+    """Build the model of a config node for the vocabularies of the data.
+
+    Under `torch.device("meta")` it has no values.
+    """
     return build(
         node,
         src_vocab=data.src_vocab,
@@ -72,5 +75,5 @@ def build_model(node: DictConfig, data: TextData) -> Model:
 
 
 def parameters(model: Model) -> int:
-    """Number of trained parameters; shared ones count once."""
+    """Return the number of trained parameters; shared ones count once."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)

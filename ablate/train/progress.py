@@ -1,4 +1,4 @@
-"""How far a run is and how fast: a bar at a terminal, a line per validation anywhere else."""
+"""Show the progress and speed of a run: a bar at a terminal, else a line per validation."""
 
 import sys
 import time
@@ -19,14 +19,16 @@ SPEED = "train/tokens_per_second"
 
 
 def followers(*, shown: bool) -> list[Callback]:
-    """What measures the pace of a run and, if it is to be `shown`, tells it."""
+    """Return the callbacks that measure the speed of a run and, if `shown`, print its progress."""
     pace = Pace()
-    told: list[Callback] = [StepBar(pace) if sys.stderr.isatty() else StepLines(pace)]
-    return [pace, *(told if shown else [])]
+    displays: list[Callback] = [StepBar(pace) if sys.stderr.isatty() else StepLines(pace)]
+    return [pace, *(displays if shown else [])]
 
 
 class Pace(Callback):
-    """Logs target tokens per second, padding not counted, of all devices; without validations."""
+    """Logs the number of target tokens per second of all devices, without padding
+    and validations.
+    """
 
     def __init__(self) -> None:
         self.speed = 0.0
@@ -34,7 +36,7 @@ class Pace(Callback):
         self._tokens = torch.zeros((), dtype=torch.int64)
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Begin to count."""
+        """Start the clock."""
         self._tokens = self._tokens.to(module.device)
         self._first, self._begun = trainer.global_step, time.perf_counter()
         self._since = self._begun
@@ -45,7 +47,7 @@ class Pace(Callback):
             self._seconds += time.perf_counter() - self._since
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Let the clock go on."""
+        """Restart the clock."""
         self._since = time.perf_counter()
 
     def on_train_batch_end(
@@ -56,7 +58,9 @@ class Pace(Callback):
         batch: Batch,
         batch_idx: int,
     ) -> None:
-        """Count the tokens of a batch; log their number per second where other values are."""
+        """Count the tokens of a batch; log the speed at the steps that other
+        metrics are logged at.
+        """
         self._tokens += (batch.targets != PAD).sum()
         every = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
         if every and trainer.global_step % every == 0:
@@ -68,15 +72,15 @@ class Pace(Callback):
             module.log(SPEED, self.speed)
 
     def left(self, trainer: pl.Trainer) -> timedelta:
-        """Time until the last step, validations counted, as long as those so far took."""
+        """Return the estimated time until the last step, including validations."""
         done = max(1, trainer.global_step - self._first)
         seconds = (time.perf_counter() - self._begun) / done
         return timedelta(seconds=round(seconds * (trainer.max_steps - trainer.global_step)))
 
     def values(self, trainer: pl.Trainer) -> dict[str, str]:
-        """The newest values, the learning rate and the speed, as text by short names."""
-        known = trainer.callback_metrics
-        values = {short: f"{known[name]:.2f}" for name, short in SHOWN.items() if name in known}
+        """Return the newest metrics, the learning rate and the speed as text, by short names."""
+        metrics = trainer.callback_metrics
+        values = {short: f"{metrics[name]:.2f}" for name, short in SHOWN.items() if name in metrics}
         speed = {"tokens/s": f"{self.speed:,.0f}"} if self.speed else {}
         return {**values, "lr": f"{trainer.optimizers[0].param_groups[0]['lr']:.3g}", **speed}
 
@@ -88,7 +92,7 @@ class StepLines(Callback):
         self.pace = pace
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Print step, values, rate, speed and time left."""
+        """Print step, metrics, learning rate, speed and remaining time."""
         if trainer.state.fn != TrainerFn.FITTING:
             return
         values = "  ".join(f"{name} {value}" for name, value in self.pace.values(trainer).items())
@@ -97,13 +101,13 @@ class StepLines(Callback):
 
 
 class StepBar(Callback):
-    """Counts optimiser steps, where Lightning's own bars count the batches of an epoch."""
+    """Shows optimiser steps in a progress bar; Lightning's own bars count batches of an epoch."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
 
     def on_fit_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Begin at the first step."""
+        """Open the bar."""
         total = trainer.max_steps if trainer.max_steps > 0 else None
         self.steps = tqdm(total=total, desc="training", unit=" steps", dynamic_ncols=True)
 
@@ -120,22 +124,22 @@ class StepBar(Callback):
         self.steps.update(trainer.global_step - self.steps.n)
 
     def on_fit_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Leave the bar as it is."""
+        """Close the bar, and leave it visible."""
         self.steps.close()
 
     def on_exception(
         self, trainer: pl.Trainer, module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Leave the terminal in order."""
+        """Close the bar, so that the terminal stays usable."""
         if hasattr(self, "steps"):
             self.steps.close()
 
     def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Begin a bar for the batches."""
+        """Open a bar for the batches of validation."""
         self._evaluate("validation", sum(map(int, trainer.num_val_batches)))
 
     def on_test_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Begin a bar for the batches."""
+        """Open a bar for the batches of a test."""
         self._evaluate("test", sum(map(int, trainer.num_test_batches)))
 
     def on_validation_batch_end(self, *arguments: Any) -> None:
@@ -147,11 +151,11 @@ class StepBar(Callback):
         self.batches.update()
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Take the bar away."""
+        """Remove the bar of batches."""
         self.batches.close()
 
     def on_test_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Take the bar away."""
+        """Remove the bar of batches."""
         self.batches.close()
 
     def _evaluate(self, name: str, total: int) -> None:

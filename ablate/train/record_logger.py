@@ -1,4 +1,4 @@
-"""Lightning's view of the run record: every logged value goes to metrics.jsonl."""
+"""Write every metric that Lightning logs to metrics.jsonl of the record."""
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
@@ -10,17 +10,18 @@ from pytorch_lightning.utilities import rank_zero_only
 from ablate.record.training import Record
 from ablate.train.progress import SPEED
 
-# every line has its time, and the rest is the same whenever a run is repeated
+# the lines of a repeated run are equal except for their times, so these metrics are left out
 LEFT_OUT = ("epoch", SPEED)
 
 
 class RecordLogger(Logger):
-    """A logger that appends to the record; always on, whatever `logger` says."""
+    """A logger that appends to the record; always on, whatever `logger` is set to."""
 
     def __init__(self, record: Record) -> None:
         super().__init__()
         self.record = record
-        # Lightning counts from 0 while it fits and from 1 afterwards; this is told what is true
+        # Lightning counts from 0 while it fits and from 1 afterwards; `count_by` sets the true
+        # number
         self.steps_done: Callable[[], int] = lambda: 0
 
     @property
@@ -35,11 +36,11 @@ class RecordLogger(Logger):
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Append one line."""
+        """Append a line with the metrics."""
         values = {k: float(v) for k, v in metrics.items() if k not in LEFT_OUT}
         self.record.log(values, self.steps_done())
 
     def log_hyperparams(
         self, params: dict[str, object] | Namespace, *args: Any, **kwargs: Any
     ) -> None:
-        """Nothing: the record holds the config already."""
+        """Do nothing: the record already has the config."""

@@ -1,4 +1,4 @@
-"""From a config to a job: settle it, construct its components, check that they fit."""
+"""Resolve a config to a job: complete it, construct its components, check that they fit."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from ablate.train.trainer import check_trainer, hush_lightning
 
 
 def resolve(config: DictConfig) -> Job:
-    """Return the job of a config, whose precision and warm-up are settled in place.
+    """Return the job of a config; precision and warm-up are filled in in place.
 
     Raises:
         UserError: a setting, a component or a combination of components cannot work.
@@ -64,8 +64,8 @@ def construct_job(config: DictConfig) -> Job:
 def construct_loggers(node: DictConfig | None) -> Loggers:
     """Return a factory for each logger of the node `logger`, by its key in the config.
 
-    W&B's keys stand at the node itself, other loggers have a node each. So `logger=[wandb,csv]`
-    is both of them.
+    The keys of W&B are directly in the node, other loggers have a sub-node each. So
+    `logger=[wandb,csv]` means both.
     """
     if node is None:
         return {}
@@ -78,7 +78,7 @@ def construct_loggers(node: DictConfig | None) -> Loggers:
 
 
 def shorten(config: DictConfig) -> DictConfig | None:
-    """Return the config of the short budget; None where a run has one budget.
+    """Return the config of the short budget; None if the run has only one budget.
 
     Raises:
         UserError: the short budget is not below the steps of the run.
@@ -92,7 +92,7 @@ def shorten(config: DictConfig) -> DictConfig | None:
     if short >= steps or shorter.trainer.max_steps != short:
         raise UserError(
             f"budget.short={short} with budget.steps={steps} and trainer.max_steps="
-            f"{config.trainer.max_steps}: it must be below the steps, which the trainer must take "
-            "from budget.steps"
+            f"{config.trainer.max_steps}: budget.short must be below budget.steps, and the trainer "
+            "must take its steps from budget.steps"
         )
     return shorter

@@ -1,4 +1,4 @@
-"""Restores the model of a finished run from its folder, as a translator or for other uses."""
+"""Restore the model of a finished run from its folder, as a translator or for other uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from ablate.task.base import Task
 
 @dataclass(frozen=True)
 class Translator:
-    """A trained model, its vocabularies and its search."""
+    """A trained model with its vocabularies and its search."""
 
     model: Model
     tokenizers: Tokenizers
@@ -39,14 +39,14 @@ class Translator:
     device: str
 
     def cuts(self, lines: list[str]) -> list[bool]:
-        """Return of each line whether it is longer than the model takes, and loses its end."""
+        """Return for each line whether it is too long for the model, which then drops its end."""
         rows = self.tokenizers.src.encode_batch(lines)
         return [len(row) >= self.max_length for row in rows]
 
     def __call__(self, lines: list[str]) -> list[str]:
         """Return a translation of each line; a blank line stays blank.
 
-        A sentence of more than `max_length` tokens, EOS counted, is cut as in tests.
+        A sentence of more than `max_length` tokens, EOS counted, is cut, as in tests.
         """
         real = [i for i, line in enumerate(lines) if line.strip()]
         if not real:
@@ -54,17 +54,17 @@ class Translator:
         ids = self.tokenizers.src.encode_batch([lines[i] for i in real])
         rows = [torch.tensor([*row[: self.max_length - 1], EOS]) for row in ids]
         src = pad_sequence(rows, batch_first=True, padding_value=PAD).to(self.device)
-        found = self.tokenizers.tgt.decode_batch(self.search(self.model, src))
-        by_line = dict(zip(real, found, strict=True))
+        translations = self.tokenizers.tgt.decode_batch(self.search(self.model, src))
+        by_line = dict(zip(real, translations, strict=True))
         return [by_line.get(i, "") for i in range(len(lines))]
 
 
 @dataclass(frozen=True)
 class Restored:
-    """The trained model of a run, its vocabularies, and the nodes of its config that it needs."""
+    """The trained model of a run, its vocabularies, and the parts of its config that it needs."""
 
     folder: Path
-    config: DictConfig  # model, adapt, search, batch and task
+    config: DictConfig  # its nodes model, adapt, search, batch and task
     model: Model
     tokenizers: Tokenizers
     task: Task
@@ -75,7 +75,14 @@ class Restored:
 def restore(
     folder: Path, settings: Mapping[str, object], trust: list[str], device: str, threads: int
 ) -> Translator:
-    """Return the translator that a run has left; `settings` replace some of its search's.
+    """Return the translator of a finished run.
+
+    Args:
+        folder: folder of the run.
+        settings: values that replace keys of the run's search.
+        trust: packages outside ablate and torch whose classes may be constructed.
+        device: device of the model.
+        threads: number of threads of torch.
 
     Raises:
         UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
@@ -83,8 +90,12 @@ def restore(
     run = restore_run(folder, settings, trust, device, threads)
     if not run.task.generates:
         raise UserError(
-            f"checkpoint is {str(folder)!r}, whose task translates nothing"
-            + (": for a language model say ablate generate" if run.task.writes else "")
+            f"checkpoint is {str(folder)!r}, whose task translates nothing: "
+            + (
+                "use `ablate generate` for a language model"
+                if run.task.writes
+                else "give the folder of a run with task=translation"
+            )
         )
     return Translator(run.model, run.tokenizers, run.search, run.config.batch.max_length, device)
 
@@ -92,7 +103,7 @@ def restore(
 def restore_run(
     folder: Path, settings: Mapping[str, object], trust: list[str], device: str, threads: int
 ) -> Restored:
-    """Return the trained model of a run; `settings` replace some of its search's.
+    """Return the trained model of a run; the arguments are those of `restore`.
 
     Raises:
         UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
@@ -100,10 +111,13 @@ def restore_run(
     if not folder.is_dir():
         raise UserError(f"checkpoint={folder}: there is no such folder; give the folder of a run")
     check_links(folder, folder)
-    record = read_result(folder)  # its files are whole, the config too
+    record = read_result(folder)  # checks that its files are complete, the config too
     config = read_config(folder, settings, trust)
     if record is None:
-        raise UserError(f"checkpoint is {str(folder)!r}, which holds no result.json of a training")
+        raise UserError(
+            f"checkpoint is {str(folder)!r}, which has no result.json of a training: give the "
+            "folder of a finished run"
+        )
     torch.set_num_threads(threads)
     keep_memory()
     tokenizers = read_tokenizers(folder / "tokenizer")
@@ -118,7 +132,7 @@ def restore_run(
         )
         construct(config.adapt)(model, 0)
     except BuildError as error:
-        raise UserError(f"{folder / 'config.yaml'} cannot be built: {error}") from None
+        raise UserError(f"no model can be built from {folder / 'config.yaml'}: {error}") from None
     load_weights(model, folder / "weights.pt", record["weights"])
     try:
         model.to(device)
@@ -129,16 +143,18 @@ def restore_run(
 
 
 def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) -> DictConfig:
-    """Return the nodes model, adapt, search, batch and task of a run's config, checked."""
+    """Return the nodes model, adapt, search, batch and task of a run's config, after checks."""
     path = folder / "config.yaml"
     if not path.is_file():
-        raise UserError(f"checkpoint is {str(folder)!r}, which holds no config.yaml")
+        raise UserError(
+            f"checkpoint is {str(folder)!r}, which has no config.yaml: give the folder of a run"
+        )
     parts = _read_parts(path)
     for key, value in settings.items():
         if key not in parts["search"]:
             raise UserError(unknown(f"search.{key}", parts["search"]))
         parts["search"][key] = value
-    check_targets(parts, trust)  # nothing else of the config is ever built
+    check_targets(parts, trust)  # no other part of the config is ever built
     schema = {"batch": OmegaConf.structured(Batching)}
     try:
         merged = OmegaConf.merge(schema, parts)
@@ -146,16 +162,16 @@ def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) 
         raise _no_config(path, error) from None
     assert isinstance(merged, DictConfig)
     if missing := OmegaConf.missing_keys(merged):
-        raise UserError(f"{path} has no {min(missing)}")
+        raise UserError(f"{path} has no value for {min(missing)}: it is not the config of a run")
     return merged
 
 
 def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
-    """Return what is restored of a run's config, as it stands there: no value is resolved."""
+    """Return the nodes to restore from a run's config; interpolations are not resolved."""
     try:
         text = path.read_text(encoding="utf-8")
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            # a few lines of them make millions of values
+            # a few lines of nested aliases expand to millions of values
             raise ValueError("it has aliases, which a run never writes")
         plain: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
         return {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch", "task")}
@@ -175,4 +191,4 @@ def read_tokenizers(folder: Path) -> Tokenizers:
         return Tokenizers.load(folder)
     except Exception as error:  # the library raises bare ones
         first = str(error).splitlines()[0]
-        raise UserError(f"{folder} does not hold the vocabularies of a run: {first}") from None
+        raise UserError(f"{folder} has no readable vocabularies of a run: {first}") from None

@@ -1,9 +1,9 @@
-"""Going on with a half-finished run, to the numbers of one that was never interrupted.
+"""Resume an interrupted run, with the same results as a run without an interruption.
 
-Lightning saves and restores model, optimiser, schedule, callbacks and its counters. What it does
-not know is added here: the random state, where metrics.jsonl ends, what has been measured, and
-whether training was to stop. States are saved at two points only, because at these nothing is
-pending: after a validation, and before a batch that follows an optimiser step.
+Lightning saves and restores model, optimiser, schedule, callbacks and its counters. This module
+adds the rest: the random state, the length of metrics.jsonl, the measured values, and whether
+training was to stop. States are saved only when no gradient is pending: after a validation, and
+before a batch that follows an optimiser step.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ OWN = "ablate"  # the key of `RunState` in Lightning's checkpoint
 
 
 class RunState(TypedDict):
-    """What a checkpoint says beyond Lightning's own state."""
+    """The state that a checkpoint holds in addition to Lightning's own."""
 
     identity: str
     metrics_bytes: int  # length of metrics.jsonl
@@ -38,7 +38,7 @@ class RunState(TypedDict):
 
 
 class Saved(NamedTuple):
-    """A state to go on from."""
+    """A saved state from which a run can continue."""
 
     path: Path
     step: int
@@ -47,7 +47,10 @@ class Saved(NamedTuple):
 
 
 def last_saved(record: Record) -> Saved | None:
-    """The state that an interrupted run has left; None without one. A useless one is named."""
+    """Return the state that an interrupted run has saved; None without a usable one.
+
+    If the state is unusable, the reason is printed and the file is deleted.
+    """
     path = state_path(record)
     if not path.exists():
         return None
@@ -62,7 +65,7 @@ def last_saved(record: Record) -> Saved | None:
     if not problem:
         return saved
     if record.writes:
-        print(f"{path} is of no use, {problem}: the run starts anew", flush=True)
+        print(f"{path} cannot be used because {problem}: the run starts again", flush=True)
         path.unlink()
     return None
 
@@ -78,15 +81,15 @@ def _problem(record: Record, state: RunState) -> str:
 
 
 def state_path(record: Record) -> Path:
-    """Where a run saves its state."""
+    """Return the path of the saved state of a run."""
     return record.checkpoints / "last.ckpt"
 
 
 class StateKeeper(Checkpoint):
-    """Saves the state of a run, restores it, and lets an interruption wait for it.
+    """Saves and restores the state of a run, and delays an interruption until a state is saved.
 
-    A state is saved after every validation, after every `every` steps as well if it is a number,
-    and before an interrupted run leaves. (Lightning calls a `Checkpoint` after other callbacks.)
+    A state is saved after every validation, after every `every` steps if that is a number, and
+    before an interrupted run ends. (Lightning calls a `Checkpoint` after other callbacks.)
     """
 
     def __init__(self, record: Record, every: int | None, interruption: Interruption) -> None:
@@ -94,28 +97,30 @@ class StateKeeper(Checkpoint):
         self.every = every
         self.interruption = interruption
         self._saved_step = 0
-        self._next_batch: int | None = None  # index of the batch that a state is saved before
-        self._random: list[dict[str, torch.Tensor]] | None = None  # of every rank
+        self._next_batch: int | None = None  # index of the batch before which a state is saved
+        self._random: list[dict[str, torch.Tensor]] | None = None  # random state of every rank
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Let signals wait; Lightning has just taken them."""
+        """Let signals wait for the end of a batch; Lightning has just replaced the handlers."""
         self._saved_step = trainer.global_step
         self.interruption.defer()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Let signals act at once."""
+        """Let signals end the process at once."""
         self.interruption.undefer()
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Let signals act at once: no batch will end any more."""
+        """Let signals end the process at once: no batch will end any more."""
         self.interruption.deferred = False
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """Restore the random state after a resumption; save when it is time, and leave."""
+        """Restore the random state after a resumption; save a state if it is due or
+        the run must end.
+        """
         if self._random is not None:
             restore_random(self._random[trainer.global_rank])
             self._random = None
@@ -145,10 +150,10 @@ class StateKeeper(Checkpoint):
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Add what Lightning does not know."""
+        """Add the state that Lightning does not save."""
         if self._next_batch is not None:
             _before(self._next_batch, checkpoint["loops"]["fit_loop"])
-        assert isinstance(pl_module, Training)  # what a run trains
+        assert isinstance(pl_module, Training)  # the module that a run trains
         metrics_bytes = self.record.metrics_bytes()
         state: RunState = {
             "identity": self.record.identity,
@@ -165,7 +170,7 @@ class StateKeeper(Checkpoint):
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Take back what `on_save_checkpoint` added."""
+        """Restore the state that `on_save_checkpoint` added."""
         assert isinstance(pl_module, Training)
         state: RunState = checkpoint[OWN]
         self._random = state["random"]
@@ -175,7 +180,7 @@ class StateKeeper(Checkpoint):
 
 
 def _before(batch_idx: int, loop: Any) -> None:
-    """Let Lightning's counters say that a batch, already fetched, is still to come."""
+    """Set Lightning's counters as if a batch that is already fetched were still to come."""
     progress = loop["epoch_loop.batch_progress"]
     progress["is_last_batch"] = False
     for counts in (progress["total"], progress["current"]):
@@ -185,7 +190,7 @@ def _before(batch_idx: int, loop: Any) -> None:
 
 
 def random_of_all_ranks(trainer: pl.Trainer) -> list[dict[str, torch.Tensor]]:
-    """The states of torch's global generators, of every process; all must call this."""
+    """Return the states of torch's global generators of every process; all must call this."""
     mine = {"cpu": torch.get_rng_state()}
     if trainer.strategy.root_device.type == "cuda":
         mine["cuda"] = torch.cuda.get_rng_state()
@@ -197,14 +202,14 @@ def random_of_all_ranks(trainer: pl.Trainer) -> list[dict[str, torch.Tensor]]:
 
 
 def restore_random(state: dict[str, torch.Tensor]) -> None:
-    """Set torch's global generators."""
+    """Set the states of torch's global generators."""
     torch.set_rng_state(state["cpu"])
     if "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"])
 
 
 class WholeFiles(TorchCheckpointIO):
-    """Writes checkpoints atomically, in their own folder; nothing in them is executed."""
+    """Writes checkpoints atomically in a format from which loading executes no code."""
 
     def save_checkpoint(
         self, checkpoint: dict[str, object], path: Any, storage_options: Any | None = None

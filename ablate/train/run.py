@@ -1,4 +1,4 @@
-"""One run, from job to record: data, model, training, test, record."""
+"""Perform a run, from job to record: data, model, training, test, record."""
 
 from typing import Any, NamedTuple
 
@@ -38,18 +38,18 @@ from ablate.train.weights import WeightKeeper
 
 
 def run(job: Job, longer: Longer | None = None) -> Outcome:
-    """Run whatever the record lacks; return its final result.
+    """Perform the parts of a run that its record lacks; return its final result.
 
-    A half-finished run goes on where it was interrupted; a trained one is only tested. The run of
-    the short budget comes first, and its result stands below `short`.
+    An interrupted run continues where it stopped; a trained one is only tested. The run of the
+    short budget comes first; the outcome has its result under the key "short".
 
     Args:
-        job: the run, as `ablate.train.resolve` makes it.
-        longer: the run that goes on from this one.
+        job: the job, as `ablate.train.resolve` returns it.
+        longer: the longer run that will continue from this one.
 
     Raises:
         UserError: the data cannot be used by the job; a file cannot be written.
-        SystemExit: the process was asked to end; the next call goes on.
+        SystemExit: the process was asked to end; the next call continues.
     """
     check_loggers(job)
     torch.set_num_threads(job.config.threads)
@@ -67,7 +67,8 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
         model = make_model(job, data)
         check_lengths(job, model, data)
         if job.probe is None:
-            make_optimizer(job.optimizer, model)  # refuses a model before the record
+            # raises UserError for an unsuitable model before the record exists
+            make_optimizer(job.optimizer, model)
         with record:
             start = begin(record, model)
             with Tracking(job.loggers, record) as tracking:
@@ -82,7 +83,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
 
 
 def make_record(job: Job, data: TextData) -> Record:
-    """Return the record of a job, and say what data it is about."""
+    """Return the record of a job, with the description of its corpus."""
     record = Record(job.config, data.fingerprints, job.initial.fingerprint())
     record.corpus = data.about
     if record.writes:
@@ -93,21 +94,21 @@ def make_record(job: Job, data: TextData) -> Record:
 
 
 def await_machines(job: Job, interruption: Interruption) -> None:
-    """Let a signal end this process at once while it waits for the processes elsewhere."""
+    """Let a signal end this process at once while it waits for processes on other machines."""
     if job.config.trainer.num_nodes > 1:
         print("waiting for the processes on the other machines", flush=True)
         interruption.release()
 
 
 class Start(NamedTuple):
-    """What a run finds of itself: its training, done before, or the state that it was left in."""
+    """The starting point of a run: the result of an earlier training, or a saved state."""
 
     trained: Result | None
     saved: Saved | None
 
 
 def begin(record: Record, model: Model) -> Start:
-    """Open the record; `model` has the trained weights if there are any."""
+    """Open the record; if the run was trained before, load its weights into `model`."""
     fresh = record.config.fresh
     trained = None if fresh else trained_before(record, model)
     saved = None if fresh or trained else last_saved(record)
@@ -131,14 +132,16 @@ def trained_before(record: Record, model: Model) -> Result | None:
         load_weights(model, record.weights, trained["weights"])
     except UserError as error:
         if record.writes:
-            print(f"{error}: the run trains anew", flush=True)
+            print(f"{error}: the run trains again", flush=True)
         return None
     record.weights_digest = trained["weights"]
     return trained
 
 
 def give_name(record: Record, *, short: bool) -> None:
-    """Link the record's folder under a readable name; that of a run that is tuned says by what."""
+    """Create a readable link to the record's folder; the link of a tuning run names
+    the tuned values.
+    """
     config = record.config
     replicate = f"{config.replicate}." if config.replicate else ""
     words = words_of(distinct_levels(config, tuned=not config.test_splits), "=")
@@ -148,7 +151,7 @@ def give_name(record: Record, *, short: bool) -> None:
 
 
 def measure_untrained(probe: Probe, model: Model, record: Record) -> CombinedResult:
-    """Measure a model without training."""
+    """Run a probe on a model without training it."""
     with record.phase("probe"):
         values = probe(model)
     metrics = {f"probe/{name}": value for name, value in values.items()}
@@ -159,7 +162,7 @@ def measure_untrained(probe: Probe, model: Model, record: Record) -> CombinedRes
 def train_and_test(
     job: Job, task: Training, tracking: Tracking, start: Start, states: list[Callback]
 ) -> CombinedResult:
-    """Train, unless that was done before, and test."""
+    """Train, unless an earlier call did, and test."""
     record = tracking.record
     checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
     weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
@@ -172,9 +175,9 @@ def train_and_test(
 def make_states(
     job: Job, record: Record, interruption: Interruption, longer: Longer | None
 ) -> list[Callback]:
-    """Return what saves the states of a run: for itself, and for a longer one that goes on."""
-    own = StateKeeper(record, job.config.checkpoint.save_every, interruption)
-    return [own, HandOver(job, record, longer)] if longer else [own]
+    """Return the callbacks that save the states of a run, for itself and for a longer run."""
+    keeper = StateKeeper(record, job.config.checkpoint.save_every, interruption)
+    return [keeper, HandOver(job, record, longer)] if longer else [keeper]
 
 
 def train(
@@ -184,13 +187,13 @@ def train(
     tracking: Tracking,
     saved: Saved | None,
 ) -> Result:
-    """Fit, choose the weights, validate and keep them, and write the result."""
+    """Train the model; choose, validate and store the weights; write the result."""
     record, data, model = tracking.record, task.data, task.model
     announce(record.config, data, model, record, step=saved.step if saved else 0)
     seed_dropout(seed_of(record.config), trainer.global_rank)
     with record.phase("training"):
         trainer.fit(task, datamodule=data, ckpt_path=saved.path if saved else None)
-    known = {
+    metrics = {
         **data.unigram(*task.task.metrics),
         "parameters": parameters(model),
         "steps": trainer.global_step,
@@ -199,8 +202,8 @@ def train(
         **task.sublayers.metrics(),
     }
     if task.diverged:
-        return record.finish("diverged", known)
-    trainer.strategy.barrier()  # the first process has written what all load
+        return record.finish("diverged", metrics)
+    trainer.strategy.barrier()  # the first process has written the weights that all load
     try:
         weights.load_tested(task, trainer.global_step)
     except UserError:
@@ -208,11 +211,11 @@ def train(
         raise
     with record.phase("validation"):
         trainer.validate(task, datamodule=data, verbose=False)
-        known |= head_distances(model, data.first_lines("validation", SENTENCES), task.device)
+        metrics |= head_distances(model, data.first_lines("validation", SENTENCES), task.device)
     with record.phase("pictures"):
         tracking.show(task)
     record.keep_weights(model.state_dict())
     record.keep_tokenizers(data.tokenizers.save)
-    metrics = {**task.measured, **known}
+    metrics = {**task.measured, **metrics}
     collapsed = not metrics["val/nll"] < data.unigram_nll
     return record.finish("collapsed" if collapsed else "finished", metrics)

@@ -1,4 +1,4 @@
-"""The interface of a logger that follows a run beyond its metrics."""
+"""The interface of loggers that record more of a run than its metrics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from ablate.train.module import Training
 
 
 class RunLogger(ABC):
-    """A logger that follows a run from its begin to its end.
+    """A logger that follows a run from its start to its end.
 
-    `advice` ends the warning about a failure of the logger.
+    `advice` is appended to the warning about a failure of the logger.
     """
 
     advice = ""
@@ -21,8 +21,8 @@ class RunLogger(ABC):
         """Raise UserError for settings that cannot work; called before any work."""
 
     @abstractmethod
-    def advise_reused(self, record: Record, found: CombinedResult) -> str:
-        """Return how to log a run that was done before; empty where it was logged then."""
+    def advise_reused(self, record: Record, result: CombinedResult) -> str:
+        """Return how to log a run whose result was reused; "" if it was logged already."""
 
     @abstractmethod
     def begin(self, record: Record) -> None:
@@ -30,23 +30,23 @@ class RunLogger(ABC):
 
     @abstractmethod
     def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Log by this number of optimiser steps.
+        """Set the function that returns the number of optimiser steps for logged values.
 
         Lightning's own number counts from 0 while it fits and from 1 afterwards.
         """
 
     @abstractmethod
     def validated(self, task: Training) -> None:
-        """Show samples of what the model does, after a validation."""
+        """Log samples of the model's output after a validation."""
 
     @abstractmethod
     def show(self, task: Training) -> None:
-        """Show the inside of the model, with the weights that will be tested."""
+        """Log pictures of the model, with the weights that will be tested."""
 
     @abstractmethod
-    def end(self, found: CombinedResult | Failure) -> None:
-        """Log what result.json says, also of a run that failed."""
+    def end(self, result: CombinedResult | Failure) -> None:
+        """Log the content of result.json, also of a run that failed."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Free what the logger holds after it has failed; nothing else will be called."""
+        """Release the resources of the logger after a failure; nothing else will be called."""

@@ -1,4 +1,4 @@
-"""Scores of a trained run's model on a split of any corpus."""
+"""Score the model of a trained run on a split of any corpus."""
 
 import torch
 from lightning_fabric.utilities import move_data_to_device
@@ -35,17 +35,19 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
 
 
 def evaluation_data(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> TextData:
-    """Return the data of one split, in the vocabulary of a run.
+    """Return the data of one split, encoded with the vocabulary of a run.
 
     Raises:
         UserError: there is no such split, or its text does not fit the run.
     """
     if split not in corpus.splits:
-        raise UserError(f"split={split}: this corpus has {', '.join(corpus.splits)}")
+        raise UserError(
+            f"split={split}: this corpus has no such split; choose {' or '.join(corpus.splits)}"
+        )
     if corpus.documents and not run.tokenizers.tgt.verbatim:
         raise UserError(
-            "data has documents, and the vocabulary of this run is one of single lines, which "
-            "knows no line feed: choose data=language or data=parallel"
+            "data has documents, but the vocabulary of this run was made from single lines and "
+            "has no line feed: choose data=language or data=parallel"
         )
     scheme, batch = Given(run.tokenizers, (split,)), OmegaConf.to_object(run.config.batch)
     data = make_data(run.task, corpus, scheme, batch, cache_dir=cache_dir, seed=0)

@@ -1,4 +1,4 @@
-"""What a run says when it starts and when it has ended."""
+"""Print the description of a run at its start and its result at its end."""
 
 import resource
 import sys
@@ -21,7 +21,7 @@ from ablate.record.types import CombinedResult, Outcome, Shorter
 
 @rank_zero_only
 def introduce(data: TextData) -> None:
-    """Say once which corpus is read, how large it is, and what of it is drawn from train."""
+    """Print once which corpus is read, its size, and which parts of it are taken from train."""
     say_once("; ".join(filter(None, [f"corpus: {data.about}", data.division])))
 
 
@@ -29,9 +29,9 @@ def introduce(data: TextData) -> None:
 def announce(
     config: DictConfig, data: TextData, model: Model, record: Record, *, step: int
 ) -> None:
-    """Print a table: model, parameters per part, data, steps, where results go.
+    """Print a table: model, parameters per part, data, steps, folder of the results.
 
-    `step` is the one that a resumed run goes on from.
+    `step` is the step from which a resumed run continues.
     """
     table = Table(title=f"run {record.identity}", title_justify="left", show_header=False)
     sizes = {key: value for key, value in config.model.items() if isinstance(value, int)}
@@ -55,15 +55,15 @@ def announce(
 
 
 @rank_zero_only
-def _print_result(record: Record, found: CombinedResult, *, reused: bool) -> None:
-    metrics = found.get("metrics", {})
+def _print_result(record: Record, result: CombinedResult, *, reused: bool) -> None:
+    metrics = result.get("metrics", {})
     shown = {k: v for k, v in metrics.items() if k.startswith(("val/", "test", "probe/"))}
     table = Table(
-        title=f"{found['status']}{' before, reused' if reused else ''}", show_header=False
+        title=f"{result['status']}{' before, reused' if reused else ''}", show_header=False
     )
     for name, value in shown.items():
         table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
-    table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in found["seconds"].items()))
+    table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in result["seconds"].items()))
     if not reused:
         table.add_row("peak memory", peak_memory())
     table.add_row("record", str(record.folder))
@@ -71,26 +71,26 @@ def _print_result(record: Record, found: CombinedResult, *, reused: bool) -> Non
     console.print(table)
     for number, text in enumerate(record.evaluation.samples(), 1):
         console.print(Panel(Text(text), title=f"sample {number}", title_align="left"))
-    for name, signature in found.get("signatures", {}).items():
+    for name, signature in result.get("signatures", {}).items():
         console.print(f"{name}: {signature}", soft_wrap=True)
 
 
 def peak_memory() -> str:
-    """What this process had at most, and its part of a GPU."""
+    """Return the peak memory of this process and of its GPU, as text."""
     # kibibytes under Linux, bytes elsewhere
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    said = f"{most * (1024 if sys.platform == 'linux' else 1) / 1e6:,.0f} MB"
+    text = f"{most * (1024 if sys.platform == 'linux' else 1) / 1e6:,.0f} MB"
     if torch.cuda.is_available():
-        said += f", GPU {torch.cuda.max_memory_allocated() / 1e6:,.0f} MB"
-    return said
+        text += f", GPU {torch.cuda.max_memory_allocated() / 1e6:,.0f} MB"
+    return text
 
 
 def conclude(
-    record: Record, found: CombinedResult, short: Shorter, *, reused: bool, trained: bool
+    record: Record, result: CombinedResult, short: Shorter, *, reused: bool, trained: bool
 ) -> Outcome:
-    """Print the end of a run and return its result, with what of it is new.
+    """Print the end of a run and return its outcome: the result, and whether it is new.
 
-    `short` is what the run of the short budget returned.
+    `short` is the outcome of the short budget.
     """
-    _print_result(record, found, reused=reused)
-    return {**found, "reused": reused, "trained": trained, **short}
+    _print_result(record, result, reused=reused)
+    return {**result, "reused": reused, "trained": trained, **short}

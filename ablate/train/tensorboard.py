@@ -1,4 +1,4 @@
-"""TensorBoard, which is an extra."""
+"""The logger for TensorBoard, which is an optional dependency."""
 
 import functools
 import threading
@@ -9,7 +9,7 @@ from ablate.errors import UserError
 
 
 def tensorboard(*, save_dir: str, name: str) -> TensorBoardLogger:
-    """Return Lightning's logger, without its arbitrary keywords, which could not be checked.
+    """Return Lightning's logger, without its free keyword arguments, which cannot be checked.
 
     Raises:
         UserError: TensorBoard is not installed.
@@ -25,9 +25,9 @@ def tensorboard(*, save_dir: str, name: str) -> TensorBoardLogger:
 
 @functools.cache
 def silence_writer() -> None:
-    """Have errors of TensorBoard's own thread printed by nobody but the guard of the logger.
+    """Stop Python from printing errors of TensorBoard's own thread.
 
-    The thread raises what it cannot write, and the next call of the logger raises it again.
+    The next call of the logger raises such an error again, and the guard of the logger prints it.
     """
     usual = threading.excepthook
 

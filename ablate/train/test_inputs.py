@@ -1,4 +1,4 @@
-"""Checks before the first step of all that validation and tests will need."""
+"""Check, before the first step, everything that validation and tests will need."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.train.job import Job
 
-READ = 1000  # lines of a split, to see what they are like
+READ = 1000  # number of lines of a split that are checked
 
 
 def check_inputs(job: Job, data: TextData) -> None:
@@ -20,7 +20,7 @@ def check_inputs(job: Job, data: TextData) -> None:
 
 
 def check_tests(job: Job, data: TextData) -> None:
-    """Read every tested split as its test will, and score its own references.
+    """Read every tested split as its test will, and score its references against themselves.
 
     Raises:
         UserError: a split is missing, its files do not fit one another, a batch is too small for
@@ -38,39 +38,41 @@ def check_tests(job: Job, data: TextData) -> None:
 
 
 def check_metrics(job: Job, data: TextData, split: str) -> None:
-    """Raise UserError for a metric that gives no number for the first lines of a split."""
+    """Raise UserError for a metric that returns no number for the first lines of a split."""
     sources, references = data.sources(split)[:READ], data.references(split)[:READ]
     for name, metric in job.metrics.items():
         try:
             float(metric(sources, references, references))
         except Exception as error:  # whatever a metric of the user's raises
             raise UserError(
-                f"metric.{name} gives no number for the references of {split} "
-                f"({type(error).__name__}: {error}): repair it, or say metric=none"
+                f"metric.{name} returns no number for the references of {split} "
+                f"({type(error).__name__}: {error}): repair it, or set metric=none"
             ) from None
 
 
 def doubts(job: Job, data: TextData) -> list[str]:
-    """Return a warning for each tested split whose first lines make its scores meaningless."""
+    """Return a warning for each tested split whose scores would be meaningless."""
     evaluation = job.task.evaluation(data.languages[1], thorough=False)
     reasons = {s: evaluation.doubt(data.references(s)[:READ]) for s in job.config.test_splits}
     return [f"warning, {split}: {reason}" for split, reason in reasons.items() if reason]
 
 
 def check_shares(config: DictConfig, data: TextData) -> None:
-    """Raise UserError where the trainer would use no batch, or wait too long for a step."""
+    """Raise UserError if the trainer would use no batch, or could not fill a
+    step or an interval.
+    """
     for name, loader in (("train", data.train_dataloader), ("val", data.val_dataloader)):
         share: Any = config.trainer.get(f"limit_{name}_batches")
         if isinstance(share, float) and share < 1 and not int(share * len(loader())):
             raise UserError(
-                f"trainer.limit_{name}_batches={share} of {len(loader())} batches is none: "
-                f"it must be at least {1 / len(loader()):.2g}"
+                f"trainer.limit_{name}_batches={share} of {len(loader())} batches is less than one "
+                f"batch: set at least {1 / len(loader()):.2g}"
             )
     batches = len(data.train_dataloader())
     if (accumulated := config.trainer.accumulate_grad_batches) > batches:
         raise UserError(
             f"trainer.accumulate_grad_batches={accumulated} is more than the {batches} batches of "
-            f"an epoch, after which a step is taken anyway: say {batches} or less"
+            f"an epoch, and every epoch ends with a step: set {batches} or less"
         )
     interval: Any = config.trainer.get("val_check_interval")
     if config.trainer.get("check_val_every_n_epoch") is None or not isinstance(interval, int):
@@ -78,5 +80,6 @@ def check_shares(config: DictConfig, data: TextData) -> None:
     if interval > batches:
         raise UserError(
             f"trainer.val_check_interval={interval} is more than the {batches} batches of an "
-            "epoch: say budget.validate_every=N below it, or trainer.check_val_every_n_epoch=null"
+            "epoch: set budget.validate_every to a smaller number, or "
+            "trainer.check_val_every_n_epoch=null"
         )

@@ -1,4 +1,4 @@
-"""The loggers of a run: its own record always, and those that the config names."""
+"""The loggers of a run: its own record, and the loggers that the config names."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -22,16 +22,16 @@ Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the
 
 
 class Tracking:
-    """Begins with the run and ends with it, also when the run fails.
+    """Opens the loggers with a run and closes them with it, also if the run fails.
 
-    `logger` may be any of Lightning's loggers, or several; a `RunLogger` hears of more. Only the
-    run's own record may fail the run.
+    `logger` may be any of Lightning's loggers, or several; a `RunLogger` receives further events.
+    Only an error of the run's own record ends the run.
     """
 
     def __init__(self, loggers: Loggers, record: Record) -> None:
         self.record = record
-        self.own = RecordLogger(record)
-        others: list[Any] = [
+        self.record_logger = RecordLogger(record)
+        guarded: list[Any] = [
             GuardedLogger(
                 _label(key, make),
                 partial(make, save_dir=str(record.folder)),
@@ -39,21 +39,21 @@ class Tracking:
             )
             for key, make in loggers.items()
         ]
-        self.loggers: list[Logger] = [self.own, *others]
-        self._run_loggers = [logger for logger in others if isinstance(logger, RunLogger)]
+        self.loggers: list[Logger] = [self.record_logger, *guarded]
+        self._run_loggers = [logger for logger in guarded if isinstance(logger, RunLogger)]
 
     def callbacks(self) -> list[Callback]:
-        """Return what tells the loggers of the run's progress."""
+        """Return the callback that reports validations to the loggers."""
         return [AfterValidation(self._run_loggers)]
 
     def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Have the loggers log by this number of optimiser steps."""
-        self.own.steps_done = steps_done
+        """Set the function that returns the number of optimiser steps for logged values."""
+        self.record_logger.steps_done = steps_done
         for logger in self._run_loggers:
             logger.count_by(steps_done)
 
     def show(self, task: Training) -> None:
-        """Show what is inside the tested model."""
+        """Let the loggers show pictures of the tested model."""
         for logger in self._run_loggers:
             logger.show(task)
 
@@ -63,13 +63,13 @@ class Tracking:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        found = None if error else self.record.stored_result()
+        result = None if error else self.record.stored_result()
         for logger in self._run_loggers:
-            logger.end(found or failure(error, self.record))
+            logger.end(result or failure(error, self.record))
 
 
 class AfterValidation(Callback):
-    """Tells the loggers of every validation."""
+    """Reports every validation to the loggers."""
 
     def __init__(self, loggers: list[RunLogger]) -> None:
         self.loggers = loggers
@@ -91,9 +91,9 @@ def _label(key: str, make: Callable[..., Logger]) -> str:
 
 
 def check_loggers(job: Job) -> None:
-    """Check the settings of the loggers that can check them, before any work.
+    """Check the settings of loggers before any work, if the logger can check them.
 
-    A logger from elsewhere may do something when it is built, so it is not built here.
+    A logger of another library may act when it is built, so it is not built here.
 
     Raises:
         UserError: a setting cannot work, or a logger is not installed.
@@ -108,17 +108,17 @@ def check_loggers(job: Job) -> None:
             logger.check()
 
 
-def advise_reused(loggers: Loggers, record: Record, found: CombinedResult) -> None:
-    """Say of a run that was done before, and not logged then, how to log it."""
+def advise_reused(loggers: Loggers, record: Record, result: CombinedResult) -> None:
+    """Print how to log a run whose result was reused and which was not logged before."""
     for make in loggers.values() if record.writes else ():
         kind = _kind(make)
         if isinstance(kind, type) and issubclass(kind, RunLogger):
             logger: Any = make(save_dir=str(record.folder))
-            if advice := logger.advise_reused(record, found):
+            if advice := logger.advise_reused(record, result):
                 print(advice, flush=True)
 
 
 def failure(error: BaseException | None, record: Record) -> Failure:
-    """What result.json will say of a run that an error ended."""
+    """Return the result of a run that an error has ended."""
     text = f"{type(error).__name__}: {error}" if error else "no result was written"
     return {"status": "failed", "error": text, "metrics": {}, "seconds": record.seconds}

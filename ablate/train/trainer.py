@@ -1,4 +1,4 @@
-"""Lightning's trainer of a run."""
+"""Create and check Lightning's trainer of a run."""
 
 import logging
 import os
@@ -20,14 +20,14 @@ from ablate.train.progress import followers
 from ablate.train.resume import WholeFiles
 from ablate.train.tracking import Tracking
 
-LEAST_PROCESSES = 8  # that any machine may try, as a test of several devices
+LEAST_PROCESSES = 8  # allowed on any machine, to test training on several devices
 NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
 
 
 def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
-    """Return the trainer with the run's loggers and callbacks, and early stopping if wanted.
+    """Return the trainer with the run's loggers and callbacks, and with early stopping if set.
 
-    `trainer` of the config cannot hold what the trainer is given here (`ablate.config.check`).
+    The arguments that are set here cannot be set by `trainer` in a config (`ablate.config.check`).
     """
     config = job.config
     callbacks = [*callbacks, *tracking.callbacks(), *job.callbacks.values()]
@@ -35,7 +35,7 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
         callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
     shown = config.trainer.enable_progress_bar and tracking.record.writes
     callbacks = [*callbacks, *followers(shown=shown)]
-    # ablate itself goes on with interrupted runs; SLURM's signal would have Lightning do it too
+    # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     with building("trainer", config.trainer):
         trainer = job.trainer(
@@ -57,8 +57,8 @@ def check_trainer(job: Job) -> None:
     strategy = job.config.trainer.get("strategy")
     if str(strategy).startswith("fsdp") and not torch.cuda.is_available():
         raise UserError(
-            f"trainer.strategy={strategy}: a model is sharded among GPUs, and there are none; "
-            "say trainer.strategy=ddp, which several processes of a processor can do"
+            f"trainer.strategy={strategy} shards a model among GPUs, but this machine has none: "
+            "set trainer.strategy=ddp, which also works with processes on a CPU"
         )
     with building("trainer", job.config.trainer):
         trainer = job.trainer(
@@ -76,63 +76,64 @@ def check_trainer(job: Job) -> None:
 def check_launcher(trainer: pl.Trainer) -> None:
     """Raise UserError for a strategy that trains in other processes than this one.
 
-    What they have measured would end with them.
+    Their results would be lost when these processes end.
     """
     if isinstance(trainer.strategy.launcher, _MultiProcessingLauncher):
         raise UserError(
-            "trainer.strategy: this strategy forks or spawns the processes that train, and their "
-            "results would be lost; say trainer.strategy=ddp"
+            "trainer.strategy: this strategy trains in forked or spawned processes, whose results "
+            "would be lost: set trainer.strategy=ddp"
         )
 
 
 def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
-    """Raise UserError for a setting that Lightning would ignore without a word."""
+    """Raise UserError for a setting that Lightning would silently ignore."""
     asked = settings.get("devices")
     if isinstance(asked, int) and asked != trainer.num_devices:
         raise UserError(
-            f"trainer.devices={asked} with trainer.strategy={settings.get('strategy')}: it would "
-            f"use {trainer.num_devices}; say trainer.strategy=ddp"
+            f"trainer.devices={asked} with trainer.strategy={settings.get('strategy')}: the "
+            f"strategy would use {trainer.num_devices}; set trainer.strategy=ddp"
         )
     least, most = settings.get("min_steps") or 0, trainer.max_steps
     if least > most:
         raise UserError(
-            f"trainer.min_steps={least} is more than the {most} steps of the run: say a smaller "
+            f"trainer.min_steps={least} is more than the {most} steps of the run: set a smaller "
             f"number, or budget.steps={least}"
         )
     algorithm = settings.get("gradient_clip_algorithm")
     if algorithm and not trainer.gradient_clip_val:
         raise UserError(
             f"trainer.gradient_clip_algorithm={algorithm} clips nothing without "
-            "trainer.gradient_clip_val: say both, or neither"
+            "trainer.gradient_clip_val: set both, or neither"
         )
 
 
 def check_processes(trainer: pl.Trainer) -> None:
-    """Raise UserError for many more processes than the processor can run at a time."""
+    """Raise UserError for many more processes than the CPU has cores."""
     most = max(LEAST_PROCESSES, os.cpu_count() or 1)
     if isinstance(trainer.accelerator, CPUAccelerator) and trainer.num_devices > most:
         raise UserError(
-            f"trainer.devices={trainer.num_devices} would be as many processes on a processor with "
-            f"{os.cpu_count()} cores: say {most} or less"
+            f"trainer.devices={trainer.num_devices} would start as many processes on a CPU with "
+            f"{os.cpu_count()} cores: set {most} or less"
         )
 
 
 def check_nodes(trainer: pl.Trainer) -> None:
-    """Raise UserError where nothing tells the processes of several machines of each other.
+    """Raise UserError if nothing connects the processes on several machines.
 
-    The first one would wait for the others until Lightning's limit of half an hour.
+    The first process would wait for the others until Lightning's limit of half an hour.
     """
     environment = getattr(trainer.strategy, "cluster_environment", None)
     alone = isinstance(environment, LightningEnvironment)
     if trainer.num_nodes > 1 and alone and not os.environ.keys() >= NODES:
         raise UserError(
-            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the others; start "
-            f"it on each with srun, torchrun or the variables {', '.join(sorted(NODES))}"
+            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the other "
+            "machines; start it on each with srun, torchrun or the variables "
+            f"{', '.join(sorted(NODES))}"
         )
 
 
 def hush_lightning() -> None:
-    """Keep the log to what a reader can act on; our own table says what runs where."""
+    """Silence messages of Lightning that need no action; the table of a run shows the rest."""
     for library in ("pytorch_lightning", "lightning_fabric"):
         logging.getLogger(library).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch

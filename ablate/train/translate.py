@@ -1,4 +1,4 @@
-"""Sentences in, one a line, translations out."""
+"""Translate a stream of sentences, one per line."""
 
 import sys
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ def translate(
 ) -> None:
     """Translate a stream line by line, `batch` lines at a time; a blank line stays blank.
 
-    At the end, say on standard error which lines were cut.
+    At the end, print to standard error which lines were too long and were cut.
 
     Raises:
         UserError: a line is not UTF-8.

@@ -1,4 +1,4 @@
-"""Which weights of a run are tested, and where they are kept while it trains."""
+"""Choose the weights of a run that are tested, and store the candidates during training."""
 
 import math
 from pathlib import Path
@@ -15,10 +15,11 @@ from ablate.record.weights import Weights, load_weights, read_weights
 
 
 class WeightKeeper(Callback):
-    """Keeps the weights that may be tested: the last, the best of validation, or a mean.
+    """Stores the weights that may be tested: the last, the best of validation, or an average.
 
-    `average` is over the last n of the weights that were kept every so many steps. A run that
-    ends before the first of them, or before its first validation, is tested with its last weights.
+    With `tested: average`, weights are stored every `every` steps, and the last `average` of them
+    are averaged. A run that ends before the first storing or validation is tested with its last
+    weights.
     """
 
     def __init__(self, folder: Path, checkpoint: Checkpoint, *, writes: bool) -> None:
@@ -30,7 +31,7 @@ class WeightKeeper(Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any
     ) -> None:
-        """Keep the weights of every so many steps, and forget the oldest."""
+        """Store the weights every `every` steps, and delete the oldest."""
         step, every = trainer.global_step, self.checkpoint.every
         if self.checkpoint.tested != "average" or not self._writes or step % every:
             return
@@ -38,7 +39,7 @@ class WeightKeeper(Callback):
         self._recent(step - every * self.checkpoint.average).unlink(missing_ok=True)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Keep the weights with the lowest nll so far."""
+        """Store the weights with the lowest validation nll so far."""
         if self.checkpoint.tested != "best" or trainer.state.fn != TrainerFn.FITTING:
             return
         nll = float(trainer.callback_metrics["val/nll"])
@@ -48,15 +49,15 @@ class WeightKeeper(Callback):
                 write_tensors(self.folder / "best.pt", pl_module.state_dict())
 
     def state_dict(self) -> dict[str, float | None]:
-        """What a resumed run must know."""
+        """Return the state that a resumed run needs."""
         return {"best": self.best}
 
     def load_state_dict(self, state_dict: dict[str, float | None]) -> None:
-        """Go on from `state_dict`."""
+        """Restore the state of `state_dict`."""
         self.best = state_dict["best"]
 
     def load_tested(self, module: pl.LightningModule, steps: int) -> None:
-        """Put the weights that shall be tested into a module that has trained for `steps`."""
+        """Load the weights to test into a module that has trained for `steps` steps."""
         if self.checkpoint.tested == "best" and self.best is not None:
             load_weights(module, self.folder / "best.pt")
         if self.checkpoint.tested == "average" and (paths := self._recents(steps)):
@@ -72,7 +73,9 @@ class WeightKeeper(Callback):
 
 
 def average(weights: list[Weights]) -> Weights:
-    """Mean of every floating-point entry, in float64; other entries are taken from the last."""
+    """Return the mean of every floating-point entry, computed in float64; take other
+    entries from the last.
+    """
     mean = dict(weights[-1])
     for name, value in mean.items():
         if value.is_floating_point():

@@ -1,4 +1,4 @@
-"""Continues texts with a language model."""
+"""Continue texts with a language model."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,12 @@ BETWEEN = "\n\n"  # what an end token is shown as
 
 @dataclass(frozen=True)
 class Writer:
-    """A language model with its vocabulary.
+    """A language model with its vocabulary, which generates text.
 
     Args:
-        context: tokens that the model sees at most.
-        packed: whether it has learned from contexts, in which a document follows the end of
-            another. If not, a text begins with BOS and ends with the first end token.
+        context: largest number of tokens that the model reads.
+        packed: whether the model was trained on contexts in which documents follow each other. If
+            not, a text begins with BOS and ends with the first end token.
     """
 
     model: Model
@@ -38,7 +38,7 @@ class Writer:
     ) -> list[str]:
         """Return `count` continuations of a prompt, each of at most `tokens` tokens.
 
-        The model is in the mode that it was in before, and no global random state changes.
+        The model stays in its training or evaluation mode, and no global random state changes.
         """
         generator = torch.Generator().manual_seed(seed)
         start = EOS if self.packed else BOS
@@ -70,7 +70,10 @@ class Writer:
 
 
 def make_writer(config: DictConfig, model: Model, tokenizer: Tokenizer, task: Task) -> Writer:
-    """Return the writer of a run, which sees as much as the model learned to, or has room for."""
+    """Return the text generator of a run.
+
+    Its context is as long as in training, or as long as the model has positions for.
+    """
     limits = [config.batch.context or config.batch.max_length]
     limits += [limit for limit in model.limits().values() if limit is not None]
     return Writer(model, tokenizer, task, min(limits), config.batch.context is not None)

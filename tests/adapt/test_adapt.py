@@ -19,7 +19,7 @@ from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
 from ablate.model.build import build
 from ablate.model.inspect import attention_weights
-from ablate.model.sublayer import Place
+from ablate.model.sublayer import LayerContext
 
 ADAPTS = sorted(path.stem for path in CONF.glob("adapt/*.yaml"))
 VOCAB = 20
@@ -214,7 +214,7 @@ def test_a_prefix_is_read_before_the_tokens(position):
     assert trained(model) == {f"{n}.kernel.{p}" for n in ATTENTIONS for p in ("keys", "values")}
     x = torch.randn(2, 5, 16, requires_grad=True)
     real = torch.arange(5) < torch.tensor([5, 3])[:, None]
-    at = Place(torch.arange(5)[None], model.decoder.position, real, None)
+    at = LayerContext(torch.arange(5)[None], model.decoder.position, real, None)
     found = attention(x, at)
     heads = [part(x).view(2, 5, 2, 8).transpose(1, 2) for part in (attention.query, attention.key)]
     values = attention.value(x).view(2, 5, 2, 8).transpose(1, 2)

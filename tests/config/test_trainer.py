@@ -24,7 +24,7 @@ from ablate.train.resolve import resolve
         ("devices=[-1]", "each once"),
         ("devices=[a]", "a whole number"),
         ("devices=[0,1]", "int > 0"),
-        ("devices=64", "processes on a processor"),
+        ("devices=64", "trainer.devices=64"),
         ("devices={a: 1}", "a whole number"),
         ("num_nodes=100000000000", "at most"),
         ("max_steps=10000000000000000000", "at most"),

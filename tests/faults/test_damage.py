@@ -187,7 +187,7 @@ def test_every_damage_to_the_state_of_an_interrupted_run(
             damage(folder / name, how)
             capfd.readouterr()
             try:
-                found, result = go("damaged", best), "starts anew"
+                found, result = go("damaged", best), "starts again"
                 said = capfd.readouterr().out
             except UserError as error:
                 said, result = str(error), "refused, then starts anew"

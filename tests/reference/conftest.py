@@ -32,7 +32,7 @@ def transformer():
     from ablate.model.projections import separate
     from ablate.model.residual.post_ln import PostLN
     from ablate.model.residual.pre_ln import PreLN
-    from ablate.model.transformer import Own, Transformer
+    from ablate.model.transformer import ComponentOverrides, Transformer
     from ablate.model.values.separate import Separate as SeparateValues
 
     def built(residual, attention, causal=True):
@@ -60,7 +60,7 @@ def transformer():
             block=Serial,
             head=LinearHead,
             parametrisation=Standard,
-            **dict.fromkeys(("encoder", "decoder", "cross"), Own(None, None)),
+            **dict.fromkeys(("encoder", "decoder", "cross"), ComponentOverrides(None, None)),
             src_vocab=9,
             tgt_vocab=9,
             joint_vocab=False,

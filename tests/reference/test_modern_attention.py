@@ -16,7 +16,7 @@ from ablate.model.padding.base import Mask
 from ablate.model.padding.columns import Columns
 from ablate.model.position.none import NoPosition
 from ablate.model.position.rotary import Rotary
-from ablate.model.sublayer import Place
+from ablate.model.sublayer import LayerContext
 from ablate.testing.level import built, model_config
 
 FUSED = {"dropout": 0.0, "scale": "sqrt_d_head", "fill": "zero_output"}
@@ -146,7 +146,7 @@ def attention(kernel, d_head=4):
 def test_gated(position):
     layer = attention(Gated(d_head=4, **FUSED))
     x = torch.randn(2, 7, 12, requires_grad=True)
-    at = Place(torch.arange(7)[None], position, torch.ones(2, 7, dtype=torch.bool), None)
+    at = LayerContext(torch.arange(7)[None], position, torch.ones(2, 7, dtype=torch.bool), None)
     q, k, v = (
         (x @ m.weight.T + m.bias).view(2, 7, 3, 4).transpose(1, 2)
         for m in (layer.query, layer.key, layer.value)

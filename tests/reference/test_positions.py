@@ -202,7 +202,7 @@ def test_vectors_of_every_layer_are_read_by_attention_alone(learned):
     from ablate.model.padding.columns import Columns
     from ablate.model.position.every_layer import EveryLayer
     from ablate.model.position.none import NoPosition
-    from ablate.model.sublayer import Place
+    from ablate.model.sublayer import LayerContext
 
     ours = learned(EveryLayer)
     kernel = Explicit(d_head=3, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
@@ -212,9 +212,9 @@ def test_vectors_of_every_layer_are_read_by_attention_alone(learned):
     assert ours.embed(x, positions) is x
     assert ours.longest == 9
     real = torch.ones(2, 3, dtype=torch.bool)
-    found = attention(x, Place(positions, ours, real, None))
+    found = attention(x, LayerContext(positions, ours, real, None))
     moved = torch.stack([x[:, i] + ours.of.table[p] for i, p in enumerate(positions[0])], 1)
-    expected = attention(moved, Place(positions, NoPosition(d_model=6), real, None))
+    expected = attention(moved, LayerContext(positions, NoPosition(d_model=6), real, None))
     inputs = (x, *ours.parameters(), *attention.parameters())
     for one, other in zip(
         with_gradients(found, *inputs), with_gradients(expected, *inputs), strict=True

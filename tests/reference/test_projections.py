@@ -7,7 +7,7 @@ from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import CrossAttention
 from ablate.model.padding.columns import Columns
 from ablate.model.position.none import NoPosition
-from ablate.model.sublayer import Memory, Place
+from ablate.model.sublayer import LayerContext, Memory
 
 D, HEADS = 12, 4
 E = D // HEADS
@@ -78,7 +78,9 @@ def test_a_level_equals_a_loop_over_heads(attention, case):
     assert parameters.keys() == names
     x, memory = (torch.randn(1, n, D, dtype=torch.float64, requires_grad=True) for n in (5, 7))
     everywhere, real = torch.ones(1, 5, dtype=torch.bool), torch.ones(1, 7, dtype=torch.bool)
-    at = Place(torch.arange(5)[None], NoPosition(d_model=D), everywhere, Memory(memory, real))
+    at = LayerContext(
+        torch.arange(5)[None], NoPosition(d_model=D), everywhere, Memory(memory, real)
+    )
     found = ours(x, at)[0]
     heads = []
     for h in range(HEADS):

@@ -16,7 +16,7 @@ def test_multi_head_attention(n_keys):
     from ablate.model.padding.base import Mask
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
-    from ablate.model.sublayer import Memory, Place
+    from ablate.model.sublayer import LayerContext, Memory
 
     kernel = Explicit(d_head=4, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
     ours = CrossAttention(d_model=12, n_heads=3, d_head=4, kernel=kernel, padding=Columns())
@@ -30,7 +30,9 @@ def test_multi_head_attention(n_keys):
     real = torch.arange(n_keys) < torch.tensor([n_keys, 3])[:, None]
     out, weights = theirs(x, memory, memory, key_padding_mask=~real, average_attn_weights=False)
     everywhere = torch.ones(2, 5, dtype=torch.bool)
-    at = Place(torch.arange(5)[None], NoPosition(d_model=12), everywhere, Memory(memory, real))
+    at = LayerContext(
+        torch.arange(5)[None], NoPosition(d_model=12), everywhere, Memory(memory, real)
+    )
     torch.testing.assert_close(ours(x, at), out)
     q = ours.query(x).view(2, 5, 3, 4).transpose(1, 2)
     keys, values = ours.keys_values(memory)

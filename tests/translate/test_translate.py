@@ -200,7 +200,7 @@ def rename_weight(run):
 
 def drop_config(run):
     (run / "config.yaml").unlink()
-    return "holds no config.yaml"
+    return "config.yaml"
 
 
 def garble_config(run):
@@ -366,7 +366,7 @@ def edit_record(run):
 
 def drop_record(run):
     (run / "result.json").unlink()
-    return "which holds no result.json"
+    return "result.json"
 
 
 CHANGES = (fewer_heads, other_piece, flip_a_weight, other_weights, edit_record, drop_record)

@@ -1,9 +1,9 @@
-"""Scores by a small network with one hidden layer.
+"""Additive attention: a small network with one hidden layer computes the scores.
 
 Equation: score(q, k) = w tanh(q + k); weights = softmax(score).
 Source: arXiv:1409.0473, appendix A.1.2: v_a tanh(W_a s + U_a h), where W_a and U_a are the
     projections to queries and keys.
-What differs: several heads, as wide as those of dot products; they share w.
+What differs: there are several heads, as wide as those of dot products; they share w.
 What to expect: the quality of scaled dot products (arXiv:1706.03762, section 3.2.1), with more time
     and d_head times the memory for scores.
 """
@@ -17,15 +17,15 @@ from ablate.model.padding.base import Mask
 
 
 class Additive(Kernel):
-    """A softmax of scores that are a network's.
+    """Attention whose scores come from a small network.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
 
     Raises:
-        UserError: another fill.
+        UserError: `fill` has another value.
     """
 
     def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:

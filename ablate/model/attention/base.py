@@ -1,4 +1,4 @@
-"""The seam of attention: the kernel between the projections."""
+"""The interface of attention kernels: the computation between the projections of an attention."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -18,15 +18,16 @@ class Kernel(nn.Module, ABC):
     """Mixes values by how well queries match keys; built as `attention(d_head=..., dropout=...)`.
 
     It is linear in the values when dropout is off (`ablate.model.inspect` relies on that). A kernel
-    whose state in decoding is not the keys and values of the past overrides `cache` and `step`.
+    that must remember anything but past keys and values while decoding overrides `cache` and
+    `step`.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
-    # whether its weights are shares of the keys, at least 0 and 1 together, for who looks at them
+    # whether its weights are at least 0 and sum to 1 over the keys, so that they can be shown
     has_shares = True
     keeps_pairs = True  # whether it can forbid any pair of a query and a key
     longest: int | None = None  # keys that it can read; None: there is no limit
-    reads_positions = False  # whether it needs to know where queries and keys stand
+    reads_positions = False  # whether it needs the positions of queries and keys
 
     @abstractmethod
     def forward(
@@ -40,31 +41,32 @@ class Kernel(nn.Module, ABC):
         """Return the mixed values; `bias` is added to the scores of queries and keys."""
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Make what depends on the sub-layer around the kernel; called once, by that sub-layer.
+        """Create the parameters that depend on the sub-layer around the kernel.
 
-        `layer` is the number of the layer in its stack, counted from 0.
+        That sub-layer calls it once. `layer` is the number of the layer in its stack, counted from
+        0.
         """
         return
 
     def finish(
         self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
     ) -> Float[Tensor, "B H Q W"]:
-        """Return what goes to the output projection; `x` is what the sub-layer reads."""
+        """Return the input of the output projection; `x` is the input of the sub-layer."""
         return heads
 
     def check_context(self, tokens: int) -> None:
-        """Raise UserError where contexts of so many tokens leave the kernel without effect."""
+        """Raise UserError if the kernel would have no effect in contexts of `tokens` tokens."""
         return
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError where the kernel cannot keep a causal mask or add a bias to its scores.
+        """Raise UserError if the kernel cannot apply a causal mask or add a bias to its scores.
 
-        `biased` says whether the stack's positions give a bias.
+        `biased` says whether the positions of the stack add a bias to the scores.
         """
         return
 
     def cache(self, slots: Slots) -> Cache:
-        """Return what self-attention has to remember, before the first step."""
+        """Return the empty cache of self-attention, before the first step of decoding."""
         return KeysValues(slots)
 
     def step(
@@ -76,7 +78,7 @@ class Kernel(nn.Module, ABC):
         cache: Any,
         bias: Float[Tensor, "#M #H #N #K"] | None,
     ) -> Float[Tensor, "M H N W"]:
-        """Return what the newest token of each of N hypotheses reads, and advance the cache."""
+        """Return the output for the newest token of each of N hypotheses, and advance the cache."""
         keys, values = cache.extend(k, v)
         mask = Mask(pairs=slots.pairs)
         if self.reads_positions:
@@ -85,14 +87,14 @@ class Kernel(nn.Module, ABC):
 
 
 class KeysValues:
-    """Keys and values of the past, as `slots` deals them."""
+    """The keys and values of past tokens, stored at the places that `slots` assigns."""
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
         self.past: list[Float[Tensor, "M H K E"]] = []
 
     def extend(self, *new: Float[Tensor, "M H N E"]) -> list[Float[Tensor, "M H K E"]]:
-        """Store keys and values of this step; return all that there are so far."""
+        """Store the keys and values of this step; return all that are stored so far."""
         if not self.past:
             self.past = [x.new_zeros(*x.shape[:2], self.slots.room, x.size(3)) for x in new]
         for i, x in enumerate(new):
@@ -104,15 +106,17 @@ class KeysValues:
         return [past[:, :, : self.slots.width] for past in self.past]
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing: the slots know."""
+        """Do nothing: the slots record which hypothesis may read which key."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these."""
+        """Keep the given sentences and drop all others."""
         self.past = [past.index_select(0, sentences) for past in self.past]
 
 
 def refuse_bias(level: str) -> None:
-    """Raise the error of a kernel without scores, where positions are a bias of scores."""
+    """Raise UserError: a kernel without scores cannot work with positions that are
+    biases of scores.
+    """
     raise UserError(
         f"model/attention={level} has no scores that the biases of model/position could be added "
         "to: choose positions without biases, such as model/position=sinusoidal"
@@ -120,10 +124,10 @@ def refuse_bias(level: str) -> None:
 
 
 def scale_factor(scale: str, d_head: int) -> float:
-    """Return the number that multiplies the scores.
+    """Return the factor that multiplies the scores.
 
     Raises:
-        UserError: `scale` is none of the divisors below.
+        UserError: `scale` is not the name of a divisor.
     """
     factors = {
         "sqrt_d_head": d_head**-0.5,

@@ -1,12 +1,12 @@
-"""Attention by the angle between queries and keys.
+"""Cosine attention: scores are the cosines of the angles between queries and keys.
 
 Equation: weights = softmax(g * cos(q, k)), cos(q, k) = q k^T / (|q| |k|); g is learned.
-Source: arXiv:2010.04245 (query-key normalisation), section 3.2; fixed in arXiv:1410.5401's
-    content addressing, where it is called a key strength.
-What differs: one g for each attention, not one for the model; it starts at `scale`, where the
-    paper takes log2(L^2 - L) of the length L that covers 97.5 % of training.
-What to expect: scores within +-g, so no attention is saturated by large norms; the quality of
-    dot products where g is large enough to single out a key.
+Source: arXiv:2010.04245 (query-key normalisation), section 3.2; with a fixed factor arXiv:1410.5401
+    (content addressing), which calls the factor a key strength.
+What differs: each attention has a g of its own, where the paper has one for the model. g starts at
+    `scale`; the paper starts at log2(L^2 - L) for the length L that covers 97.5 % of training.
+What to expect: scores stay within +-g, so vectors of large norm cannot saturate the softmax; the
+    quality of dot products if g is large enough to single out a key.
 """
 
 from typing import Annotated
@@ -23,16 +23,16 @@ from ablate.model.padding.base import Mask
 
 
 class Cosine(Kernel):
-    """A softmax of scaled cosines.
+    """Attention by scaled cosines of queries and keys.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: initial value of g.
         fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
 
     Raises:
-        UserError: another fill.
+        UserError: `fill` has another value.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
-"""Linear attention whose memory corrects what a key returned before it writes the new value.
+"""Linear attention with the delta rule: a new value replaces what its key returned before.
 
 Equation: S_j = S_(j-1) + b_j f(k_j)^T (v_j - f(k_j) S_(j-1)), out_i = f(q_i) S_i;
     f(x) = (elu(x) + 1) / sum(elu(x) + 1), b_j = sigmoid(w k_j + c).
 Source: arXiv:2102.11174, section 4.2 (equations 23 to 26).
-What differs: f is elu + 1, not the paper's DPFP; b reads the key, not the token, and heads share
-    w and c. Where there is no causal mask, all keys are written from left to right before any
-    query reads, which the paper has no case of. Attention's dropout does not act.
-What to expect: better than linear attention where a key returns with another value. Keys are
+What differs: f is elu + 1, not the paper's DPFP; b depends on the key, not on the token, and heads
+    share w and c. Without a causal mask, all keys are written from left to right before any query
+    reads; the paper does not treat this case. Attention dropout has no effect.
+What to expect: better than linear attention where a key occurs again with another value. Keys are
     written one after the other, in training too: time grows with the length, and in
     cross-attention decoding writes the source anew at every step.
 """
@@ -23,11 +23,11 @@ from ablate.model.sublayer import Slots
 
 
 class DeltaRule(Kernel):
-    """A matrix that keys write to and queries read from.
+    """Linear attention with a matrix that keys write to and queries read from.
 
     Args:
         d_head: width of a head.
-        dropout: not applied: there are no weights of single keys.
+        dropout: not applied, because there are no attention weights.
     """
 
     has_shares = False
@@ -38,7 +38,7 @@ class DeltaRule(Kernel):
         self.strength = nn.Linear(d_head, 1)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError for positions that are biases."""
+        """Raise UserError for positions that add a bias to scores."""
         if biased:
             refuse_bias("delta_rule")
 
@@ -50,7 +50,7 @@ class DeltaRule(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return what each query reads."""
+        """Return what each query reads from the matrix."""
         reading, writing = mask.sides(q.size(2), k.size(2), q.device)
         queries, keys, strength = features(q), features(k), self.strength(k).sigmoid() * writing
         state = keys.new_zeros(*keys.shape[:2], keys.size(3), v.size(3))
@@ -66,7 +66,7 @@ class DeltaRule(Kernel):
         return (out * reading).to(v.dtype)
 
     def cache(self, slots: Slots) -> State:
-        """Return an empty matrix."""
+        """Return the cache of the matrix, which is empty before the first step."""
         return State()
 
     def step(
@@ -78,7 +78,7 @@ class DeltaRule(Kernel):
         cache: State,
         bias: Float[Tensor, "#M #H #N #K"] | None,
     ) -> Float[Tensor, "M H N W"]:
-        """Return what the newest tokens read after writing their own keys and values."""
+        """Write the keys and values of the newest tokens, and return what their queries read."""
         queries, keys, values, strength = (
             x.transpose(1, 2)[:, :, :, None]
             for x in (features(q), features(k), v, self.strength(k).sigmoid())
@@ -90,7 +90,7 @@ class DeltaRule(Kernel):
 
 
 def features(x: Float[Tensor, "*N E"]) -> Float[Tensor, "*N E"]:
-    """Return f(x), in float32 at least: sums of many terms are coarse in bfloat16."""
+    """Return f(x) in float32 or wider: in bfloat16 long sums would be inaccurate."""
     positive = F.elu(x.to(torch.promote_types(x.dtype, torch.float32))) + 1
     return positive / positive.sum(-1, keepdim=True)
 
@@ -101,5 +101,5 @@ def written(
     value: Float[Tensor, "*N 1 W"],
     strength: Float[Tensor, "*N 1 1"],
 ) -> Float[Tensor, "*N E W"]:
-    """Return the matrix after one key has been written."""
+    """Return the matrix after a key and its value have been written."""
     return state + key.mT @ (strength * (value - key @ state))

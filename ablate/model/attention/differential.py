@@ -6,12 +6,12 @@ Equation: halves q1, q2 and k1, k2 of queries and keys;
     lambda = exp(a1 b1) - exp(a2 b2) + lambda_0, four learned vectors for each layer;
     lambda_0 = 0.8 - 0.6 exp(-0.3 l) of layer l, counted from 0.
 Source: arXiv:2410.05258, section 2.1.
-What differs: the paper has half as many heads of twice the width as its baseline; here the heads
-    are those of the model, so that queries and keys are compared over d_head / 2 channels. Set
-    model.n_heads to half of the baseline's for the paper's. Halves take every second pair of
-    channels, so that rotary positions turn both slowly and fast.
-What to expect: attention with less noise on irrelevant tokens, at two softmaxes for one and
-    3 d_head parameters more in each layer.
+What differs: the paper halves the number of heads and doubles their width. Here the number of heads
+    stays, and queries and keys are compared over d_head / 2 channels. For the paper's sizes, set
+    model.n_heads to half of the baseline's. A half consists of every second pair of channels, so
+    that rotary positions turn slow and fast pairs in both.
+What to expect: attention with less noise on irrelevant tokens; it computes two softmaxes instead of
+    one and has 3 d_head more parameters in each layer.
 """
 
 from math import exp
@@ -28,19 +28,19 @@ from ablate.model.attention.base import Kernel
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
 
-STD = 0.1  # of the vectors that lambda is made of, as in the authors' code
+STD = 0.1  # standard deviation of the vectors of lambda, as in the authors' code
 
 
 class Differential(Kernel):
-    """Fused attention of two halves, one subtracted from the other.
+    """Subtracts the attention of one half of each head from that of the other half.
 
     Args:
         d_head: width of a head, a multiple of 4.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         eps: added to the mean square of a head.
 
     Raises:
-        UserError: heads that cannot be halved in pairs of channels.
+        UserError: `d_head` is not a multiple of 4.
     """
 
     has_shares = False  # weights may be negative
@@ -57,12 +57,12 @@ class Differential(Kernel):
         )
         self.eps = eps
         self.initial = 0.2
-        # lambda is a1 b1 and a2 b2: the rows are a1, b1, a2, b2
+        # the rows are the vectors a1, b1, a2, b2 of lambda
         self.vectors = nn.Parameter(torch.empty(4, d_head // 2))
         self.gain = nn.Parameter(torch.ones(d_head))
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Set what lambda starts from, which grows with depth."""
+        """Set lambda_0, which grows with the depth of the layer."""
         self.initial = 0.8 - 0.6 * exp(-0.3 * layer)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
@@ -95,6 +95,6 @@ class Differential(Kernel):
 
 
 def halves(heads: Float[Tensor, "B H L E"]) -> tuple[Tensor, ...]:
-    """Return every second pair of channels, and the others."""
+    """Return the pairs of channels with even numbers, and those with odd numbers."""
     pairs = heads.view(*heads.shape[:-1], heads.size(-1) // 4, 2, 2)
     return tuple(half.flatten(-2) for half in pairs.unbind(-2))

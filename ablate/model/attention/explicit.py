@@ -1,12 +1,13 @@
-"""Scaled dot-product attention, written out.
+"""Scaled dot-product attention, as matrix products and a softmax.
 
 Equation: weights = softmax(fill(scale * q k^T)); out = dropout(weights) v.
 Source: arXiv:1706.03762, section 3.2.1 ("setting to -inf all illegal connections").
-What differs: what a fully masked row gives, on which the paper is silent. `minus_inf`: NaN;
-    `large_negative` (the most negative finite number): the mean of all values, masked ones
-    included; `zero_output`: zeros. Where any key is kept the three are equal.
+What differs: the output of a query whose keys are all masked, which the paper does not define.
+    `minus_inf`: NaN; `large_negative` (the most negative finite number): the mean of all values,
+    masked ones included; `zero_output`: zeros. If at least one key is kept, the three are equal.
 What to expect: the results of fused attention with fill=zero_output, and the weights. With a
-    padding that masks rows, minus_inf turns the output to NaN: the ablation, not a bug.
+    padding option that masks rows, minus_inf turns the output to NaN: that is the ablation, not a
+    bug.
 """
 
 import torch
@@ -24,17 +25,17 @@ FILLS = ("minus_inf", "large_negative", "zero_output")
 
 
 class Explicit(Kernel):
-    """Matrix products and a softmax.
+    """Attention by two matrix products and a softmax.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
         fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
 
     Raises:
-        UserError: another scale or fill.
+        UserError: `scale` or `fill` has another value.
     """
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
@@ -63,8 +64,8 @@ class Explicit(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the values mixed by the softmax of any scores."""
-        # exponentials of bfloat16 are slow and coarse
+        """Return the values, mixed by the softmax of the given scores."""
+        # exponentials of bfloat16 are slow and inaccurate
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         keep = mask.dense(scores.size(2), scores.size(3), scores.device)
         added = bias if keep is None else self.blocked(keep, scores.dtype, bias)
@@ -72,7 +73,7 @@ class Explicit(Kernel):
             scores * self.scale if added is None else torch.add(added, scores, alpha=self.scale)
         )
         weights = softmax(scaled)
-        # rows without a key are rare: to look is cheaper than to fill every time
+        # rows without a key are rare: a check is cheaper than filling every time
         if self.fill == "zero_output" and keep is not None and not keep.any(-1).all():
             weights = weights.masked_fill(~keep, 0.0)
         return self.dropout(weights).to(v.dtype) @ v
@@ -80,7 +81,7 @@ class Explicit(Kernel):
     def blocked(
         self, keep: Bool[Tensor, "#B 1 #Q #K"], dtype: torch.dtype, bias: Tensor | None
     ) -> Float[Tensor, "#B #H #Q #K"]:
-        """Return what is added to the scores: the bias, and the fill where nothing is kept."""
+        """Return the term added to the scores: the bias, and the fill value at masked pairs."""
         lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(dtype).min
         added = torch.zeros_like(keep, dtype=dtype) if bias is None else bias.to(dtype)
         return added.masked_fill(~keep, lowest)

@@ -1,9 +1,9 @@
 """Attention to the token at a fixed distance.
 
-Equation: out_i = v_(i + offset); zeros where there is no such key, or the mask forbids it.
+Equation: out_i = v_(i + offset); zeros if there is no such key, or if the mask forbids it.
 Source: the fixed patterns of arXiv:2002.10260, section 3 (previous token, next token).
-What differs: a single pattern for all heads, and no head that learns; queries and keys keep their
-    parameters, which nothing reads. In cross-attention target i reads source i + offset.
+What differs: all heads have the same pattern, and no head learns its own. Queries and keys keep
+    their parameters, which have no effect. In cross-attention, target i reads source i + offset.
 What to expect: with -1 every layer sees one token further back, as a convolution would.
 """
 
@@ -21,9 +21,9 @@ class FixedOffset(Kernel):
     """Reads one key, chosen by its position.
 
     Args:
-        d_head: width of a head, which does not matter here.
-        dropout: not applied: a head without its one weight would be no head.
-        offset: from the query to the key; negative: to the left.
+        d_head: width of a head, which has no effect here.
+        dropout: not applied, because it would drop the only weight of a head.
+        offset: distance from the query to the key; negative: to the left.
     """
 
     has_shares = False  # the first queries may have no key
@@ -34,7 +34,9 @@ class FixedOffset(Kernel):
         self.offset = offset
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError where the key would be hidden, and for positions that are biases."""
+        """Raise UserError if the causal mask would hide the key, or if positions add
+        a bias to scores.
+        """
         if biased:
             refuse_bias("fixed_offset")
         if causal and self.offset > 0:
@@ -51,7 +53,7 @@ class FixedOffset(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the value at the offset."""
+        """Return for each query the value at the offset."""
         queries = positions(mask.query_positions, q)
         keys = positions(mask.key_positions, k)
         weights = (keys[:, None, None, :] == queries[:, None, :, None] + self.offset).to(v.dtype)
@@ -62,5 +64,5 @@ class FixedOffset(Kernel):
 
 
 def positions(given: Int[Tensor, "#B L"] | None, heads: Float[Tensor, "B H L E"]) -> Tensor:
-    """Return where the rows of heads stand, "#B L"."""
+    """Return the given positions, or 0, 1, 2, ... for the rows of the heads; shape "#B L"."""
     return torch.arange(heads.size(2), device=heads.device)[None] if given is None else given

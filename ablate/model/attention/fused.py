@@ -1,11 +1,12 @@
 """Scaled dot-product attention by torch's fused kernel.
 
-Equation: softmax(scale * q k^T) v, masked keys at weight 0; zeros where every key is masked.
+Equation: softmax(scale * q k^T) v, masked keys at weight 0; zeros if every key is masked.
 Source: arXiv:1706.03762, section 3.2.1; memory-saving kernels: arXiv:2205.14135.
-What differs: nothing where at least one key is kept.
+What differs: nothing if at least one key is kept.
 What to expect: the results of explicit attention with fill=zero_output, with less memory on a
-    GPU. On a CPU it *is* explicit attention with dropout, for which torch has only a slow path of
-    the same arithmetic, and with few keys, where two products and a softmax take less time.
+    GPU. On a CPU it *is* explicit attention in two cases: with dropout, for which torch has only a
+    slow path of the same arithmetic, and with few keys, where two products and a softmax take less
+    time.
 """
 
 import torch
@@ -18,7 +19,7 @@ from ablate.model.attention.base import Kernel, scale_factor
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
-FEW = 48  # keys
+FEW = 48  # number of keys up to which explicit attention is faster on a CPU
 
 
 class Fused(Kernel):
@@ -26,13 +27,13 @@ class Fused(Kernel):
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
-        fill: zero_output, which is what torch's kernels do with a fully masked row.
+        fill: zero_output, the only treatment of fully masked rows that torch's kernels have.
 
     Raises:
-        UserError: another scale or fill.
+        UserError: `scale` or `fill` has another value.
     """
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
@@ -69,5 +70,5 @@ class Fused(Kernel):
         return F.scaled_dot_product_attention(q, k, v, added, rate, scale=self.scale)
 
     def extra_repr(self) -> str:
-        """What runs where."""
+        """Return a note for printed models: which kernel runs on which device."""
         return f"torch's kernel; on a CPU explicit, with dropout and up to {FEW} keys"

@@ -1,13 +1,14 @@
-"""A sigmoid gate behind attention.
+"""Attention with a sigmoid gate on its output.
 
-Equation: o = softmax(scale * q k^T) v, then sigmoid(W x + b) * o before the output projection, x
-    what the sub-layer reads, W from d_model to all channels of all heads.
-Source: arXiv:2505.06708 (gated attention; of its places for a gate the one behind the attention
-    of values, elementwise and for each head apart).
-What differs: a bias, as our other maps have. In cross-attention x is the decoder's token.
+Equation: o = softmax(scale * q k^T) v, then sigmoid(W x + b) * o before the output projection. x is
+    the input of the sub-layer; W maps d_model to all channels of all heads.
+Source: arXiv:2505.06708 (gated attention). Of the paper's positions for a gate this is the one
+    after the attention, elementwise and with a gate for each head.
+What differs: the gate has a bias, as the other linear maps here have. In cross-attention x is the
+    decoder's token.
 What to expect: a lower loss, steadier training at high learning rates, and less attention to the
-    first token, for d_model * n_heads * d_head parameters more; to compare at equal size, take
-    as much from model.d_ff.
+    first token. It adds d_model * n_heads * d_head parameters; to compare at equal size, reduce
+    model.d_ff accordingly.
 """
 
 import torch
@@ -19,17 +20,17 @@ from ablate.model.linear import Linear
 
 
 class Gated(Fused):
-    """Fused attention whose heads are multiplied by numbers between 0 and 1.
+    """Fused attention whose heads are multiplied by learned gates between 0 and 1.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
-        fill: zero_output, which is what torch's kernels do with a fully masked row.
+        fill: zero_output, the only treatment of fully masked rows that torch's kernels have.
 
     Raises:
-        UserError: another scale or fill.
+        UserError: `scale` or `fill` has another value.
     """
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
@@ -37,12 +38,12 @@ class Gated(Fused):
         self.d_head = d_head
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Make the map from the tokens to the gates of all heads."""
+        """Create the linear map from tokens to the gates of all heads."""
         self.gate = Linear(d_model, n_heads * self.d_head)
 
     def finish(
         self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the heads, each channel times its gate."""
+        """Return the heads, each channel multiplied by its gate."""
         gates = torch.sigmoid(self.gate(x)).view(*x.shape[:2], heads.size(1), heads.size(3))
         return heads * gates.transpose(1, 2)

@@ -1,12 +1,12 @@
-"""Scores by a bilinear form.
+"""Attention whose scores are a bilinear form of queries and keys.
 
 Equation: score(q, k) = scale * q W k^T; weights = softmax(score).
 Source: arXiv:1508.04025, section 3.1 ("general").
-What differs: there q and k are states of the networks; here they are projections already, so that
-    W adds parameters and nothing that the projections could not do. Heads share W.
-What to expect: divided as dot products are (general_divided), their results from another start.
-    Undivided, as in the source, scores of projections begin so large that a model may learn
-    nothing at the rate of the others.
+What differs: in the paper q and k are states of the networks. Here they are projections already, so
+    W adds parameters but no functions that the projections could not express. Heads share W.
+What to expect: with the divisor of dot products (general_divided), the results of dot products from
+    other initial values. Without a divisor, as in the paper, the initial scores are so large that a
+    model may learn nothing at a learning rate that suits the other options.
 """
 
 from jaxtyping import Float
@@ -18,17 +18,17 @@ from ablate.model.padding.base import Mask
 
 
 class General(Kernel):
-    """A softmax of q W k.
+    """Attention by the scores q W k.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
         fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
 
     Raises:
-        UserError: another scale or fill.
+        UserError: `scale` or `fill` has another value.
     """
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:

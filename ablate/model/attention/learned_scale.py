@@ -1,10 +1,10 @@
-"""Dot products times a number that is learned.
+"""Dot-product attention with a learned scale.
 
 Equation: weights = softmax(g q k^T); g starts at 1 / sqrt(d_head).
-Source: arXiv:1706.03762, section 3.2.1, for the start; a learned factor: arXiv:2010.04245, section
-    3.2.
-What differs: the second learns one g for the model, of normalised queries and keys; here each
-    attention has its own, and queries and keys keep their length.
+Source: arXiv:1706.03762, section 3.2.1, for the initial value; arXiv:2010.04245, section 3.2, for a
+    learned factor.
+What differs: arXiv:2010.04245 learns one g for the model, and normalises queries and keys. Here
+    each attention has a g of its own, and queries and keys keep their length.
 What to expect: the results of the fixed divisor: the projections can grow or shrink just as well.
 """
 
@@ -18,15 +18,15 @@ from ablate.model.padding.base import Mask
 
 
 class LearnedScale(Kernel):
-    """A softmax of scores with a learned factor.
+    """Attention by dot products times a learned factor.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
 
     Raises:
-        UserError: another fill.
+        UserError: `fill` has another value.
     """
 
     def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:

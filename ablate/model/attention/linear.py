@@ -1,13 +1,13 @@
-"""Attention without a softmax, whose past is one matrix of fixed size.
+"""Linear attention: there is no softmax, and the past is one matrix of fixed size.
 
-Equation: out_i = f(q_i) S_i / f(q_i) z_i, S_i = sum over allowed j of f(k_j)^T v_j, z_i of f(k_j);
-    f(x) = elu(x) + 1, or x. Without `normalised` nothing is divided by.
+Equation: out_i = f(q_i) S_i / f(q_i) z_i, where S_i is the sum over allowed j of f(k_j)^T v_j, and
+    z_i the sum of f(k_j); f(x) = elu(x) + 1, or x. If `normalised` is false, there is no division.
 Source: arXiv:2006.16236, section 3.2 (equations 7 to 9), and 3.4 for the recurrence.
-What differs: in training all products f(q_i) f(k_j) are formed and masked, which gives the same
-    numbers, takes time quadratic in the length, and lets dropout act on them; decoding keeps S and
-    z, so a step takes the same time at every length. 1e-6 is added to the divisor.
-What to expect: a few points below softmax where single keys have to be found. With f(x) = x the
-    divisor may be close to 0 or negative: normalised, training may diverge.
+What differs: training forms all products f(q_i) f(k_j) and masks them. This gives the same numbers
+    and lets dropout act on the weights, but takes time quadratic in the length. Decoding keeps S
+    and z, so a step takes the same time at every length. 1e-6 is added to the divisor.
+What to expect: a few points below softmax on tasks that look up single keys. With f(x) = x the
+    divisor may be close to 0 or negative, so training may diverge if `normalised` is true.
 """
 
 import torch
@@ -27,16 +27,16 @@ EPS = 1e-6
 
 
 class LinearAttention(Kernel):
-    """Products of features in place of exponentials of scores.
+    """Attention by products of features instead of exponentials of scores.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         feature_map: elu_plus_one | identity.
         normalised: divide by the sum of the weights.
 
     Raises:
-        UserError: another feature map.
+        UserError: `feature_map` has another value.
     """
 
     def __init__(self, *, d_head: int, dropout: float, feature_map: str, normalised: bool) -> None:
@@ -51,12 +51,12 @@ class LinearAttention(Kernel):
         self.dropout = Dropout(dropout)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError for positions that are biases."""
+        """Raise UserError for positions that add a bias to scores."""
         if biased:
             refuse_bias("linear")
 
     def features(self, x: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
-        """Return f(x), in float32 at least: sums of many terms are coarse in bfloat16."""
+        """Return f(x) in float32 or wider: in bfloat16 long sums would be inaccurate."""
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         return F.elu(x) + 1 if self.feature_map == "elu_plus_one" else x
 
@@ -78,7 +78,7 @@ class LinearAttention(Kernel):
         return self.dropout(weights).to(v.dtype) @ v
 
     def cache(self, slots: Slots) -> State:
-        """Return an empty sum."""
+        """Return the cache of the sums S and z, which is empty before the first step."""
         return State()
 
     def step(
@@ -90,9 +90,9 @@ class LinearAttention(Kernel):
         cache: State,
         bias: Float[Tensor, "#M #H #N #K"] | None,
     ) -> Float[Tensor, "M H N W"]:
-        """Return what the newest tokens read of the sums, with their own keys and values."""
+        """Add the newest keys and values to the sums; return what the newest queries read."""
         queries, keys = (self.features(x).transpose(1, 2) for x in (q, k))
-        # the sum of values that are 1 is z
+        # a further value of 1 makes z a column of the same sum
         values = F.pad(v.transpose(1, 2).to(keys.dtype), (0, 1), value=1.0)
         new = keys[..., :, None] * values[..., None, :]
         cache.value = new if cache.value is None else cache.value + new

@@ -1,12 +1,12 @@
-"""Attention to a fixed number of mixtures of keys and values.
+"""Linformer: attention to a fixed number of mixtures of keys and values.
 
 Equation: softmax(scale * q (E k)^T) F v, with learned matrices E and F of rank rows and max_length
     columns, of which n keys use the first n.
 Source: arXiv:2006.04768, section 4, equation 7.
 What differs: heads share E and F, each layer has its own; padding is 0 before it is projected.
     Initial values are Xavier uniform; the proof of its theorem 1 draws them with variance 1 / rank.
-What to expect: memory and time linear in the number of keys. Mixtures belong to absolute positions
-    and see the whole sequence at once, so there is no causal form.
+What to expect: memory and time linear in the number of keys. The mixtures belong to absolute
+    positions and contain the whole sequence, so there is no causal form.
 """
 
 import torch
@@ -21,18 +21,18 @@ from ablate.model.padding.base import Mask
 
 
 class Linformer(Kernel):
-    """Projects keys and values along the sequence, then attends to what is left.
+    """Projects keys and values along the sequence, then attends to the projections.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
-        rank: mixtures.
-        max_length: keys of the longest sequence (EOS or BOS counted).
+        rank: number of mixtures.
+        max_length: number of keys of the longest sequence (EOS or BOS counted).
 
     Raises:
-        UserError: another scale.
+        UserError: `scale` has another value.
     """
 
     has_shares = False
@@ -48,11 +48,11 @@ class Linformer(Kernel):
         self.value_mixtures = nn.Parameter(torch.empty(rank, max_length))
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill E or F in place."""
+        """Fill E or F with random values in place."""
         nn.init.xavier_uniform_(parameter, generator=generator)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError for a causal mask, and for positions that are biases."""
+        """Raise UserError for a causal mask, and for positions that add a bias to scores."""
         if causal:
             raise UserError(
                 "model/attention=linformer mixes keys of all positions, so that the causal mask "
@@ -81,7 +81,7 @@ class Linformer(Kernel):
         if n < k.size(2) and writing[:, :, n:].any():
             raise UserError(
                 f"a sequence of {k.size(2)} tokens does not fit model.attention.max_length={n}: "
-                "set it to the longest sequence, or choose another level of model/attention"
+                "set it to the longest sequence, or choose another model/attention"
             )
         keys, values = (
             mixtures[:, :n] @ (x * writing)[:, :, :n]

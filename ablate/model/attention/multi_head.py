@@ -16,7 +16,7 @@ from ablate.model.padding.base import Mask, Padding
 from ablate.model.position.base import Position
 from ablate.model.projections.base import Map, Projections
 from ablate.model.projections.separate import Separate
-from ablate.model.sublayer import VECTOR, Memory, Place, Slots, Sublayer
+from ablate.model.sublayer import VECTOR, LayerContext, Memory, Slots, Sublayer
 from ablate.model.values.base import Values
 from ablate.model.values.separate import Separate as SeparateValues
 
@@ -26,18 +26,18 @@ Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"] | None]  # weight and b
 
 
 class MultiHeadAttention(Sublayer):
-    """Projects to heads, lets the kernel attend, and projects back.
+    """Projects to heads, calls the attention kernel, and projects back.
 
-    Weights are read at every call, so whatever parametrises them acts everywhere alike
-    (`torch.nn.utils.parametrize`).
+    Weights are read at every call, so a parametrisation of torch (`torch.nn.utils.parametrize`)
+    takes effect in every use.
 
     Args:
         d_model: width of tokens and memory.
         n_heads: number of heads.
-        d_head: width of one; n_heads * d_head need not be d_model.
-        kernel: what attends.
-        padding: says which queries and keys are masked.
-        projections: makes the maps to heads and back.
+        d_head: width of a head; n_heads * d_head may differ from d_model.
+        kernel: computes the attention.
+        padding: makes the mask of padding.
+        projections: makes the linear maps to heads and back.
         layer: number of the layer in its stack, counted from 0.
         query_factor: multiplies the queries.
     """
@@ -67,29 +67,29 @@ class MultiHeadAttention(Sublayer):
     def project(
         self, x: Float[Tensor, "B L D"], packed: Packed
     ) -> tuple[Float[Tensor, "B H L E"], ...]:
-        """Return what each of the packed maps makes of x, as heads; one product serves them all."""
+        """Return the outputs of the packed maps for x, as heads; they take a single product."""
         n_maps = len(packed[0]) // (self.n_heads * self.d_head)
         parts = linear(x, *packed).view(*x.shape[:2], n_maps, self.n_heads, self.d_head)
-        # one copy here, in place of one for each product that needs a head's rows side by side
+        # a single copy here; each product that needs contiguous rows would make its own
         return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
 
     def scaled(self, queries: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
-        """Return the queries times their factor."""
+        """Return the queries times `query_factor`."""
         return queries if self.query_factor == 1 else queries * self.query_factor
 
     def merge(
         self, heads: Float[Tensor, "B H L E"], x: Float[Tensor, "B L D"]
     ) -> Float[Tensor, "B L D"]:
-        """Return the output projection of the heads, side by side; the sub-layer reads x."""
+        """Return the output projection of the concatenated heads; x is the input of attention."""
         merged: Tensor = self.output(self.kernel.finish(heads, x).transpose(1, 2).flatten(2))
         return merged
 
 
 class SelfAttention(MultiHeadAttention):
-    """Tokens read each other, or with `causal` those before them.
+    """Attention of tokens to each other; with `causal`, to themselves and earlier tokens only.
 
-    With `look_ahead` as well, whole sequences are read without the causal mask; where decoding goes
-    on step by step, there is nothing ahead to look at.
+    `look_ahead` removes the causal mask for whole sequences (an ablation). In step-by-step decoding
+    it has no effect, because later tokens do not exist yet.
     """
 
     def __init__(  # noqa: PLR0913
@@ -121,13 +121,13 @@ class SelfAttention(MultiHeadAttention):
         self.values = values or SeparateValues()
 
     def check(self, position: Position) -> None:
-        """Raise UserError where positions cannot act in these heads or this kernel."""
+        """Raise UserError if the positions cannot be used with these heads or this kernel."""
         position.check_heads(self.d_head)
         biased = type(position).bias is not Position.bias
         self.kernel.check(causal=self.causal, biased=biased)
 
-    def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
-        """Return what each token reads."""
+    def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
+        """Return the attention output of each token."""
         q, k, v = self.project(at.position.within(x, at.positions), self.packed())
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
         v = self.values.mix(v, at.earlier if at.earlier is not None else [])
@@ -143,13 +143,13 @@ class SelfAttention(MultiHeadAttention):
         return self.merge(self.kernel(self.scaled(q), k, v, mask, bias), x)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the kernel's cache, and the projections as they are now."""
+        """Return the empty cache of the kernel, with the current projection matrices."""
         return SelfCache(self.packed(), self.kernel.cache(slots))
 
     def step(
-        self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
+        self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return what the newest tokens read of their own past."""
+        """Return the attention output of the newest tokens over their past."""
         assert isinstance(cache, SelfCache)
         q, k, v = self.project(at.position.within(x, at.positions), cache.packed)
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
@@ -158,12 +158,12 @@ class SelfAttention(MultiHeadAttention):
         return self.merge(self.kernel.step(self.scaled(q), k, v, slots, cache.past, bias), x)
 
     def packed(self) -> Packed:
-        """Return the maps to queries, keys and values as one."""
+        """Return the maps to queries, keys and values as one matrix and one bias."""
         return pack(self.query, self.key, self.value)
 
 
 class SelfCache(NamedTuple):
-    """What self-attention has of the steps before; its projections are packed once."""
+    """The cache of self-attention: packed projection matrices, and the state of the kernel."""
 
     packed: Packed
     past: Cache
@@ -178,16 +178,19 @@ class SelfCache(NamedTuple):
 
 
 class CrossAttention(MultiHeadAttention):
-    """Tokens read the memory. Positions do not act here: the two sides are numbered apart."""
+    """Attention of target tokens to the encoded source (the memory).
 
-    def forward(self, x: Float[Tensor, "B Q D"], at: Place) -> Float[Tensor, "B Q D"]:
-        """Return what each token reads from the memory."""
+    Positions have no effect here, because source and target are numbered separately.
+    """
+
+    def forward(self, x: Float[Tensor, "B Q D"], at: LayerContext) -> Float[Tensor, "B Q D"]:
+        """Return the attention output of each token over the memory."""
         assert at.real is not None and at.memory is not None
         mask = self.padding.mask(at.real, at.memory.real)
         return self.attend(x, *self.keys_values(at.memory.states), mask)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return keys and values of the memory, once per sentence."""
+        """Return the keys and values of the memory, computed once per sentence."""
         assert memory is not None
         keys, values = self.keys_values(memory.states)
         queries = memory.real.new_ones(memory.real.size(0), slots.beams)
@@ -195,9 +198,9 @@ class CrossAttention(MultiHeadAttention):
         return CrossCache(keys, values, mask.dense(slots.beams, keys.size(2), keys.device))
 
     def step(
-        self, x: Float[Tensor, "M N D"], at: Place, slots: Slots, cache: Cache
+        self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return what the newest tokens read from the memory."""
+        """Return the attention output of the newest tokens over the memory."""
         assert isinstance(cache, CrossCache)
         mask = Mask(pairs=cache.pairs, query_positions=at.positions)
         return self.attend(x, cache.keys, cache.values, mask)
@@ -216,13 +219,13 @@ class CrossAttention(MultiHeadAttention):
         values: Float[Tensor, "B H K E"],
         mask: Mask,
     ) -> Float[Tensor, "B Q D"]:
-        """Return what each x reads from given keys and values."""
+        """Return the attention output of each x over given keys and values."""
         queries = self.query(x).view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
         return self.merge(self.kernel(self.scaled(queries), keys, values, mask, None), x)
 
 
 class CrossCache:
-    """Keys and values of the memory; masked ones up to VECTOR, once rather than at every step."""
+    """The keys and values of the memory, padded once to at least VECTOR keys, which are masked."""
 
     def __init__(
         self,
@@ -249,7 +252,7 @@ class CrossCache:
 
 
 def pack(*maps: Map) -> Packed:
-    """Return the weights of linear maps of one input, and their biases, each as one tensor."""
+    """Return the weights of several linear maps as one matrix, and their biases as one vector."""
     weight = torch.cat([part.weight for part in maps])
     biases = [part.bias for part in maps if part.bias is not None]
     return weight, torch.cat(biases) if len(biases) == len(maps) else None

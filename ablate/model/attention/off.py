@@ -1,11 +1,11 @@
-"""Attention that adds nothing.
+"""No attention: the attention adds nothing to the residual stream.
 
 Equation: out = 0 for every head.
 Source: the removal of attention in ablations of the Transformer, as for heads in arXiv:1905.10650.
 What differs: the sub-layer stays, with its residual connection, its norm and all parameters; only
-    the bias of the output projection acts.
+    the bias of the output projection has an effect.
 What to expect: in cross-attention, a language model that does not see the source; in
-    self-attention, tokens that know nothing of each other.
+    self-attention, tokens without information about each other.
 """
 
 import torch
@@ -21,8 +21,8 @@ class Off(Kernel):
     """Returns zeros.
 
     Args:
-        d_head: width of a head, which does not matter here.
-        dropout: of weights, of which there are none.
+        d_head: width of a head, which has no effect here.
+        dropout: has no effect, because there are no weights.
     """
 
     has_shares = False

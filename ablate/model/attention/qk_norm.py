@@ -1,13 +1,13 @@
 """Attention with normalised queries and keys (QK-norm).
 
-Equation: softmax(scale * norm(q) norm(k)^T) v, norm a layer norm over a head's width with a
-    learned gain and no bias, one for queries and one for keys, shared by the heads.
-Source: arXiv:2302.05442, section 2 (ViT-22B); arXiv:2309.14322, section 3.1.1, on why it lets
-    learning rates grow.
-What differs: positions that rotate queries and keys act before the norm. What `model/attention=
-    cosine` divides by is the length alone, and its strength is learned.
-What to expect: scores cannot grow beyond the gains, so that attention does not collapse to one
-    key at high learning rates; at the best rate the same loss.
+Equation: softmax(scale * norm(q) norm(k)^T) v. The norm is a layer norm over the width of a head,
+    with a learned gain and no bias: one for queries and one for keys, shared by the heads.
+Source: arXiv:2302.05442, section 2 (ViT-22B); arXiv:2309.14322, section 3.1.1, on why it permits
+    higher learning rates.
+What differs: positions that rotate queries and keys are applied before the norm. In comparison,
+    `model/attention=cosine` divides by the length only, and learns the scale.
+What to expect: scores are bounded by the gains, so that attention does not collapse to one
+    key at high learning rates; at the best learning rate the same loss.
 """
 
 from typing import Annotated
@@ -28,14 +28,14 @@ class QKNorm(Kernel):
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
-        fill: zero_output, which is what torch's kernels do with a fully masked row.
+        fill: zero_output, the only treatment of fully masked rows that torch's kernels have.
         eps: added to the variance.
 
     Raises:
-        UserError: another scale or fill.
+        UserError: `scale` or `fill` has another value.
     """
 
     def __init__(

@@ -1,14 +1,14 @@
-"""A learned sink: a key that every query may attend to, and whose value is 0.
+"""Attention sink: a learned key that every query may attend to, with a value of 0.
 
-Equation: weights = softmax over the keys and one key s more, of scale * q [k, s]^T; out is the sum
-    of weights and values over the keys alone, s learned for each head.
+Equation: weights = softmax(scale * q [k, s]^T) over the keys and one further key s, learned for
+    each head; the output sums weights times values over the keys without s.
 Source: arXiv:2309.17453 (StreamingLLM), which trains with a learned token in front of every text,
     and compares it with a key and a value of 0.
-What differs: the learned token there is read through all layers and has a value; here each layer
-    has a key for each head, which starts as any matrix does. Under rotary positions the sink
-    stands at position 0.
-What to expect: what a head does not want to read goes to the sink and not to the first token; the
-    loss hardly changes.
+What differs: in the paper the learned token passes through all layers and has a value. Here each
+    head of each layer has a learned key, initialised like any matrix. Under rotary positions the
+    sink is at position 0.
+What to expect: a head that needs to read nothing attends to the sink and not to the first token;
+    the loss hardly changes.
 """
 
 import torch
@@ -22,20 +22,20 @@ from ablate.model.padding.base import Mask
 
 
 class Sink(Kernel):
-    """Fused attention with one more key.
+    """Fused attention with one learned key more.
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
-        fill: zero_output, which is what torch's kernels do with a fully masked row.
+        fill: zero_output, the only treatment of fully masked rows that torch's kernels have.
 
     Raises:
-        UserError: another scale or fill.
+        UserError: `scale` or `fill` has another value.
     """
 
-    has_shares = False  # the keys share what the sink leaves
+    has_shares = False  # the weights of the keys sum to less than 1
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Sink(Kernel):
         self.d_head = d_head
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Make the key of each head."""
+        """Create the learned key of each head."""
         self.sink = nn.Parameter(torch.empty(n_heads, self.d_head))
 
     def forward(

@@ -1,10 +1,10 @@
-"""The mean of all values that the mask allows.
+"""Uniform attention: the mean of all values that the mask allows.
 
-Equation: out_i = sum over allowed j of v_j / (number of allowed j); zeros where there is none.
+Equation: out_i = sum over allowed j of v_j / (number of allowed j); zeros if no j is allowed.
 Source: "hard-coded" attention as a control: arXiv:2005.00742; a causal mean of values is the
     average attention of arXiv:1805.00631, section 3.
-What differs: values and the output are projected as in any head; queries and keys keep their
-    parameters, which nothing reads, so that arms have as many.
+What differs: values and the output are projected as in any head. Queries and keys keep their
+    parameters, which have no effect, so that all arms have the same number of parameters.
 What to expect: word order and content cannot be selected; feed-forward layers carry the rest.
 """
 
@@ -22,8 +22,8 @@ class Uniform(Kernel):
     """Gives all keys the same weight.
 
     Args:
-        d_head: width of a head, which does not matter here.
-        dropout: probability on the weights.
+        d_head: width of a head, which has no effect here.
+        dropout: dropout probability of the attention weights.
     """
 
     def __init__(self, *, d_head: int, dropout: float) -> None:
@@ -31,7 +31,7 @@ class Uniform(Kernel):
         self.dropout = Dropout(dropout)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError for positions that are biases."""
+        """Raise UserError for positions that add a bias to scores."""
         if biased:
             refuse_bias("uniform")
 
@@ -43,7 +43,7 @@ class Uniform(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the means."""
+        """Return for each query the mean of its allowed values."""
         keep = mask.dense(q.size(2), k.size(2), q.device)
         if keep is None:
             keep = torch.ones(1, 1, q.size(2), k.size(2), dtype=torch.bool, device=q.device)

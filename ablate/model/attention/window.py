@@ -1,15 +1,15 @@
-"""Attention to neighbours, with layers between that see everything.
+"""Sliding-window attention, with full attention in every n-th layer.
 
-Equation: query i attends to key j where |i - j| < width; under a causal mask these are the token
+Equation: query i attends to key j if |i - j| < width; under a causal mask these are the token
     itself and the width - 1 before it. Every layer whose number, counted from 1, is a multiple of
     `global_every` has no window.
 Source: arXiv:2004.05150, section 3.1 (sliding windows); local and global layers in turn:
     arXiv:2503.19786 (Gemma 3: five local layers of 1,024 tokens for each global one).
-What differs: positions are the same in all layers, where Gemma 3 gives global ones another base of
-    rotations. The window is a mask: scores outside are computed and thrown away. Cross-attention,
-    whose two sides are numbered apart, has no window.
-What to expect: hardly another loss while some layers see everything, or while layers are so many
-    that windows on windows reach far enough; no other time or memory here.
+What differs: all layers have the same positions, where Gemma 3 uses another rotary base in global
+    layers. The window is a mask: scores outside are computed and thrown away. Cross-attention,
+    whose two sides are numbered separately, has no window.
+What to expect: nearly the same loss if some layers see everything, or if there are enough layers
+    for stacked windows to reach far enough; no savings of time or memory here.
 """
 
 from jaxtyping import Float
@@ -26,15 +26,15 @@ class Window(Fused):
 
     Args:
         d_head: width of a head.
-        dropout: probability on the weights.
+        dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
-        fill: zero_output, which is what torch's kernels do with a fully masked row.
-        width: tokens that a query reads on one side, itself counted.
-        global_every: every so many layers one sees everything; null: none does.
+        fill: zero_output, the only treatment of fully masked rows that torch's kernels have.
+        width: number of tokens that a query reads on each side, itself included.
+        global_every: layers with this number and its multiples have no window; null: all have one.
 
     Raises:
-        UserError: another scale or fill, or no layer with a window.
+        UserError: `scale` or `fill` has another value, or no layer would have a window.
     """
 
     reads_positions = True
@@ -52,7 +52,7 @@ class Window(Fused):
         super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
         if global_every == 1:
             raise UserError(
-                "model.attention.global_every is 1, which leaves no layer with a window: say 2 or "
+                "model.attention.global_every is 1, which leaves no layer with a window: set 2 or "
                 "more, null for windows in all layers, or model/attention=fused"
             )
         self.width = width
@@ -64,7 +64,7 @@ class Window(Fused):
         self.local = self.global_every is None or (layer + 1) % self.global_every != 0
 
     def check_context(self, tokens: int) -> None:
-        """Raise UserError for a window that holds every context."""
+        """Raise UserError if the window is as long as the context: it would have no effect."""
         if self.width >= tokens:
             raise UserError(
                 f"model.attention.width is {self.width}, and batch.context is {tokens}: a window "
@@ -89,5 +89,5 @@ class Window(Fused):
         return mixed
 
     def extra_repr(self) -> str:
-        """The window of this layer."""
+        """Return the window of this layer, for printed models."""
         return f"width={self.width}" if self.local else "everything"

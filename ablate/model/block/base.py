@@ -1,6 +1,7 @@
-"""The seam of blocks: which sub-layers of a layer read the same tokens.
+"""The interface of blocks: which sub-layers of a layer read the same tokens.
 
 serial                        parallel
+
 x --> attention --(add)       x --+--> attention -----+
        feed-forward --(add)       +--> feed-forward --+--(add)
 """
@@ -13,13 +14,14 @@ from ablate.model.laws import Law
 
 
 class Block(ABC):
-    """Deals the sub-layers of a layer to residual connections; built as `block()`."""
+    """Groups the sub-layers of a layer under residual connections; built as `block()`."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
     @abstractmethod
     def sizes(self, sublayers: Collection[str]) -> list[int]:
-        """Return how many sub-layers each residual connection of a layer leads past, in order.
+        """Return for each residual connection of a layer the number of its sub-layers, in order.
 
-        `sublayers` are their names, such as "feed_forward"; the sizes sum to their number.
+        `sublayers` are the names of the sub-layers, such as "feed_forward"; the sizes sum to their
+        number.
         """

@@ -1,12 +1,12 @@
-"""Attention and feed-forward side by side.
+"""Parallel block: attention and feed-forward network read the same tokens.
 
-Equation: y = r(x, attention + feed-forward); in Pre-LN y = x + attention(norm(x)) +
-    feed_forward(norm(x)), with one norm.
+Equation: y = r(x, attention + feed-forward), r the residual connection; in Pre-LN y = x +
+    attention(norm(x)) + feed_forward(norm(x)), with a single norm.
 Source: arXiv:2204.02311, section 2 (PaLM: parallel layers).
-What differs: any residual connection, not Pre-LN alone. In the decoder of an encoder-decoder
-    cross-attention stands beside the two, so that it does not see what self-attention has read. The
-    products of the two are not fused into one, so that no time is saved but for a norm.
-What to expect: a little worse in small models and no worse in large ones; one norm less in each
+What differs: it works with any residual connection, not with Pre-LN alone. In the decoder of an
+    encoder-decoder, cross-attention is parallel too, so it does not see the output of
+    self-attention. The matrix products are not fused, so only the time of a norm is saved.
+What to expect: a little worse in small models and no worse in large ones; one norm fewer in each
     layer.
 """
 
@@ -16,8 +16,8 @@ from ablate.model.block.base import Block
 
 
 class Parallel(Block):
-    """Gives all sub-layers of a layer one residual connection."""
+    """Puts all sub-layers of a layer under a single residual connection."""
 
     def sizes(self, sublayers: Collection[str]) -> list[int]:
-        """Return their number."""
+        """Return a list with the number of all sub-layers."""
         return [len(sublayers)]

@@ -1,9 +1,8 @@
-"""One sub-layer after the other.
+"""Serial block: sub-layers follow each other.
 
 Equation: x' = r(x, attention), y = r(x', feed-forward), r the residual connection with its norm.
-Source: arXiv:1706.03762, section 3.1.
-What differs: nothing.
-What to expect: the reference of this factor.
+Source: arXiv:1706.03762, section 3.1. What differs: nothing. What to expect: this is the reference
+option of the factor.
 """
 
 from collections.abc import Collection
@@ -12,8 +11,8 @@ from ablate.model.block.base import Block
 
 
 class Serial(Block):
-    """Gives each sub-layer a residual connection."""
+    """Gives each sub-layer a residual connection of its own."""
 
     def sizes(self, sublayers: Collection[str]) -> list[int]:
-        """Return one for each."""
+        """Return a 1 for each sub-layer."""
         return [1] * len(sublayers)

@@ -1,9 +1,9 @@
-"""Three matrices of their own.
+"""Separate matrices for source embedding, target embedding and output projection.
 
 Equation: x = scale E_src[src], y = scale E_tgt[tgt], logits = W h; scale sqrt(d_model) or 1.
-Source: arXiv:1706.03762, section 3.4, without its sharing.
-What differs: nothing is shared; W has no bias, so that the levels differ in sharing alone.
-What to expect: more parameters, and with little data a slightly lower BLEU than tied matrices.
+Source: arXiv:1706.03762, section 3.4, without its sharing. What differs: nothing is shared; W has
+no bias, so that the options differ in sharing alone. What to expect: more parameters, and with
+little data a slightly lower BLEU than tied matrices.
 """
 
 from jaxtyping import Float, Int
@@ -14,7 +14,7 @@ from ablate.model.embedding.table import Table
 
 
 class Separate(Embedding):
-    """Source embedding, target embedding and output projection, each its own matrix."""
+    """Source embedding, target embedding and output projection, with a matrix each."""
 
     def __init__(
         self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool
@@ -33,5 +33,5 @@ class Separate(Embedding):
         return self.tgt(tgt_in)
 
     def output_weight(self) -> Float[Tensor, "V D"]:
-        """Return the matrix whose products with a state are the logits."""
+        """Return the matrix of the output projection."""
         return self.output.weight

@@ -1,4 +1,4 @@
-"""One embedding matrix (arXiv:1706.03762, section 3.4)."""
+"""An embedding matrix (arXiv:1706.03762, section 3.4)."""
 
 import torch
 from jaxtyping import Float, Int
@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 
 class Table(nn.Module):
-    """A row per token; initial values normal with standard deviation d_model^-0.5.
+    """An embedding with a row per token; initial values are normal with deviation d_model^-0.5.
 
     Args:
         vocab: number of rows.
@@ -22,7 +22,7 @@ class Table(nn.Module):
         self.draw_initial_values(self.weight, None)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill the matrix in place."""
+        """Fill the matrix with random values in place."""
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
     def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:

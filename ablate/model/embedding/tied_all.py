@@ -1,8 +1,7 @@
-"""One matrix for source, target and output ("three-way tying").
+"""One matrix for source embedding, target embedding and output projection ("three-way tying").
 
-Equation: x = scale E[src], y = scale E[tgt], logits = E h; scale sqrt(d_model) or 1.
-Source: arXiv:1706.03762, section 3.4; arXiv:1608.05859, section 4.
-What differs: the output has no bias.
+Equation: x = scale E[src], y = scale E[tgt], logits = E h; scale sqrt(d_model) or 1. Source:
+arXiv:1706.03762, section 3.4; arXiv:1608.05859, section 4. What differs: the output has no bias.
 What to expect: the fewest parameters; sensible where the languages share subwords.
 """
 
@@ -15,10 +14,10 @@ from ablate.model.embedding.table import Table
 
 
 class TiedAll(Embedding):
-    """One matrix in all three places.
+    """A single matrix for both embeddings and the output projection.
 
     Raises:
-        UserError: source and target do not have one joint vocabulary.
+        UserError: source and target do not share one vocabulary.
     """
 
     def __init__(
@@ -30,7 +29,7 @@ class TiedAll(Embedding):
                 "model/embedding=tied_all needs one joint vocabulary, and tokenizer makes two: "
                 "choose a joint tokenizer, or model/embedding=tied_target or separate"
             )
-        # named as in the other levels, which therefore share its initial values
+        # named as in the other options, so that all start from the same initial values
         self.tgt = Table(tgt_vocab, d_model, scaled=scaled)
 
     def embed_src(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
@@ -42,5 +41,5 @@ class TiedAll(Embedding):
         return self.tgt(tgt_in)
 
     def output_weight(self) -> Float[Tensor, "V D"]:
-        """Return the matrix whose products with a state are the logits."""
+        """Return the matrix of the output projection."""
         return self.tgt.weight

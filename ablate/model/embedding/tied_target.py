@@ -14,7 +14,7 @@ from ablate.model.embedding.table import Table
 
 
 class TiedTarget(Embedding):
-    """A source matrix, and a target matrix used in both directions."""
+    """A matrix for the source, and another for both target embedding and output projection."""
 
     def __init__(
         self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool
@@ -32,5 +32,5 @@ class TiedTarget(Embedding):
         return self.tgt(tgt_in)
 
     def output_weight(self) -> Float[Tensor, "V D"]:
-        """Return the matrix whose products with a state are the logits."""
+        """Return the matrix of the output projection."""
         return self.tgt.weight

@@ -1,20 +1,20 @@
-"""The seam of feed-forward sub-layers."""
+"""The interface of feed-forward sub-layers."""
 
 from abc import abstractmethod
 
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.sublayer import Place, Sublayer
+from ablate.model.sublayer import LayerContext, Sublayer
 
 
 class FeedForward(Sublayer):
-    """Transforms each token on its own; built as `feed_forward(d_model=, d_ff=, dropout=)`."""
+    """Transforms each token separately; built as `feed_forward(d_model=, d_ff=, dropout=)`."""
 
     @abstractmethod
     def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
         """Return the transformed tokens."""
 
-    def forward(self, x: Float[Tensor, "B L D"], at: Place) -> Float[Tensor, "B L D"]:
-        """Return the transformed tokens, wherever they stand."""
+    def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
+        """Return the transformed tokens; positions and masks have no effect."""
         return self.transform(x)

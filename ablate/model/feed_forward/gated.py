@@ -3,8 +3,8 @@
 Equation: W2 dropout(f(W_gate x) * W1 x), f silu (SwiGLU), gelu (GEGLU), relu (ReGLU) or the
     logistic function (GLU); all three maps have biases.
 Source: arXiv:2002.05202, equations 5 and 6; the gate is that of arXiv:1612.08083.
-What differs: the paper has no biases. The inner width is the one at which the sub-layer has as
-    many parameters as one with two matrices of width d_ff, about 2/3 of d_ff.
+What differs: the paper has no biases. The inner width is about 2/3 of d_ff, chosen so that the
+    sub-layer has as many parameters as a network of two matrices with width d_ff.
 What to expect: a slightly lower loss than relu or gelu at equal parameters; three smaller
     products in place of two.
 """
@@ -29,7 +29,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def equal_width(d_model: int, d_ff: int) -> int:
-    """Return the inner width with which three maps have the parameters of two of width d_ff.
+    """Return the inner width at which three maps have as many parameters as two of width d_ff.
 
     Weights and biases count: 3 d_model g + 2 g = 2 d_model d_ff + d_ff.
     """
@@ -37,16 +37,16 @@ def equal_width(d_model: int, d_ff: int) -> int:
 
 
 class Gated(FeedForward):
-    """Two linear maps side by side, the activation of one multiplying the other, and one back.
+    """Two linear maps, one of them through an activation, multiplied and mapped back.
 
     Args:
-        d_model: width outside.
-        d_ff: inner width of the feed-forward network with two maps that this one replaces.
-        dropout: probability after the product.
-        activation: silu | gelu | relu | sigmoid, of the gate.
+        d_model: width of the tokens.
+        d_ff: inner width of the network with two maps that this network replaces.
+        dropout: dropout probability after the product.
+        activation: silu | gelu | relu | sigmoid, the activation of the gate.
 
     Raises:
-        UserError: another activation.
+        UserError: `activation` has another value.
     """
 
     def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: str) -> None:

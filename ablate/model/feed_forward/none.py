@@ -1,10 +1,10 @@
-"""No feed-forward network.
+"""No feed-forward network: the sub-layer returns 0.
 
-Equation: the sub-layer gives 0.
-Source: arXiv:2103.03404, which studies attention alone; arXiv:1706.03762, section 3.3, for what is
-    left out.
+Equation: out = 0.
+Source: arXiv:2103.03404, which studies attention alone; arXiv:1706.03762, section 3.3, for the
+    network that is left out.
 What differs: the residual connection and the norm around it stay, so that layers of all arms have
-    the same number of norms. With residual=none nothing would be left of the tokens.
+    the same number of norms. With residual=none the output would be constant.
 What to expect: the worst of this factor; softmax and norms are the only non-linearities left.
 """
 
@@ -17,7 +17,7 @@ from ablate.model.sublayer import unread
 
 
 class NoFeedForward(FeedForward):
-    """Adds nothing to the stream."""
+    """Adds nothing to the residual stream."""
 
     def __init__(self, *, d_model: int, d_ff: int, dropout: float) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
 """Position-wise feed-forward network.
 
-Equation: W2 dropout(f(W1 x + b1)) + b2, f relu, gelu, relu squared or nothing.
-Source: arXiv:1706.03762, section 3.3 (relu); gelu: arXiv:1606.08415 (the exact one, by erf);
+Equation: W2 dropout(f(W1 x + b1)) + b2, f relu, gelu, relu squared or the identity.
+Source: arXiv:1706.03762, section 3.3 (relu); gelu: arXiv:1606.08415 (the exact form, by erf);
     relu_squared: arXiv:2109.08668, section 3.
-What differs: dropout inside, a site that the paper lacks and its code (tensor2tensor) has; set
-    model.dropout.feed_forward=0 for the paper. `linear` drops the activation, so that the
-    two matrices are one of rank at most d_ff.
+What differs: there is dropout after the activation, as in the paper's code (tensor2tensor) but not
+    in its text; set model.dropout.feed_forward=0 for the text. `linear` drops the activation, so
+    that the two matrices act as one of rank at most d_ff.
 What to expect: gelu close to relu; relu_squared somewhat better in language models; linear
     leaves attention and the norms as the only non-linearities.
 """
@@ -44,13 +44,13 @@ class PositionWise(FeedForward):
     """Two linear maps with an activation between them.
 
     Args:
-        d_model: width outside.
-        d_ff: width inside.
-        dropout: probability after the activation.
+        d_model: width of the tokens.
+        d_ff: width after the first map.
+        dropout: dropout probability after the activation.
         activation: relu | gelu | relu_squared | linear.
 
     Raises:
-        UserError: another activation.
+        UserError: `activation` has another value.
     """
 
     def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: str) -> None:

@@ -1,4 +1,4 @@
-"""The seam of heads: from states to logits, the way that training, scoring and search share."""
+"""The interface of heads: they map states to logits in training, scoring and search."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from ablate.model.laws import Law
 
 
 class Head(nn.Module, ABC):
-    """Turns states into logits; of a Transformer built as `head(weight=...)`.
+    """Maps states to logits; in a Transformer built as `head(weight=...)`.
 
-    `weight` returns the matrix, "V D", which an embedding may own.
+    `weight` is a function that returns the matrix, "V D", which may belong to the embedding.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -26,9 +26,13 @@ class Head(nn.Module, ABC):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the objective and the nll of the targets that follow the states."""
+        """Return two means over the targets: the training objective and the negative log-likelihood
+        (nll).
+
+        States and targets have N rows each, one for each predicted token.
+        """
         return loss(self(states), targets)
 
     def chunks(self, n: int) -> Iterator[slice]:
-        """Yield slices of n states whose logits fit into memory together."""
+        """Yield slices of n states, small enough for their logits to fit into memory."""
         yield slice(0, n)

@@ -1,12 +1,11 @@
-"""A matrix whose products with a state are the logits.
+"""A linear head: the products of a matrix with a state are the logits.
 
 Equation: logits = W h.
 Source: arXiv:1706.03762, section 3.4.
-What differs: no bias. The logits of a batch are its largest tensor (4096 tokens x 8000 pieces: 131
-    MB); writing and reading them costs more than the products they come from. So where a loss is a
-    mean over rows, a chunk of rows at a time is projected, scored and differentiated, all chunks in
-    one memory.
-What to expect: the numbers of the whole, up to the order of summation.
+What differs: no bias. The logits of a batch are its largest tensor (4096 tokens x 8000 subwords:
+    131 MB); writing and reading them costs more than computing them. So if the loss is a mean over
+    rows, the rows are projected, scored and differentiated in chunks that use the same memory.
+What to expect: the same numbers as without chunks, up to the order of summation.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,15 +20,15 @@ from ablate.loss.base import Loss
 from ablate.model.head.base import Head
 from ablate.model.linear import BLOCK, blocks, is_compiled, product_dtype
 
-AT_ONCE = 1 << 23  # bytes of logits
+AT_ONCE = 1 << 23  # bytes of logits in a chunk
 AT_ONCE_ON_GPU = 1 << 28
 
 
 class LinearHead(Head):
-    """A matrix whose products with a state are the logits; no bias.
+    """A head with one matrix and no bias.
 
     Args:
-        weight: returns the matrix, "V D", which an embedding may own.
+        weight: function that returns the matrix, "V D", which may belong to the embedding.
     """
 
     def __init__(self, weight: Callable[[], Tensor]) -> None:
@@ -43,7 +42,7 @@ class LinearHead(Head):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the objective and the nll, in chunks where the loss is a mean over rows."""
+        """Return objective and nll, computed in chunks if the loss is a mean over rows."""
         in_chunks = loss.mean_over_rows and not any(True for _ in loss.parameters())
         if not (in_chunks and torch.is_grad_enabled()):
             return super().score(loss, states, targets)
@@ -51,20 +50,20 @@ class LinearHead(Head):
         return objective, nll
 
     def chunks(self, n: int) -> Iterator[slice]:
-        """Yield slices of n states whose logits take AT_ONCE bytes."""
+        """Yield slices of n states whose logits take about AT_ONCE bytes."""
         return slices(n, rows_at_once(self.weight()))
 
 
 def slices(n: int, rows: int) -> Iterator[slice]:
-    """Yield slices of n rows, so many rows each."""
+    """Yield slices of n rows, with `rows` rows each."""
     for start in range(0, n, rows):
         yield slice(start, min(start + rows, n))
 
 
 def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
-    """Return how many rows have logits of at most AT_ONCE bytes: whole blocks, one at the least.
+    """Return the number of rows in a chunk: at most AT_ONCE bytes of logits, in multiples of BLOCK.
 
-    Every chunk adds to a gradient as large as the weight, which few rows would not be worth.
+    It is at least BLOCK, because every chunk adds to a gradient as large as the weight.
     """
     at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
     rows = at_once // (len(weight) * weight.itemsize)
@@ -72,7 +71,7 @@ def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
 
 
 class _Chunked(torch.autograd.Function):
-    """Takes the gradients in the forward pass, while a chunk's logits are at hand."""
+    """Computes loss and gradients in the forward pass, one chunk of logits at a time."""
 
     @staticmethod
     def forward(
@@ -91,7 +90,7 @@ class _Chunked(torch.autograd.Function):
             scores, by_scores = logits[: len(x)], gradient[: len(x)]
             torch.mm(x, columns.T, out=scores)
             *sums, uniform = loss.gradient(scores[: len(true)], true, by_scores[: len(true)])
-            by_scores[len(true) :] = 0  # rows that fill a block
+            by_scores[len(true) :] = 0  # rows of padding at the end of a block
             torch.mm(by_scores, columns, out=to_states[chunk])
             to_weight += by_scores.T @ x
             total += torch.stack(sums)

@@ -1,11 +1,11 @@
-"""Logits that cannot leave an interval (soft-capping).
+"""Soft-capped logits: they cannot leave an interval.
 
 Equation: logits = cap * tanh(W h / cap).
 Source: arXiv:2408.00118, section 2 (Gemma 2: 30 for the last layer's logits).
-What differs: Gemma 2 caps the scores of attention as well, at 50; here they stay as they are. The
-    logits of a batch are computed at once, where those of `linear` come in chunks.
-What to expect: logits stay within +-cap, so that they cannot drift; below a few units nothing
-    changes. The loss of a trained model is hardly another one, with more memory.
+What differs: Gemma 2 also caps the attention scores, at 50; here they are not capped. The logits of
+    a batch are computed at once, not in chunks as those of `linear`.
+What to expect: logits stay within +-cap and cannot drift; small logits hardly change. The loss of a
+    trained model is nearly the same, and training takes more memory.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ from ablate.model.head.linear import LinearHead
 
 
 class SoftCap(LinearHead):
-    """A matrix whose products are squeezed into an interval.
+    """A linear head whose logits pass through a scaled tanh.
 
     Args:
-        weight: returns the matrix, "V D".
+        weight: function that returns the matrix, "V D".
         cap: the largest logit.
     """
 
@@ -41,5 +41,5 @@ class SoftCap(LinearHead):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the objective and the nll: losses know the gradients of their logits alone."""
+        """Return objective and nll, computed at once: chunks would lack the gradient of tanh."""
         return loss(self(states), targets)

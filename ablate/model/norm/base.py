@@ -1,4 +1,4 @@
-"""The seam of norms."""
+"""The interface of norms."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -18,4 +18,6 @@ class Norm(nn.Module, ABC):
     def forward(
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
-        """Return the normalised vectors; `real` is False at padding, None where there is none."""
+        """Return the normalised vectors; `real` is False at padding, and None if
+        there is no padding.
+        """

@@ -1,14 +1,15 @@
 """Batch normalisation over all tokens of a batch.
 
-Equation: gain * (x - mean) / sqrt(var + eps) + bias, mean and var of each channel over the tokens
-    of the batch in training (var biased), and running averages of both in testing.
+Equation: gain * (x - mean) / sqrt(var + eps) + bias. In training, mean and var of each channel are
+    taken over the tokens of the batch (var biased); in testing, their running averages are used.
 Source: arXiv:1502.03167, algorithms 1 and 2; in a Transformer: arXiv:2003.07845.
-What differs: with padding=left_out the statistics are those of real tokens, which also normalise
-    padding; padding=counted takes all, as torch.nn.BatchNorm1d would. Each process of several has
-    statistics of its own, and those of the first are kept.
+What differs: with padding=left_out the statistics come from real tokens only, but padding is
+    normalised too; padding=counted uses all tokens, as torch.nn.BatchNorm1d would. In training on
+    several processes each has statistics of its own, and those of the first are saved.
 What to expect: worse than layer_norm, as statistics of text vary between batches. In training each
-    token sees all others of its batch in the statistics, even those to its right; in testing
-    neither future nor batch mates matter, and decoding step by step equals one pass.
+    token sees all others of its batch in the statistics, even later ones. In testing
+    neither later tokens nor other sentences of the batch matter, and decoding step by step equals
+    one parallel pass.
 """
 
 from typing import Annotated
@@ -25,16 +26,16 @@ PADDING = ("left_out", "counted")
 
 
 class BatchNorm(Norm):
-    """Zero mean and unit variance of each channel, then a learned gain and bias.
+    """Normalises each channel to zero mean and unit variance, then applies a learned gain and bias.
 
     Args:
-        d_model: channels.
+        d_model: number of channels.
         eps: added to the variance.
-        momentum: share of the newest batch in the running averages.
+        momentum: weight of the newest batch in the running averages.
         padding: left_out | counted.
 
     Raises:
-        UserError: another choice of padding.
+        UserError: `padding` has another value.
     """
 
     mean: Tensor
@@ -62,7 +63,7 @@ class BatchNorm(Norm):
     def forward(
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
-        """Return the normalised vectors, and in training move the running averages."""
+        """Return the normalised vectors; in training, also update the running averages."""
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         mean, var = self.mean, self.var
         if self.training:
@@ -73,7 +74,7 @@ class BatchNorm(Norm):
         return (self.gain * normal + self.bias).to(x.dtype)
 
     def remember(self, mean: Float[Tensor, " D"], var: Float[Tensor, " D"], n: int) -> None:
-        """Move the running averages towards the statistics of n tokens."""
+        """Update the running averages with the statistics of n tokens."""
         unbiased = var * (n / max(n - 1, 1))
         self.mean.lerp_(mean.to(self.mean), self.momentum)
         self.var.lerp_(unbiased.to(self.var), self.momentum)

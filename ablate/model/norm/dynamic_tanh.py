@@ -1,11 +1,11 @@
-"""Dynamic tanh in place of a norm.
+"""Dynamic tanh: a scaled tanh in place of a norm.
 
-Equation: gain * tanh(alpha x) + bias; alpha is one learned number.
+Equation: gain * tanh(alpha x) + bias; alpha is a learned number.
 Source: arXiv:2503.10622, section 4.
-What differs: alpha starts at `initial` everywhere; the paper tunes it for attention and for the
-    other sub-layers of large language models.
-What to expect: the quality of layer_norm where alpha is tuned; no statistics over the width, so
-    that every entry is transformed on its own.
+What differs: alpha starts at `initial` in every place; the paper tunes it separately for attention
+    and for the other sub-layers of large language models.
+What to expect: the quality of layer_norm if alpha is tuned. There are no statistics over the width:
+    every entry is transformed separately.
 """
 
 from typing import Annotated
@@ -19,11 +19,11 @@ from ablate.model.norm.base import Norm
 
 
 class DynamicTanh(Norm):
-    """A squashing function with a learned steepness, then a learned gain and bias.
+    """A tanh with a learned steepness, then a learned gain and bias.
 
     Args:
         d_model: width of the tokens.
-        initial: first value of alpha.
+        initial: initial value of alpha.
     """
 
     def __init__(self, *, d_model: int, initial: Annotated[float, Range(0)]) -> None:
@@ -41,5 +41,5 @@ class DynamicTanh(Norm):
     def forward(
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
-        """Return the squashed vectors."""
+        """Return the transformed vectors."""
         return (self.gain * torch.tanh(self.alpha * x) + self.bias).to(x.dtype)

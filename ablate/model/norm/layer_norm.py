@@ -1,9 +1,8 @@
 """Layer normalisation.
 
-Equation: gain * (x - mean) / sqrt(var + eps) + bias, var divided by d_model (biased).
-Source: arXiv:1607.06450, equation 4.
-What differs: nothing.
-What to expect: the reference of this factor.
+Equation: gain * (x - mean) / sqrt(var + eps) + bias, var divided by d_model (biased). Source:
+arXiv:1607.06450, equation 4. What differs: nothing. What to expect: this is the reference option of
+the factor.
 """
 
 from typing import Annotated
@@ -18,7 +17,7 @@ from ablate.model.norm.base import Norm
 
 
 class LayerNorm(Norm):
-    """Zero mean and unit variance, then a learned gain and bias."""
+    """Normalises vectors to zero mean and unit variance, then applies a learned gain and bias."""
 
     def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ from ablate.model.norm.base import Norm
 
 
 class LayerNormNoBias(Norm):
-    """Zero mean and unit variance, then a learned gain."""
+    """Normalises each vector to zero mean and unit variance, then applies a learned gain."""
 
     def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ from ablate.model.norm.base import Norm
 
 
 class LayerNormPlain(Norm):
-    """Zero mean and unit variance."""
+    """Normalises each vector to zero mean and unit variance."""
 
     def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()

@@ -2,9 +2,9 @@
 
 Equation: y = x.
 Source: arXiv:1901.09321 (residual networks without normalisation need other initial values).
-What differs: nothing else changes, the initial values least of all.
-What to expect: the norm of the residual stream grows with depth; training is slower or diverges
-    where the learning rate is one that norms allow.
+What differs: nothing else changes; in particular, the initial values stay.
+What to expect: the norm of the residual stream grows with depth; at a learning rate that suits
+    normalised models, training is slower or diverges.
 """
 
 from jaxtyping import Bool, Float
@@ -14,7 +14,7 @@ from ablate.model.norm.base import Norm
 
 
 class NoNorm(Norm):
-    """Leaves vectors as they are."""
+    """Returns vectors unchanged."""
 
     def __init__(self, *, d_model: int) -> None:
         super().__init__()

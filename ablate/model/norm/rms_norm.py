@@ -18,7 +18,7 @@ from ablate.model.norm.base import Norm
 
 
 class RMSNorm(Norm):
-    """Unit root mean square, then a learned gain; no centring and no bias."""
+    """Normalises each vector to unit root mean square, then applies a learned gain; no bias."""
 
     def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()

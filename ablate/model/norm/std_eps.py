@@ -1,11 +1,11 @@
-"""The hand-written layer norm of tutorials.
+"""The layer norm of tutorials, which divides by the unbiased standard deviation plus eps.
 
 Equation: gain * (x - mean) / (std + eps) + bias, std divided by d_model - 1 (unbiased).
 Source: the Annotated Transformer (doi:10.18653/v1/W18-2509) and texts that follow it; the
-    norm that it stands for is arXiv:1607.06450.
-What differs: the unbiased deviation shrinks outputs by sqrt(1 - 1/d_model), and eps stands
-    outside the root, where 1e-6 is a far smaller guard than 1e-5 inside it.
-What to expect: the same results as layer_norm but for vectors of almost no variance.
+    original layer norm is arXiv:1607.06450.
+What differs: the unbiased deviation shrinks outputs by sqrt(1 - 1/d_model). eps is outside the
+    root, where 1e-6 is a far smaller guard than 1e-5 inside it.
+What to expect: the results of layer_norm, except for vectors of almost no variance.
 """
 
 from typing import Annotated
@@ -19,7 +19,7 @@ from ablate.model.norm.base import Norm
 
 
 class StdEps(Norm):
-    """Layer norm by the unbiased standard deviation, eps outside the root."""
+    """Layer norm with the unbiased standard deviation and eps outside the root."""
 
     def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class StdEps(Norm):
     ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
         centred = x - x.mean(-1, keepdim=True)
-        # a norm has a gradient where the deviation is 0, a square root has none
+        # at a deviation of 0, torch's vector norm has a gradient, but a square root has none
         norm = torch.linalg.vector_norm(centred, dim=-1, keepdim=True)
         std = norm / (x.size(-1) - 1) ** 0.5
         return (self.gain * centred / (std + self.eps) + self.bias).to(x.dtype)

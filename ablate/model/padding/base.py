@@ -1,4 +1,4 @@
-"""The seam of padding masks, and the mask itself."""
+"""The interface of padding masks, and the class of masks."""
 
 from abc import ABC, abstractmethod
 from functools import reduce
@@ -13,23 +13,25 @@ from ablate.model.laws import Law
 
 
 class Mask(NamedTuple):
-    """Which keys each query may attend to: all that every part allows. True = may attend."""
+    """Which keys each query may attend to: those that all fields allow. True = may attend."""
 
     queries: Bool[Tensor, "B Q"] | None = None  # queries that may attend at all
     keys: Bool[Tensor, "B K"] | None = None  # keys that may be attended to
     causal: bool = False  # query i sees keys 0 to i
     pairs: Bool[Tensor, "#B 1 #Q #K"] | None = None  # any other rule
-    # where they stand, for kernels that ask; None: 0, 1, 2, ...
+    # positions, for kernels that need them; None: 0, 1, 2, ...
     query_positions: Int[Tensor, "#B Q"] | None = None
     key_positions: Int[Tensor, "#B K"] | None = None
 
     @property
     def is_causal_alone(self) -> bool:
-        """Whether the causal rule is all there is."""
+        """Whether the mask has no rule but the causal one."""
         return self.causal and self.queries is None and self.keys is None and self.pairs is None
 
     def after(self, prefix: int, real: Bool[Tensor, "B L"]) -> "Mask":
-        """Return the causal mask of tokens that all read a prefix of theirs, within this mask."""
+        """Return this mask with a causal rule, except that all tokens may read the first
+        `prefix` tokens.
+        """
         if not prefix:
             return self._replace(causal=True)
         pairs = torch.ones(real.size(1), real.size(1), dtype=torch.bool, device=real.device).tril()
@@ -37,18 +39,18 @@ class Mask(NamedTuple):
         return self._replace(pairs=pairs[None, None])
 
     def at(self, queries: Int[Tensor, "#B Q"], keys: Int[Tensor, "#B K"]) -> "Mask":
-        """Return this mask, with where queries and keys stand."""
+        """Return this mask with the positions of queries and keys."""
         return self._replace(query_positions=queries, key_positions=keys)
 
     def within(self, documents: Int[Tensor, "B L"]) -> "Mask":
-        """Return this mask limited to the keys of the query's own document."""
+        """Return this mask, limited to keys of the query's own document."""
         same = (documents[:, :, None] == documents[:, None])[:, None]
         return self._replace(pairs=same if self.pairs is None else same & self.pairs)
 
     def dense(
         self, n_queries: int, n_keys: int, device: torch.device
     ) -> Bool[Tensor, "#B 1 #Q #K"] | None:
-        """Return the mask as a matrix; None where everything may be attended to."""
+        """Return the mask as a boolean matrix; None if everything may be attended to."""
         parts = []
         if self.causal:
             square = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
@@ -64,9 +66,10 @@ class Mask(NamedTuple):
     def sides(
         self, n_queries: int, n_keys: int, device: torch.device
     ) -> tuple[Bool[Tensor, "#B 1 Q 1"], Bool[Tensor, "#B 1 K 1"]]:
-        """Return which queries and which keys take part at all, whatever `causal` says.
+        """Return which queries may attend to any key, and which keys any query may attend to.
 
-        That is all there is of a mask that padding makes, for kernels that have no pairs.
+        The causal rule is ignored. Kernels without weights for pairs use this instead of the full
+        mask.
         """
         keep = self._replace(causal=False).dense(n_queries, n_keys, device)
         if keep is None:
@@ -76,9 +79,9 @@ class Mask(NamedTuple):
 
 
 class Padding(ABC):
-    """Says which queries and keys padding leaves; built as `padding()`, one per attention.
+    """Makes the mask of padding; built as `padding()`, once per attention.
 
-    The causal mask of the decoder is not its business.
+    The causal mask of the decoder is separate.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()

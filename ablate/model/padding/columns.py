@@ -1,10 +1,10 @@
-"""Mask padding as keys.
+"""Masks padding as keys, which is the correct mask.
 
 Equation: keep[i, j] = real(j).
 Source: the "padding bias" of the authors' code, tensor2tensor (arXiv:1803.07416);
     arXiv:1706.03762 does not mention padding.
 What differs: nothing.
-What to expect: the correct mask. Padding positions still compute something, which nobody reads.
+What to expect: no real token depends on padding. The outputs at padding positions are never read.
 """
 
 from jaxtyping import Bool
@@ -14,7 +14,7 @@ from ablate.model.padding.base import Mask, Padding
 
 
 class Columns(Padding):
-    """Nobody attends to padding."""
+    """Lets no token attend to padding."""
 
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
         """Return the mask."""

@@ -1,11 +1,10 @@
 """No padding mask.
 
 Equation: keep[i, j] = True.
-Source: what is left of arXiv:1706.03762 when its text, which does not mention padding, is
-    followed to the letter.
-What differs: real source tokens and the decoder attend to padding. Target padding stands to
-    the right, where the causal mask hides it anyway.
-What to expect: as with rows, a translation depends on its batch mates.
+Source: arXiv:1706.03762 taken literally: its text does not mention padding.
+What differs: real source tokens and the decoder attend to padding. The padding of targets is
+    to the right, where the causal mask hides it anyway.
+What to expect: as with `rows`, a translation depends on the other sentences of its batch.
 """
 
 from jaxtyping import Bool
@@ -16,7 +15,7 @@ from ablate.model.padding.base import Mask, Padding
 
 
 class NoPadding(Padding):
-    """Padding is a token like any other."""
+    """Treats padding as a token like any other."""
 
     breaks = frozenset({Law.SOURCE_PADDING})
 

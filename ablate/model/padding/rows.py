@@ -1,11 +1,11 @@
-"""Mask padding as queries only.
+"""Masks padding as queries only, which is a common mistake.
 
 Equation: keep[i, j] = real(i).
 Source: the transposed mask, a common mistake in code that follows arXiv:1706.03762.
 What differs: padding queries attend to nothing, while real tokens attend to padding.
-What to expect: a translation depends on the length of its batch mates. Fully masked rows give
-    what model.attention.fill says. With length-bucketed batches there is little padding, so
-    the harm shows in unbucketed ones.
+What to expect: a translation depends on the lengths of the other sentences in its batch. The output
+    of fully masked rows depends on model.attention.fill. If batches are sorted by length there is
+    little padding, so the harm shows with unsorted batches.
 """
 
 from jaxtyping import Bool
@@ -16,7 +16,7 @@ from ablate.model.padding.base import Mask, Padding
 
 
 class Rows(Padding):
-    """Padding attends to nothing, but everybody real attends to padding."""
+    """Lets padding attend to nothing, but lets real tokens attend to padding."""
 
     breaks = frozenset({Law.SOURCE_PADDING})
 

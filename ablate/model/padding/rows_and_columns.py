@@ -1,11 +1,11 @@
-"""Mask padding as keys and as queries.
+"""Masks padding both as keys and as queries.
 
 Equation: keep[i, j] = real(i) and real(j).
-Source: found in tutorials of the Transformer (arXiv:1706.03762, which does not mention padding).
-What differs: the row of a padding query is fully masked; what that gives depends on
+Source: tutorials of the Transformer (arXiv:1706.03762, which does not mention padding).
+What differs: the row of a padding query is fully masked; its output depends on
     model.attention.fill (zeros, the mean of all values, or NaN).
-What to expect: exactly columns at every real position, unless fill=minus_inf makes NaN, which
-    spreads: 0 * NaN = NaN also where the weight is 0.
+What to expect: the results of `columns` at every real position, unless fill=minus_inf makes NaN,
+    which spreads: 0 * NaN = NaN also where the weight is 0.
 """
 
 from jaxtyping import Bool
@@ -15,7 +15,7 @@ from ablate.model.padding.base import Mask, Padding
 
 
 class RowsAndColumns(Padding):
-    """Nobody attends to padding, and padding attends to nothing."""
+    """Lets no token attend to padding, and padding attend to nothing."""
 
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
         """Return the mask."""

@@ -1,4 +1,4 @@
-"""The seam of parametrisations: what the width of a model changes besides its shapes."""
+"""The interface of parametrisations: what the width of a model changes besides its shapes."""
 
 from abc import ABC
 from typing import ClassVar
@@ -9,9 +9,10 @@ from ablate.model.laws import Law
 
 
 class Parametrisation(nn.Module, ABC):
-    """Factors that follow from widths; built as `parametrisation(d_model=, d_head=)`.
+    """Factors that depend on the widths of a model; built as `parametrisation(d_model=, d_head=)`.
 
-    Each is 1 unless an option says otherwise. The optimiser asks for those of learning rates.
+    Each factor is 1 unless an option overrides it. The optimiser reads the factors of learning
+    rates.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -20,13 +21,17 @@ class Parametrisation(nn.Module, ABC):
     logit_factor: float = 1.0  # multiplies the matrix of logits
 
     def scale_of_rows(self, scale: float) -> float:
-        """Return what multiplies looked-up embeddings, from what would multiply them otherwise."""
+        """Return the factor of looked-up embeddings; `scale` is the factor without this
+        parametrisation.
+        """
         return scale
 
     def rate(self, role: str) -> float:
-        """Return the factor of the learning rate of a role, as `ablate.optimizer.roles` has it."""
+        """Return the factor of the learning rate for a role of parameters
+        (`ablate.optimizer.roles`).
+        """
         return 1.0
 
     def adjust(self, model: nn.Module) -> None:
-        """Change the initial values of a model in place, once `initial=seeded` has drawn them."""
+        """Rescale the initial values of a model in place, after `initial=seeded` has drawn them."""
         return

@@ -1,17 +1,18 @@
-"""Maximal update parametrisation (muP) for Adam: one learning rate serves all widths.
+"""Maximal update parametrisation (muP) for Adam: one learning rate suits all widths.
 
 Equation: with m = d_model / base_width and n = d_head / base_head: learning rates of hidden
-    matrices are divided by m; logits = (1 / m) W h; scores are divided by sqrt(n) once more, so
-    that they fall with d_head and not with its root; hidden matrices start with a variance of
-    1 / width, and embeddings, positions and the matrix of logits with that of the base width.
+    matrices are divided by m; logits = (1 / m) W h; attention scores are divided once more by
+    sqrt(n), so that they scale with 1 / d_head instead of its root. Hidden matrices start with a
+    variance of 1 / width; embeddings, positions and the output projection with that of the base
+    width.
 Source: arXiv:2203.03466, table 8 and section 4 (attention by 1 / d).
 What differs: hidden matrices keep the Xavier range of `initial=seeded`, whose variance is
     2 / (rows + columns), and all of them have one factor: widths of feed-forward sub-layers must
-    grow with d_model. Looked-up embeddings are multiplied by sqrt(base_width) at every width where
-    model.embedding.scaled is true. Queries are multiplied, which kernels that normalise queries
-    undo. AdamW multiplies its decay by the learning rate, so that hidden matrices decay less.
-What to expect: at the base width the numbers of the standard parametrisation. At other widths
-    activations change by as much in a step as there, and the best learning rate stays where it is.
+    grow with d_model. If model.embedding.scaled is true, looked-up embeddings are multiplied by
+    sqrt(base_width) at every width. Queries are multiplied, which kernels that normalise queries
+    undo. AdamW multiplies its decay by the learning rate, so hidden matrices decay less.
+What to expect: at the base width, the numbers of the standard parametrisation. At other widths a
+    step changes activations by as much as there, and the best learning rate stays the same.
 """
 
 import torch
@@ -31,8 +32,8 @@ class Mup(Parametrisation):
     Args:
         d_model: width of the model.
         d_head: width of its heads.
-        base_width: the d_model at which it is the standard parametrisation.
-        base_head: the d_head at which it is.
+        base_width: the d_model at which muP equals the standard parametrisation.
+        base_head: the d_head at which it does.
     """
 
     breaks = frozenset({Law.INITIAL_VALUES})
@@ -45,26 +46,26 @@ class Mup(Parametrisation):
         self.query_factor = (base_head / d_head) ** 0.5
 
     def scale_of_rows(self, scale: float) -> float:
-        """Return the root of the base width where that of the width is asked for."""
+        """Return the root of the base width instead of the root of the width; 1 stays 1."""
         return scale if scale == 1 else self.base**0.5
 
     def rate(self, role: str) -> float:
-        """Return the inverse of the ratio of widths for hidden matrices, 1 for others."""
+        """Return base_width / d_model for hidden matrices, and 1 for other roles."""
         return self.base / self.width if role == "matrices" else 1.0
 
     @torch.no_grad()
     def adjust(self, model: nn.Module) -> None:
-        """Give embeddings, positions and the matrix of logits the range of the base width."""
+        """Rescale embeddings, positions and output projection to the range of the base width."""
         for part in model.modules():
             if isinstance(part, Table | Position):  # their deviation is width^-0.5
                 for table in part.parameters(recurse=False):
                     table.mul_((self.width / self.base) ** 0.5 if table.dim() > 1 else 1.0)
-            if isinstance(part, Embedding):  # a matrix of logits has Xavier's range
+            if isinstance(part, Embedding):  # the output projection has the range of Xavier
                 for output in part.children():
                     if isinstance(output, nn.Linear):
                         rows = len(output.weight)
                         output.weight.mul_(((rows + self.width) / (rows + self.base)) ** 0.5)
 
     def extra_repr(self) -> str:
-        """The base width."""
+        """Return the base width, for printed models."""
         return f"base_width={self.base}"

@@ -1,13 +1,13 @@
-"""Attention with linear biases: scores fall with the distance between query and key.
+"""Attention with linear biases (ALiBi): scores fall with the distance between query and key.
 
 Equation: score(q_i, k_j) = scale * q_i k_j - slope_h * |i - j|, with the slopes of n heads
-    2^(-8h / n), h = 1 to n; where n is no power of 2, those of the power of 2 below it, and every
-    other one of the power above.
-Source: arXiv:2108.12409, section 3; the slopes of other numbers of heads are its code's.
-What differs: the paper has causal language models; in the encoder the distance counts in both
-    directions alike. Cross-attention has no positions.
+    2^(-8h / n), h = 1 to n. If n is no power of 2, the slopes are those of the power of 2 below n,
+    followed by every other slope of the power above.
+Source: arXiv:2108.12409, section 3; the slopes of other numbers of heads are from its code.
+What differs: the paper has causal language models; in the encoder the distance counts equally in
+    both directions. Cross-attention has no positions.
 What to expect: the quality of sinusoids at lengths seen in training, and little loss beyond them.
-    The encoder learns the order of words from distances without a sign, which is harder.
+    The encoder must learn word order from distances without a sign, which is harder.
 """
 
 import torch
@@ -26,7 +26,7 @@ class Alibi(Position):
     def bias(
         self, n_heads: int, queries: Int[Tensor, "#B Q"], keys: Int[Tensor, "#B K"]
     ) -> Float[Tensor, "#B H Q K"]:
-        """Return minus the distances, each head's times its slope."""
+        """Return the negative distances, multiplied by the slope of each head."""
         distance = (queries[:, None, :, None] - keys[:, None, None, :]).abs()
         head = torch.tensor(slopes(n_heads), device=queries.device)
         return -head[:, None, None] * distance
@@ -35,6 +35,6 @@ class Alibi(Position):
 def slopes(n_heads: int) -> list[float]:
     """Return the slope of each head."""
     below = 1 << (n_heads.bit_length() - 1)  # the largest power of 2 that is not above n_heads
-    own = [2 ** (-8 * h / below) for h in range(1, below + 1)]
+    regular = [2 ** (-8 * h / below) for h in range(1, below + 1)]
     between = [2 ** (-4 * h / below) for h in range(1, 2 * below + 1, 2)]
-    return own + between[: n_heads - below]
+    return regular + between[: n_heads - below]

@@ -1,4 +1,4 @@
-"""The seam of positions."""
+"""The interface of positions."""
 
 from abc import ABC
 from typing import Any, ClassVar
@@ -12,57 +12,61 @@ from ablate.model.laws import Law
 
 
 class Position(nn.Module, ABC):
-    """Tells a stack where each token stands; encoder and decoder have one each.
+    """Gives a stack the positions of its tokens; encoder and decoder have one object each.
 
-    Built as `position(d_model=...)`. There are four places where positions may act, and a variant
-    overrides those that it uses. Positions are given, not counted from shapes: in decoding the
-    tokens of several hypotheses stand side by side. The scale of embeddings and dropout are
-    factors of their own.
+    Built as `position(d_model=...)`. Positions can act in four places: `embed` and `step`,
+    `within`, `rotate`, and `bias`. A variant overrides those that it needs. Positions are
+    arguments, not derived from shapes, because in decoding the tokens of several hypotheses are in
+    one row. The scale of embeddings and dropout are factors of their own.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest sequence that has positions; None: there is no limit."""
+        """The largest number of positions that a sequence may have; None: there is no limit."""
         return None
 
     def check_heads(self, d_head: int) -> None:
-        """Raise UserError where `rotate` cannot turn heads of this width."""
+        """Raise UserError if `rotate` cannot rotate heads of this width."""
         return
 
     def embed(self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]) -> Tensor:
-        """Return the embeddings with positions, as they enter the stack."""
+        """Return the input of the stack: the embeddings, with positions added."""
         return x
 
     def cache(self) -> Cache:
-        """Return what `step` has to remember, before the first step."""
+        """Return the cache that `step` needs, before the first step."""
         return Nothing()
 
     def step(self, x: Float[Tensor, "M N D"], positions: Int[Tensor, "#M N"], cache: Any) -> Tensor:
-        """Return the embeddings of the newest tokens of N hypotheses, as they enter the stack."""
+        """Return the input of the stack for the newest tokens of N hypotheses."""
         return self.embed(x, positions)
 
     def within(self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]) -> Tensor:
-        """Return the tokens that self-attention reads, with positions, in every layer."""
+        """Return the input of self-attention in every layer, with positions added
+        to the tokens x.
+        """
         return x
 
     def rotate(self, heads: Float[Tensor, "B H L E"], positions: Int[Tensor, "#B L"]) -> Tensor:
-        """Return queries or keys of self-attention, turned by their positions."""
+        """Return queries or keys of self-attention, rotated by their positions."""
         return heads
 
     def bias(
         self, n_heads: int, queries: Int[Tensor, "#B Q"], keys: Int[Tensor, "#B K"]
     ) -> Float[Tensor, "#B H #Q #K"] | None:
-        """Return what is added to the scores of self-attention, given positions on both sides."""
+        """Return the bias that positions add to the scores of self-attention; None: no bias."""
         return None
 
 
 def vectors(level: str, of: Position) -> Position:
-    """Return positions whose `embed` adds a vector to each token.
+    """Return `of` if its `embed` adds a vector to each token.
+
+    `level` is the option of model/position that needs such vectors.
 
     Raises:
-        UserError: theirs does nothing, or needs the tokens before.
+        UserError: `of` adds no vectors, or needs the tokens before.
     """
     kind = type(of)
     if kind.embed is Position.embed or kind.step is not Position.step:

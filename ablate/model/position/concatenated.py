@@ -1,11 +1,12 @@
-"""Vectors of positions beside the embeddings, not added to them.
+"""Position vectors concatenated with the embeddings instead of added to them.
 
-Equation: x'[pos] = W [x[pos]; p[pos]] + b, W "d_model 2 d_model"; p is that of another level, `of`.
+Equation: x'[pos] = W [x[pos]; p[pos]] + b, W "d_model 2 d_model"; p comes from another option,
+    `of`.
 Source: the alternative to the sum in arXiv:1706.03762, section 3.5, whose encodings have d_model
     channels "so that the two can be summed".
 What differs: a learned map takes both back to d_model channels. W [x; p] = A x + C p, so a sum is
-    the case A = C = 1: what is new are the maps, with 2 d_model^2 weights for each stack.
-What to expect: the results of the sum; no channel has to serve words and positions at once.
+    the case A = C = 1: the difference are the maps, with 2 d_model^2 weights for each stack.
+What to expect: the results of the sum; no channel has to represent words and positions at once.
 """
 
 from collections.abc import Callable
@@ -19,14 +20,14 @@ from ablate.model.position.base import Position, vectors
 
 
 class Concatenated(Position):
-    """Maps embeddings and vectors, side by side, to one.
+    """Maps the concatenation of embeddings and position vectors to d_model channels.
 
     Args:
         d_model: width.
-        of: factory of the positions whose vectors these are.
+        of: factory of the positions that provide the vectors.
 
     Raises:
-        UserError: they have none.
+        UserError: `of` provides no vectors.
     """
 
     def __init__(self, *, d_model: int, of: Callable[..., Position]) -> None:
@@ -36,13 +37,13 @@ class Concatenated(Position):
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest sequence that has vectors."""
+        """The largest number of positions that have vectors; None: there is no limit."""
         return self.of.longest
 
     def embed(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
     ) -> Float[Tensor, "B L D"]:
-        """Return what the map makes of x and the vectors."""
+        """Return W [x; p] + b."""
         p = self.of.embed(torch.zeros_like(x), positions)
         mapped: Tensor = self.map(torch.cat([x, p], -1))
         return mapped

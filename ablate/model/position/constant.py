@@ -1,10 +1,10 @@
-"""The same vector at every position.
+"""The same vector at every position, as a control.
 
 Equation: x[pos] + p, p = sin(0), cos(0), sin(0), ... = (0, 1, 0, 1, ...).
-Source: the control of arXiv:1706.03762, section 3.5: its encoding of position 0, everywhere.
-What differs: what is added has the norm of sinusoids and says nothing of the position.
+Source: a control for arXiv:1706.03762, section 3.5: its encoding of position 0, everywhere.
+What differs: the added vector has the norm of sinusoids, but carries no position.
 What to expect: the results of no positions at all; a difference between the two would be due to
-    the size of what is added, not to positions.
+    the size of the added vector, not to positions.
 """
 
 import torch

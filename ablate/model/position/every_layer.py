@@ -1,13 +1,13 @@
-"""Vectors of positions that every layer sees.
+"""Position vectors added in every layer.
 
 Equation: self-attention of each layer reads x[pos] + p[pos], x the tokens that it would read
-    without positions; p is that of another level, `of`.
+    without positions; p comes from another option, `of`.
 Source: arXiv:1808.04444, section 3 (positions added before each layer); arXiv:2005.12872,
-    section A.3 (added in every attention, not to what runs past it).
-What differs: one p for all layers, where the first learns one for each; it is added to queries,
-    keys and values, where the second leaves values alone. What runs past attention has no p.
-What to expect: the quality of vectors added once in a few layers, more in deep ones, where they
-    need not be carried through.
+    section A.3 (added in every attention, not to the residual stream).
+What differs: all layers share p, where the first paper learns a p for each layer. p is added to
+    queries, keys and values, where the second leaves values alone. The residual stream has no p.
+What to expect: in shallow models the quality of vectors added once; more in deep ones, where layers
+    need not carry them through.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from ablate.model.position.base import Position, vectors
 
 
 class EveryLayer(Position):
-    """Adds vectors in front of every self-attention.
+    """Adds position vectors to the input of every self-attention.
 
     Args:
         d_model: width.
-        of: factory of the positions whose vectors these are.
+        of: factory of the positions that provide the vectors.
 
     Raises:
-        UserError: they have none.
+        UserError: `of` provides no vectors.
     """
 
     def __init__(self, *, d_model: int, of: Callable[..., Position]) -> None:
@@ -35,11 +35,11 @@ class EveryLayer(Position):
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest sequence that has vectors."""
+        """The largest number of positions that have vectors; None: there is no limit."""
         return self.of.longest
 
     def within(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
     ) -> Float[Tensor, "B L D"]:
-        """Return x plus the vectors."""
+        """Return x plus the position vectors."""
         return self.of.embed(x, positions)

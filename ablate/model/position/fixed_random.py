@@ -1,13 +1,14 @@
-"""Fixed random vectors: a signature for each position, without the geometry of sinusoids.
+"""Fixed random vectors: they distinguish positions, but lack the geometry of sinusoids.
 
 Equation: x[pos] + sqrt(d_model / 2) g[pos] / |g[pos]|, g[pos] drawn once from a normal
     distribution and never trained.
-Source: the control of arXiv:1706.03762, section 3.5, which hypothesises that sinusoids help
+Source: a control for arXiv:1706.03762, section 3.5, which hypothesises that sinusoids help
     because p[pos + k] is a linear function of p[pos].
-What differs: the vectors have the norm of sinusoids, and no linear map leads from p[pos] to
+What differs: the vectors have the norm of sinusoids, but no linear map leads from p[pos] to
     p[pos + k] for all positions. Both stacks and all seeds of training share them.
-What to expect: positions can be told apart, so most of what sinusoids give; less where distances
-    matter, which have to be learned pair by pair. Beyond the lengths of training nothing is known.
+What to expect: most of the benefit of sinusoids, because positions can be told apart; less where
+    distances matter, which have to be learned pair by pair. Positions beyond the training lengths
+    are unknown to the model.
 """
 
 import numpy as np
@@ -24,7 +25,7 @@ class FixedRandom(Position):
 
     Args:
         d_model: width.
-        draw: the vectors of another number are other ones.
+        draw: seed of the vectors.
     """
 
     table: Tensor
@@ -35,8 +36,8 @@ class FixedRandom(Position):
         self.register_buffer("table", self.vectors(512, d_model), persistent=False)
 
     def vectors(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
-        """Return the vectors of positions 0 to length - 1, the same ones at every length."""
-        # numpy draws numbers one after the other, torch in blocks that depend on how many
+        """Return the vectors of positions 0 to length - 1, which do not depend on `length`."""
+        # numpy's numbers do not depend on how many are drawn; those of torch do
         normal = np.random.default_rng(self.draw).standard_normal((length, d_model))
         unit = normal / np.linalg.norm(normal, axis=1, keepdims=True)
         return torch.tensor(unit * (d_model / 2) ** 0.5, dtype=torch.float32)

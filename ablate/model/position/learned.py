@@ -22,7 +22,7 @@ class Learned(Position):
 
     Args:
         d_model: width.
-        max_length: rows of the table, so the longest sequence in tokens (EOS or BOS counted).
+        max_length: number of rows of the table, which is the longest sequence (EOS or BOS counted).
     """
 
     def __init__(self, *, d_model: int, max_length: int) -> None:
@@ -34,11 +34,11 @@ class Learned(Position):
 
     @property
     def longest(self) -> int:
-        """Rows of the table."""
+        """The number of rows of the table."""
         return self.table.size(0)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill the table in place."""
+        """Fill the table with random values in place."""
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
     def embed(

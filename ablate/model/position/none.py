@@ -11,7 +11,7 @@ from ablate.model.position.base import Position
 
 
 class NoPosition(Position):
-    """Leaves embeddings as they are."""
+    """Returns embeddings unchanged."""
 
     def __init__(self, *, d_model: int) -> None:
         super().__init__()

@@ -1,13 +1,13 @@
 """A recurrent layer below the stack, in place of positions.
 
 Equation: the stack reads h_t = GRU(h_{t-1}, x_t), h_0 = 0, of the embeddings x_t.
-Source: doi:10.18653/v1/K19-1031, section 3 (RNN-Transformer, a recurrent layer where positions were
-    added); GRU: arXiv:1406.1078, section 2.3.
-What differs: one layer, from left to right in both stacks; biases start at 0 and matrices are
-    Xavier uniform, the gates as one.
-What to expect: order without a table, learned from the text, and so for longer sentences than any
-    in training: there above sinusoids, elsewhere about as good. It has 6 d_model^2 weights for each
-    stack, and its steps wait for each other.
+Source: doi:10.18653/v1/K19-1031, section 3 (RNN-Transformer, a recurrent layer in place of
+    positions); GRU: arXiv:1406.1078, section 2.3.
+What differs: there is one layer, from left to right in both stacks. Biases start at 0; the matrices
+    of all gates are Xavier uniform as a single matrix.
+What to expect: order without a table, and so also for sentences longer than any in training. On
+    these it is better than sinusoids, elsewhere about as good. It has 6 d_model^2 weights for each
+    stack, and its steps cannot run in parallel.
 """
 
 from jaxtyping import Float, Int
@@ -19,7 +19,7 @@ from ablate.model.rnn import Layer
 
 
 class Recurrent(Position):
-    """Reads the embeddings one after the other.
+    """Replaces embeddings by the states of a recurrent layer.
 
     Args:
         d_model: width.
@@ -32,18 +32,18 @@ class Recurrent(Position):
     def embed(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
     ) -> Float[Tensor, "B L D"]:
-        """Return the states after each token of whole sequences."""
+        """Return the state after each token of whole sequences."""
         states, _ = self.layer(x, (x.new_zeros(1, len(x), x.size(2)),))
         return states
 
     def cache(self) -> State:
-        """Return the state before the first token."""
+        """Return the cache of the state, which is empty before the first token."""
         return State()
 
     def step(
         self, x: Float[Tensor, "M N D"], positions: Int[Tensor, "#M N"], cache: State
     ) -> Float[Tensor, "M N D"]:
-        """Return the states after the newest tokens, and remember them."""
+        """Return the states after the newest tokens, and store them in the cache."""
         before = x.new_zeros(x.shape) if cache.value is None else cache.value
         states, _ = self.layer(x.flatten(0, 1)[:, None], (before.flatten(0, 1)[None],))
         cache.value = states.view_as(x)

@@ -1,10 +1,10 @@
-"""Rotary positions: queries and keys are turned, embeddings are left alone.
+"""Rotary positions: queries and keys are rotated, embeddings stay unchanged.
 
-Equation: channels (2i, 2i + 1) of a query or key at position m are turned by the angle m w_i,
+Equation: channels (2i, 2i + 1) of a query or key at position m are rotated by the angle m w_i,
     w_i = base^(-2i / d_head), so that scores depend on the distance m - n alone.
 Source: arXiv:2104.09864, section 3.2, equations 15 and 16; base = 10000.
-What differs: the paper turns the queries and keys of a single stack; here both stacks do, and
-    cross-attention, whose two sides are numbered apart, has no positions.
+What differs: the paper rotates the queries and keys of a single stack; here both stacks do, and
+    cross-attention, whose two sides are numbered separately, has no positions.
 What to expect: at least the quality of sinusoids; relative distances need not be learned.
 """
 
@@ -20,11 +20,11 @@ from ablate.model.position.base import Position
 
 
 class Rotary(Position):
-    """Turns pairs of channels by angles that grow with the position.
+    """Rotates pairs of channels by angles that grow with the position.
 
     Args:
-        d_model: width of the stack, which does not matter here.
-        base: the slowest pair turns about once in 2 pi base tokens.
+        d_model: width of the stack, which has no effect here.
+        base: the slowest pair makes about one full rotation in 2 pi base tokens.
     """
 
     def __init__(self, *, d_model: int, base: Annotated[float, Range(0, above=True)]) -> None:
@@ -32,7 +32,7 @@ class Rotary(Position):
         self.base = base
 
     def check_heads(self, d_head: int) -> None:
-        """Raise UserError for an odd width, which has no pairs."""
+        """Raise UserError for an odd width, which cannot be split into pairs."""
         if d_head % 2:
             raise UserError(
                 f"model.d_head is {d_head}: model/position=rotary turns pairs of channels, so it "
@@ -42,7 +42,7 @@ class Rotary(Position):
     def rotate(
         self, heads: Float[Tensor, "B H L E"], positions: Int[Tensor, "#B L"]
     ) -> Float[Tensor, "B H L E"]:
-        """Return the queries or keys, each pair turned by its angle."""
+        """Return the queries or keys, each pair of channels rotated by its angle."""
         cos, sin = self.turns(positions, heads.size(3), heads.dtype)
         even, odd = heads[..., 0::2], heads[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)

@@ -4,12 +4,12 @@ Equation: p[pos, channel of pair i] = sin(pos * w_i) and cos(pos * w_i), w_i = 1
     `interleaved` puts the pair in channels 2i and 2i + 1 and `halves` in i and i + d_model/2;
     n is d_model/2 (`half`) or d_model/2 - 1 (`half_minus_one`).
 Source: arXiv:1706.03762, section 3.5: interleaved, half (exponent 2i / d_model).
-What differs: level `sinusoidal` nothing; level `sinusoidal_halves` the layout alone; level
-    `sinusoidal_concat` is what the authors' code, tensor2tensor (arXiv:1803.07416), computes:
-    halves, half_minus_one.
-What to expect: both spread the same range of wavelengths, so results that differ by more than
-    the noise of seeds would be a surprise. Defined at every length; whether a trained model is
-    of use beyond the lengths that it has seen is another question.
+What differs: option `sinusoidal` nothing; option `sinusoidal_halves` the layout alone; option
+    `sinusoidal_concat` follows the authors' code, tensor2tensor (arXiv:1803.07416): halves,
+    half_minus_one.
+What to expect: all options have the same range of wavelengths, so differences beyond run-to-run
+    variation would be a surprise. Sinusoids are defined at every length, but a trained model may
+    not generalise beyond the lengths that it has seen.
 """
 
 import torch
@@ -32,7 +32,7 @@ class Sinusoidal(Position):
         spacing: half | half_minus_one.
 
     Raises:
-        UserError: a value outside the above.
+        UserError: an argument has another value.
     """
 
     table: Tensor
@@ -54,12 +54,12 @@ class Sinusoidal(Position):
         self.register_buffer("table", self.sinusoids(512, d_model), persistent=False)
 
     def sinusoids(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
-        """Return the values of positions 0 to length - 1."""
+        """Return the vectors of positions 0 to length - 1."""
         # float64: at position 500 a float32 angle is already wrong in the fifth decimal
         return self.formula(torch.arange(length), d_model).float()
 
     def formula(self, positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-        """Return the values of any positions, in float64."""
+        """Return the vectors of any positions, in float64."""
         pair = torch.arange(d_model // 2, dtype=torch.float64)
         angle = positions[:, None] * 10000.0 ** (-pair / self.n_steps)
         axis = 2 if self.layout == "interleaved" else 1

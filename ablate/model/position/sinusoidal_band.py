@@ -1,12 +1,13 @@
 """Sinusoids of a part of the wavelengths.
 
-Equation: p of `sinusoidal` in the channels of the pairs from begin * d_model / 2 to
-    end * d_model / 2, and 0 in the others.
-Source: that fast channels tell neighbours apart and slow ones distant tokens is said of
-    arXiv:1706.03762, section 3.5, by its explainers; it has no such arm.
-What differs: fewer channels say the position; those left keep their wavelengths and amplitudes.
-What to expect: with half of the channels the fast ones end at a wavelength of 628, so that they
-    tell all positions of a sentence apart; slow ones turn by less than 1 / 100 per token.
+Equation: p as in `sinusoidal` for the pairs of channels from begin * d_model / 2 to
+    end * d_model / 2, and 0 in the other channels.
+Source: introductions to arXiv:1706.03762, section 3.5, say that fast channels distinguish
+    neighbours and slow ones distant tokens; the paper does not test it.
+What differs: fewer channels encode the position; the remaining ones keep their wavelengths and
+    amplitudes.
+What to expect: the faster half of the channels has wavelengths up to 628, so it distinguishes all
+    positions of a sentence; slow ones rotate by less than 1 / 100 per token.
 """
 
 from typing import Annotated
@@ -21,15 +22,15 @@ from ablate.model.position.sinusoidal import Sinusoidal
 
 
 class SinusoidalBand(Sinusoidal):
-    """Adds the sinusoids of a band.
+    """Adds sinusoids to a band of channels.
 
     Args:
         d_model: width; even.
-        layout, spacing: as those of the sinusoids.
-        begin, end: shares of the pairs, from the fastest, between which they stay.
+        layout, spacing: as in `Sinusoidal`.
+        begin, end: limits of the band, as fractions of the pairs, counted from the fastest.
 
     Raises:
-        UserError: a value outside the above, or a band without a pair.
+        UserError: an argument has another value, or the band has no pair.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class SinusoidalBand(Sinusoidal):
         super().__init__(d_model=d_model, layout=layout, spacing=spacing)
 
     def formula(self, positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-        """Return the values of any positions, in float64."""
+        """Return the vectors of any positions, in float64."""
         pairs = torch.zeros(d_model // 2, dtype=torch.float64)
         pairs[self.kept] = 1.0
         interleaved = self.layout == "interleaved"

@@ -1,4 +1,4 @@
-"""The seam of projections: the maps from tokens to heads and back."""
+"""The interface of projections: the linear maps from tokens to heads and back."""
 
 from abc import ABC
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ OUTPUTS = ("learned", "identity")
 
 
 class Identity(nn.Module):
-    """The map that leaves vectors as they are, and has a matrix for products with several maps."""
+    """The identity map, with a weight matrix so that it can be packed with other maps."""
 
     weight: Tensor
     bias: Tensor
@@ -31,7 +31,7 @@ class Identity(nn.Module):
 
 
 class Repeated(nn.Module):
-    """A map to a few heads, each of which stands for several neighbouring ones."""
+    """A map to a few heads, each of which is repeated for several neighbouring heads."""
 
     def __init__(self, d_model: int, d_head: int, groups: int, times: int) -> None:
         super().__init__()
@@ -40,20 +40,20 @@ class Repeated(nn.Module):
 
     @property
     def weight(self) -> Float[Tensor, "E D"]:
-        """The matrix to all heads."""
+        """The weight matrix of all heads."""
         return self._repeat(self.group.weight)
 
     @property
-    def bias(self) -> Any:  # as of torch.nn.Linear: a tensor, or None
+    def bias(self) -> Any:  # as in torch.nn.Linear: a tensor, or None
         """The bias of all heads, "E"."""
         return None if self.group.bias is None else self._repeat(self.group.bias)
 
     def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N E"]:
-        """Return what the map makes of each x."""
+        """Return x W^T + b for all heads."""
         return linear(x, self.weight, self.bias)
 
     def adjust_initial_values(self) -> None:
-        """Give the matrix the range that it would have with a head for each of those it serves."""
+        """Rescale the matrix to the initial range of a matrix with a row block for every head."""
         n_out, n_in = self.group.weight.shape
         self.group.weight.mul_(((n_in + n_out) / (n_in + n_out * self.times)) ** 0.5)
 
@@ -66,9 +66,9 @@ Map = Linear | Identity | Repeated
 
 
 class Projections(ABC):
-    """Maps of one attention; built as `projections(d_model=, n_heads=, d_head=)`.
+    """The four linear maps of an attention; built as `projections(d_model=, n_heads=, d_head=)`.
 
-    Attention takes the four as modules of its own. One map may have several of the uses.
+    The attention registers them as modules. The same map may be used for several of the four.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -86,10 +86,10 @@ class Projections(ABC):
 
 
 def identity(choice: str, d_model: int, n_heads: int, d_head: int) -> Identity:
-    """Return the identity between tokens and heads.
+    """Return the identity map between tokens and heads; `choice` is the setting that asks for it.
 
     Raises:
-        UserError: the heads side by side are not as wide as a token.
+        UserError: the concatenated heads are not as wide as a token.
     """
     if n_heads * d_head != d_model:
         raise UserError(

@@ -4,11 +4,12 @@ Equation: `queries_keys`: W_q = W_k; `keys_values`: W_k = W_v; `all`: W_q = W_k 
     well.
 Source: queries_keys arXiv:2001.04451, section 2 (shared-QK); all arXiv:2412.00359 (one matrix for
     the three); keys_values, beside the others, arXiv:2606.04032.
-What differs: keys keep their length, which the first divides by, and a token may attend to itself;
-    the second learns a diagonal matrix for each of the three uses.
-What to expect: a quarter of attention's weights less, with `all` half of them. With queries_keys
-    scores are symmetric before positions turn or bias them, and a token's score with itself is
-    large; weights are not symmetric, as each query has its own sum.
+What differs: arXiv:2001.04451 normalises keys and forbids a token to attend to itself; here keys
+    keep their length, and it may. arXiv:2412.00359 learns a diagonal matrix for each of the three
+    uses.
+What to expect: a quarter fewer weights in attention, with `all` half as many. With queries_keys
+    scores are symmetric before positions rotate or bias them, and a token's score with itself is
+    large. The attention weights are not symmetric, because each query is normalised separately.
 """
 
 from ablate.errors import UserError
@@ -19,17 +20,18 @@ MAPS = ("queries_keys", "keys_values", "all")
 
 
 class Tied(Projections):
-    """One map with two or three uses.
+    """Linear maps of which two or three are the same.
 
     Args:
         d_model: width of tokens.
         n_heads: number of heads.
-        d_head: width of one.
+        d_head: width of a head.
         maps: queries_keys | keys_values | all.
         output: learned | identity.
 
     Raises:
-        UserError: other maps or another output, or an identity between unequal widths.
+        UserError: `maps` or `output` has another value, or `output` is the identity between unequal
+            widths.
     """
 
     def __init__(self, *, d_model: int, n_heads: int, d_head: int, maps: str, output: str) -> None:

@@ -1,4 +1,4 @@
-"""The seam of residual connections: where the norm stands around a sub-layer.
+"""The interface of residual connections: the place of the norm around a sub-layer.
 
 post_ln                 pre_ln                  none
 x ----+                 x ----+                 x
@@ -27,23 +27,24 @@ from ablate.model.norm.base import Norm
 
 Tokens = Float[Tensor, "B L D"]
 Real = Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
-Stream = Any  # what runs past the sub-layers: the tokens, or whatever `enter` makes of them
+Stream = Any  # the residual stream: the tokens, or the object that `enter` returns
 Apply = Callable[[Tensor], Tensor]  # a sub-layer
 
 
 class Depth(NamedTuple):
-    """How deep the stack of a residual is, and the model around it."""
+    """The depth of a stack, and of the model around it."""
 
     stack: str  # encoder | decoder
-    sublayers: int  # of this stack; those that layers share, or that act as a sum, count once
+    sublayers: int  # of this stack; shared or parallel ones count once
     encoder_layers: int  # 0 without an encoder
     decoder_layers: int  # 0 without a decoder
 
 
 class Residual(nn.Module, ABC):
-    """Leads tokens past the sub-layers of one stack; built as `residual(norm=, dropout=, depth=)`.
+    """Leads the residual stream past the sub-layers of a stack; built as `residual(norm=, dropout=,
+    depth=)`.
 
-    `norm` is a factory. There is a norm for each sub-layer; a variant that needs others makes them.
+    `norm` is a factory. There is a norm for each sub-layer; a variant that needs more creates them.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -54,24 +55,27 @@ class Residual(nn.Module, ABC):
         self.dropout = Dropout(dropout)
 
     def enter(self, x: Tokens, real: Real) -> Stream:
-        """Return the stream that starts with the embedded tokens."""
+        """Return the residual stream at the start of a stack; x are the embedded tokens."""
         return x
 
     def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
-        """Return the stream after sub-layer number i; what looks into a model hooks in here.
+        """Return the residual stream after sub-layer number i.
 
-        A forward pre-hook may return another stream or another sub-layer.
+        Code that inspects a model registers hooks here: a forward pre-hook may replace the stream
+        or the sub-layer.
         """
         return self.through(i, stream, sublayer, real)
 
     @abstractmethod
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
-        """Return the stream after sub-layer number i of those that `Depth` counts."""
+        """Return the residual stream after sub-layer number i, in the count of `Depth`."""
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
-        """Return the output of the stack."""
+        """Return the output of the stack, given the residual stream at its end."""
         return stream
 
     def gain(self, parameter: str) -> float:
-        """Return what multiplies the initial values of a weight, as "feed_forward.inner.weight"."""
+        """Return the factor of a weight's initial values; an example is
+        "feed_forward.inner.weight".
+        """
         return 1.0

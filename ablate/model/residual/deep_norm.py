@@ -1,11 +1,11 @@
-"""Post-LN with a stronger skip and smaller initial values, both by the depth of the model.
+"""DeepNorm: Post-LN with a stronger skip connection and smaller initial values, both by depth.
 
-Equation: y = norm(alpha x + dropout(sublayer(x))); initial values of feed-forward weights and of
-    value and output projections times beta. With N encoder and M decoder layers: encoder
-    alpha = 0.81 (N^4 M)^(1/16), beta = 0.87 (N^4 M)^(-1/16); decoder alpha = (3M)^(1/4),
+Equation: y = norm(alpha x + dropout(sublayer(x))); the initial values of feed-forward weights, and
+    of value and output projections, are multiplied by beta. With N encoder and M decoder layers:
+    encoder alpha = 0.81 (N^4 M)^(1/16), beta = 0.87 (N^4 M)^(-1/16); decoder alpha = (3M)^(1/4),
     beta = (12M)^(-1/4). A single stack of N layers: alpha = (2N)^(1/4), beta = (8N)^(-1/4).
 Source: arXiv:2203.00555, figure 2.
-What differs: nothing; queries and keys start as elsewhere.
+What differs: nothing; the initial values of queries and keys are unchanged.
 What to expect: updates stay bounded at any depth, so deep stacks train where Post-LN fails; at six
     layers about Post-LN's quality.
 """
@@ -21,7 +21,7 @@ SMALLER = {"feed_forward", "value", "output"}
 
 
 class DeepNorm(Residual):
-    """Adds to a multiple of the stream, then normalises."""
+    """Adds the sub-layer to a multiple of the stream, then normalises."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset({Law.INITIAL_VALUES})
 
@@ -34,7 +34,7 @@ class DeepNorm(Residual):
         return self.norms[i](self.alpha * stream + self.dropout(sublayer(stream)), real)
 
     def gain(self, parameter: str) -> float:
-        """Return beta for what is scaled down; biases are 0 at the start whatever it is."""
+        """Return beta for the scaled weights, and 1 for others; biases start at 0 in any case."""
         return self.beta if SMALLER.intersection(parameter.split(".")) else 1.0
 
 

@@ -1,12 +1,12 @@
-"""Two residual streams, one normalised after every addition and one never.
+"""ResiDual: two residual streams, one normalised after every addition and one never.
 
 Equation: f = dropout(sublayer(p)); p' = norm(p + f), q' = q + f; both start with the embedded
-    tokens, and a stack gives p + norm(q).
+    tokens, and a stack returns p + norm(q).
 Source: arXiv:2304.14802, section 3 (ResiDual).
-What differs: dropout, as in the other residuals. q is not scaled, which the authors' code does to
-    keep half precision from overflowing.
+What differs: there is dropout, as in the other residuals. The authors' code scales q so that half
+    precision does not overflow; here q is not scaled.
 What to expect: gradients reach every layer through q as in Pre-LN, and layers stay different as in
-    Post-LN: as good as Post-LN where that trains, and trains where that does not.
+    Post-LN. It is as good as Post-LN, and also trains where Post-LN does not.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tok
 
 
 class Dual(Residual):
-    """Runs Post-LN beside a plain sum of what the sub-layers give."""
+    """Runs Post-LN beside a plain sum of the outputs of the sub-layers."""
 
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__(norm=norm, dropout=dropout, depth=depth)
@@ -33,6 +33,6 @@ class Dual(Residual):
         return self.norms[i](post + added, real), plain + added
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
-        """Return the sum of the streams, the plain one normalised."""
+        """Return the Post-LN stream plus the normalised plain stream."""
         post, plain = stream
         return post + self.final_norm(plain, real)

@@ -1,11 +1,11 @@
-"""Peri-LN: a norm before the sub-layer and another one behind it.
+"""Peri-LN: a norm before the sub-layer and another norm after it.
 
 Equation: y = x + norm'(dropout(sublayer(norm(x)))), and one norm at the end of each stack.
 Source: arXiv:2502.02732, section 3; the same in arXiv:2408.00118 (Gemma 2).
-What differs: the dropout, which stands before the second norm, so that what is added has unit
+What differs: dropout comes before the second norm, so that the added vector has unit
     size in training and in testing; the paper trains without dropout.
-What to expect: what is added cannot grow with depth, so that gradients and activations are
-    steadier than in Pre-LN, at two norms for each sub-layer.
+What to expect: the added vectors cannot grow with depth, so gradients and activations are
+    steadier than in Pre-LN; there are two norms for each sub-layer.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tok
 
 
 class PeriLN(Residual):
-    """Normalises what the sub-layer reads and what it gives."""
+    """Normalises the input and the output of the sub-layer."""
 
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__(norm=norm, dropout=dropout, depth=depth)
@@ -26,9 +26,9 @@ class PeriLN(Residual):
 
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return x + norm'(dropout(sublayer(norm(x))))."""
-        given = self.dropout(sublayer(self.norms[i](stream, real)))
-        return stream + self.output_norms[i](given, real)
+        output = self.dropout(sublayer(self.norms[i](stream, real)))
+        return stream + self.output_norms[i](output, real)
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
-        """Return the last norm of x, which is a plain sum here."""
+        """Return the final norm of the stream."""
         return self.final_norm(stream, real)

@@ -11,7 +11,7 @@ from ablate.model.residual.base import Apply, Real, Residual, Stream
 
 
 class PostLN(Residual):
-    """Adds, then normalises."""
+    """Adds the sub-layer to the stream, then normalises."""
 
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return norm(x + dropout(sublayer(x)))."""

@@ -1,8 +1,8 @@
-"""Pre-LN: the norm before the sub-layer, the skip left free.
+"""Pre-LN: the norm comes before the sub-layer; the skip connection has no norm.
 
 Equation: y = x + dropout(sublayer(norm(x))), and one norm at the end of each stack.
 Source: arXiv:2002.04745, section 3; before that the authors' own tensor2tensor.
-What differs: nothing; the final norm is part of this variant because x is a plain sum there.
+What differs: nothing; the final norm is part of this variant because x is a plain sum.
 What to expect: trains without warm-up; with warm-up and moderate depth no better than Post-LN,
     often slightly worse (arXiv:1910.05895).
 """
@@ -14,7 +14,7 @@ from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tok
 
 
 class PreLN(Residual):
-    """Normalises what the sub-layer reads."""
+    """Normalises the input of the sub-layer."""
 
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__(norm=norm, dropout=dropout, depth=depth)
@@ -25,5 +25,5 @@ class PreLN(Residual):
         return stream + self.dropout(sublayer(self.norms[i](stream, real)))
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
-        """Return the last norm of x, which is a plain sum here."""
+        """Return the final norm of the stream."""
         return self.final_norm(stream, real)

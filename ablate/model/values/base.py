@@ -1,4 +1,4 @@
-"""The seam of values: what self-attention mixes, given the values of the layers before."""
+"""The interface of values: which values self-attention mixes, given those of earlier layers."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -21,7 +21,7 @@ class Values(ABC):
         """Return the values of this layer.
 
         Args:
-            v: what this layer projects.
-            earlier: what layers before it have left there, of the same tokens; empty in the first
+            v: values that this layer projects.
+            earlier: values that earlier layers have stored for the same tokens; empty in the first
                 layer of a stack.
         """

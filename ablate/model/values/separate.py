@@ -1,16 +1,14 @@
-"""Values of each layer alone.
+"""Separate values: each layer mixes only its own.
 
-Equation: v_n = W_n x_n.
-Source: arXiv:1706.03762, section 3.2.2.
-What differs: nothing.
-What to expect: the reference of this factor.
+Equation: v_n = W_n x_n. Source: arXiv:1706.03762, section 3.2.2. What differs: nothing. What to
+expect: this is the reference option of the factor.
 """
 
 from ablate.model.values.base import Heads, Values
 
 
 class Separate(Values):
-    """Leaves values as they are."""
+    """Returns the values of the layer unchanged."""
 
     def mix(self, v: Heads, earlier: list[Heads]) -> Heads:
         """Return the values of this layer."""

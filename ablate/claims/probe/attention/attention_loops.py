@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from ablate.model.attention.multi_head import MultiHeadAttention, pack
 from ablate.model.position.none import NoPosition
 from ablate.model.projections.base import Map
-from ablate.model.sublayer import Memory, Place
+from ablate.model.sublayer import LayerContext, Memory
 
 Heads = tuple[Float[Tensor, "H Q E"], Float[Tensor, "H K E"], Float[Tensor, "H K E"]]
 
@@ -20,7 +20,7 @@ def read(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q D"]:
     """Return the module's output for x, which attends to itself or, in cross-attention, to y."""
-    place = Place(
+    place = LayerContext(
         torch.arange(len(x))[None], NoPosition(d_model=x.size(1)), real(x), Memory(y[None], real(y))
     )
     out: Tensor = attention(x[None], place)

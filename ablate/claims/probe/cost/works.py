@@ -32,7 +32,7 @@ from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding.base import Mask
 from ablate.model.padding.none import NoPadding
 from ablate.model.position.none import NoPosition
-from ablate.model.sublayer import Place
+from ablate.model.sublayer import LayerContext
 
 EXPLICIT = {"dropout": 0.0, "scale": "sqrt_d_head", "fill": "zero_output"}
 
@@ -195,7 +195,9 @@ def multi_head(sizes: Sizes) -> Work:
         causal=False,
     )
     real = torch.ones(sizes.sentences, sizes.length, dtype=torch.bool)
-    at = Place(torch.arange(sizes.length)[None], NoPosition(d_model=sizes.d_model), real, None)
+    at = LayerContext(
+        torch.arange(sizes.length)[None], NoPosition(d_model=sizes.d_model), real, None
+    )
     return Work(lambda x: block(x, at), (tokens(sizes),))
 
 

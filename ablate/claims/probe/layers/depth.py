@@ -27,7 +27,7 @@ from ablate.config.limits import Count, Range
 from ablate.data.vocabulary import PAD
 from ablate.model.residual.base import Residual
 from ablate.model.stack import Stack
-from ablate.model.sublayer import Place
+from ablate.model.sublayer import LayerContext
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 from ablate.probe.sentences import random_sentences
@@ -161,7 +161,7 @@ def after_each_layer(
     stack: Stack, x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> list[Float[Tensor, "B L D"]]:
     """Return the input, and the output after each layer as if the stack ended there."""
-    at = Place(torch.arange(x.size(1))[None], stack.position, real, None)
+    at = LayerContext(torch.arange(x.size(1))[None], stack.position, real, None)
     stream = stack.residual.enter(x, real)
     per_layer = len(stack.sublayers) // len(stack.layers)
     outputs = [x]

@@ -24,7 +24,7 @@ from ablate.model.padding.base import Mask
 from ablate.model.padding.columns import Columns
 from ablate.model.padding.none import NoPadding
 from ablate.model.padding.rows_and_columns import RowsAndColumns
-from ablate.model.sublayer import Memory, Place
+from ablate.model.sublayer import LayerContext, Memory
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
@@ -148,7 +148,7 @@ def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, 
     layer: dict[str, MultiHeadAttention] = [*model.encoder.layers][0]
     with_bias = copy.deepcopy(layer["self_attention"])
     mask_rows(with_bias)
-    at = Place(torch.arange(x.size(1))[None], model.encoder.position, real, None)
+    at = LayerContext(torch.arange(x.size(1))[None], model.encoder.position, real, None)
     bare = without_biases(with_bias)(x, at)
     norm = model.encoder.residual.norms[0]
     cross: CrossAttention = [*model.decoder.layers][0]["cross_attention"]
@@ -161,7 +161,7 @@ def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, 
     }
 
 
-def unmasked_moves(cross: CrossAttention, x: Tensor, memory: Memory, at: Place) -> Tensor:
+def unmasked_moves(cross: CrossAttention, x: Tensor, memory: Memory, at: LayerContext) -> Tensor:
     """Return how much cross-attention to a memory changes if padding is not masked."""
     other = without_biases(cross)
     outputs = []
