@@ -43,7 +43,7 @@ from ablate.train.resolve import resolve
         ("strategy=ddp_fork", "trainer.strategy=ddp"),
         ("strategy=ddp_spawn trainer.devices=2", "trainer.strategy=ddp"),
         ("strategy=ddp_notebook", "trainer.strategy=ddp"),
-        ("strategy=single_device trainer.devices=2", "it would use 1"),
+        ("strategy=single_device trainer.devices=2", "trainer.strategy=ddp"),
     ],
 )
 def test_a_value_that_cannot_work(compose, values, named):
