@@ -1,1 +1,1 @@
-"""Verdicts on runs that ablate did not train: comparisons, plans and campaigns."""
+"""Judge runs that ablate did not train: comparisons, plans and campaigns."""

@@ -20,10 +20,10 @@ class Arm:
     """The runs of an arm of a claim.
 
     Args:
-        label: as a person says it.
-        weight: with which its mean enters the effect, in units of the metric.
-        rows: places of its runs, those without a value too.
-        scores: by run its result; NaN for a run that failed to learn.
+        label: name of the arm for readers.
+        weight: factor of its mean in the effect.
+        rows: row numbers of its runs, including runs without a result.
+        scores: result of each run; NaN for a run that failed to learn.
     """
 
     label: str
@@ -33,22 +33,22 @@ class Arm:
 
     @cached_property
     def values(self) -> Numbers:
-        """Its results in order, since the sum of floating-point numbers depends on it."""
+        """The finite results, sorted, because a floating-point sum depends on the order."""
         return np.sort(self.scores[np.isfinite(self.scores)])
 
     @property
     def without(self) -> int:
-        """Number of its runs without a result."""
+        """The number of its runs without a result."""
         return self.runs - len(self.values)
 
     @property
     def runs(self) -> int:
-        """Number of its runs, those without a result too."""
+        """The number of its runs, including runs without a result."""
         return len(self.rows)
 
 
 def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
-    """Yield the arms of a difference, and with `minus` those of one that is subtracted from it.
+    """Yield the arms of a claim's difference, and with `minus` those of the subtracted difference.
 
     Raises:
         UserError: no run belongs to an arm.
@@ -65,7 +65,7 @@ def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
 def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
     places = np.flatnonzero(runs.of_arm(arm, key) & rows)
     scores, floor = runs.values[places], runs.design.floor
-    if floor is not None:  # as ablate.verdict.floor says whether a run has learned
+    if floor is not None:  # the rule of ablate.verdict.floor
         gained = runs.design.sign * (scores - floor)
         best = np.max(gained, initial=0.0, where=np.isfinite(gained))
         scores = np.where((gained > 0) & (gained >= PLATEAU * best), scores, np.nan)
@@ -73,7 +73,7 @@ def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
 
 
 def label(arm: Any) -> str:
-    """Return an arm as a person says it."""
+    """Return the name of an arm for readers."""
     if arm is None:
         return ALL_RUNS
     if isinstance(arm, Mapping):
@@ -86,7 +86,7 @@ class Pairs:
     """The results of all arms by pair.
 
     Args:
-        scores: NaN where a pair has no run of an arm, or one that failed to learn.
+        scores: NaN if a pair has no run of an arm, or a run that failed to learn.
         present: whether a pair has a run of an arm.
     """
 
@@ -95,7 +95,7 @@ class Pairs:
 
 
 def pairs_of(runs: Runs, arms: tuple[Arm, ...]) -> Pairs:
-    """Return the results of the arms by the study's column of pairs.
+    """Return the results of the arms, aligned by the study's column of pairs.
 
     Raises:
         UserError: a pair has two runs of an arm.
@@ -112,12 +112,12 @@ def pairs_of(runs: Runs, arms: tuple[Arm, ...]) -> Pairs:
             twice = labels[int(np.argmax(count > 1))]
             raise UserError(
                 f"pair={name}: {name}={twice} occurs {count.max()} times in {arm.label}; "
-                "a pair has one run of each arm, so name a group or leave pair out"
+                "a pair may have only one run of each arm, so set group, or leave pair out"
             )
     some = counts.any(0)
     return Pairs(scores[:, some], counts[:, some] > 0)
 
 
 def in_order(rows: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
-    """Return rows in an order that depends on nothing but their values."""
+    """Return the rows, sorted by their values."""
     return rows[np.lexsort(rows.T)]

@@ -1,10 +1,11 @@
-"""Candidates one after the other against a baseline that moves when a candidate is kept.
+"""A campaign: compare candidates, one after the other, with a baseline that an accepted one
+replaces.
 
-Each candidate has a level of its own (ablate.stats.online), which its looks share as those of a
-sweep do (ablate.stats.spending). A candidate is kept when the repeated p-value of "it is better by
-no more than the margin" reaches the level. It is discarded when all of its runs are used up, or
-when it could hardly be kept any more. Its noise is taken to be that of the baseline: both are
-pooled, since four runs alone know their spread badly.
+Each candidate has a part of the error budget (ablate.stats.online), which its interim analyses
+share like those of a sweep (ablate.stats.spending). A candidate is kept if the repeated p-value of
+the hypothesis "it is better by at most the margin" reaches its level. It is discarded if it has
+used all of its runs, or is unlikely to be kept. Its noise is pooled with that of the baseline,
+because four runs alone estimate a standard deviation badly.
 """
 
 from collections.abc import Sequence
@@ -21,22 +22,22 @@ from ablate.verdict.stages import conditional_power
 KEEP, DISCARD, MORE = "keep", "discard", "more"
 FUTILE = 0.1  # chance of being kept, given the trend so far, below which a candidate is discarded
 METHOD = "pooled t, repeated (O'Brien-Fleming), online alpha spending"
-Values = Float[np.ndarray, " _"]  # arms have unequal numbers of runs
+Values = Float[np.ndarray, " _"]  # the results of an arm; arms may differ in their numbers of runs
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a campaign has decided before its first candidate.
+    """The rules of a campaign, fixed before its first candidate.
 
     Args:
         better: lower | higher.
-        alpha: chance that any candidate is wrongly kept.
-        candidates: how many are planned; more are allowed, at smaller levels.
-        first: runs of a candidate at its first look.
-        step: runs between two looks.
-        most: runs of a candidate at most.
-        baseline_runs: runs of a baseline, fresh ones of a candidate that was kept.
-        margin: by which a candidate must be better.
+        alpha: probability that any candidate is wrongly kept.
+        candidates: planned number of candidates; more are allowed, at smaller levels.
+        first: runs of a candidate at its first interim analysis.
+        step: runs between two interim analyses.
+        most: largest number of runs of a candidate.
+        baseline_runs: runs of a baseline; a candidate that was kept needs new ones.
+        margin: amount by which a candidate must be better.
     """
 
     better: str
@@ -50,16 +51,16 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a look at a candidate has decided.
+class InterimAnalysis:
+    """The result of an interim analysis of a candidate.
 
     Args:
         decision: keep | discard | more.
-        effect: positive where the candidate is better.
-        interval: at the level of this candidate and look.
+        effect: positive if the candidate is better.
+        interval: confidence interval at the level of this candidate and analysis.
         p: repeated p-value, to be compared with `level`.
-        level: the part of the error budget that this candidate has.
-        wanted: further runs of the candidate until the next look.
+        level: part of the error budget that this candidate has.
+        wanted: further runs of the candidate before the next interim analysis.
     """
 
     decision: str
@@ -70,26 +71,29 @@ class Look:
     wanted: int
 
 
-def look(
+def analyse(
     rules: Rules, number: int, baseline: Values, candidate: Values, looks: Sequence[int]
-) -> Look:
-    """Judge the runs of the candidate with this number; `looks` are their counts at all looks."""
+) -> InterimAnalysis:
+    """Analyse the runs of the candidate with this number.
+
+    `looks` are its numbers of runs at all interim analyses, including this one.
+    """
     share = level(number, rules.candidates, rules.alpha)
     fractions = tuple(count / rules.most for count in looks)
-    found = difference(rules, baseline, candidate)
-    alone = found.p_at_most(rules.margin)
+    mean_difference = difference(rules, baseline, candidate)
+    alone = mean_difference.p_at_most(rules.margin)
     p = repeated(alone, fractions)
-    interval = found.interval(1 - 2 * nominal(share, fractions))
+    interval = mean_difference.interval(1 - 2 * nominal(share, fractions))
     done = len(candidate) >= rules.most
     decision = KEEP if p <= share else DISCARD if done else MORE
     if decision == MORE and conditional_power(alone, fractions[-1], share) < FUTILE:
         decision = DISCARD
     wanted = min(rules.step, rules.most - len(candidate)) if decision == MORE else 0
-    return Look(decision, found.effect, interval, p, share, wanted)
+    return InterimAnalysis(decision, mean_difference.effect, interval, p, share, wanted)
 
 
 def difference(rules: Rules, baseline: Values, candidate: Values) -> MeanDifference:
-    """Return candidate minus baseline, positive where the candidate is better."""
+    """Return candidate minus baseline, positive if the candidate is better."""
     sign = 1.0 if rules.better == "higher" else -1.0
     arms = [candidate, baseline]
     return contrast(arms, [sign, -sign], [pooled(arms)] * 2, METHOD)

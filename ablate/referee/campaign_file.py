@@ -1,11 +1,11 @@
-"""A campaign as files: the rules, the table of runs, and a journal of all looks.
+"""A campaign as files: its rules, its table of runs, and a journal of its interim analyses.
 
-    campaign.yaml           the rules, and where the runs are; the loop writes it once
-    campaign.journal.json   looks and decisions; `decide` writes it, whole or not at all
+    campaign.yaml           the rules, and the path of the table; written once
+    campaign.journal.json   interim analyses and decisions; `decide` writes it atomically
 
-The table grows at its end: a column says which candidate (or the first baseline) a run is of. Runs
-that a decision has used must stay as they are. The runs with which a candidate was kept are not
-part of the new baseline, as they hold the luck by which it was kept.
+New runs are appended to the table; a column names the candidate (or the first baseline) of a run.
+Runs that a decision has used must not change. The runs by which a candidate was kept do not count
+for the new baseline, because selection has biased them.
 """
 
 import hashlib
@@ -23,24 +23,26 @@ from ablate.evidence.foreign import source
 from ablate.evidence.foreign.reading import read_yaml
 from ablate.evidence.foreign.table import Row, label_of, meant
 from ablate.record.files import check_seal, finite, seal, write_json
-from ablate.referee.campaign import DISCARD, KEEP, METHOD, MORE, Rules, Values, look
+from ablate.referee.campaign import DISCARD, KEEP, METHOD, MORE, Rules, Values, analyse
 from ablate.stats.online import level, spent
 
 PLACES = ("runs", "arm", "metric", "baseline", "name")
 RULES = tuple(field.name for field in fields(Rules))
 DEFAULTS = asdict(Rules("lower"))
-WAIT = "wait for baseline"  # a decision that takes more runs of the baseline first
+WAIT = "wait for baseline"  # the answer if the baseline needs more runs first
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign's file: its rules, and the columns of its table.
+    """The file of a campaign: its rules, and the columns of its table.
 
     Args:
-        runs: the table.
-        arm: its column with the name of a run's candidate or baseline.
-        metric: its column with the result.
-        baseline: the name of the first baseline.
+        rules: the rules.
+        runs: path of the table.
+        arm: column with the name of a run's candidate or baseline.
+        metric: column with the result.
+        baseline: name of the first baseline.
+        journal: path of the journal.
     """
 
     rules: Rules
@@ -52,10 +54,10 @@ class Campaign:
 
 
 def decide(path: Path, candidate: str | None = None) -> Row:
-    """Judge a candidate by the runs that are there, and record the decision.
+    """Decide on a candidate with the runs in the table, and record the decision.
 
-    Without a name it is the latest candidate in the table that is not decided. To ask again without
-    new runs gives the same answer and spends nothing.
+    Without a name, the candidate is the latest in the table without a decision. A repeated call
+    without new runs returns the same answer and spends no alpha.
 
     Raises:
         UserError: a file is missing, malformed or changed, or there is no such candidate.
@@ -74,17 +76,19 @@ def read_campaign(path: Path) -> Campaign:
     """Return the campaign of a YAML file.
 
     Raises:
-        UserError: it is missing or malformed, or a rule is not allowed.
+        UserError: the file is missing or malformed, or a rule is not allowed.
     """
     given = read_yaml(path)
     if not isinstance(given, dict):
-        raise UserError(f"{path} holds no campaign: it has keys such as runs, arm and baseline")
+        raise UserError(
+            f"{path} is not a campaign: write a mapping with keys such as runs, arm and baseline"
+        )
     for key in given:
         if key not in (*PLACES, *RULES):
             raise UserError(f"{path}: unknown key {key}; {meant(str(key), [*PLACES, *RULES])}")
     for key in ("runs", "arm", "metric", "baseline", "better"):
         if given.get(key) in (None, ""):
-            raise UserError(f"{path}: {key} is missing")
+            raise UserError(f"{path}: {key} is missing; add a line `{key}: ...`")
     rules = {key: value for key, value in given.items() if key in RULES}
     rules = {**DEFAULTS, **rules}
     _check(path, rules)
@@ -127,16 +131,18 @@ def _values(campaign: Campaign) -> dict[str, Values]:
 
 
 def _name(campaign: Campaign, state: Row, values: dict[str, Values], given: str | None) -> str:
-    decided = {name for name, one in state["candidates"].items() if one["decision"] != MORE}
+    decided = {name for name, entry in state["candidates"].items() if entry["decision"] != MORE}
     if given is not None:
         name = label_of(given)
         if name not in values or name == campaign.baseline:
-            names = [one for one in values if one != campaign.baseline]
+            names = [entry for entry in values if entry != campaign.baseline]
             raise UserError(f"{campaign.runs} has no candidate {given}; {meant(name, names)}")
         return name
     open_ = [name for name in values if name != campaign.baseline and name not in decided]
     if not open_:
-        raise UserError(f"{campaign.runs} has no candidate that is not decided: run one first")
+        raise UserError(
+            f"{campaign.runs} has no candidate without a decision: add runs of a new candidate"
+        )
     return open_[-1]
 
 
@@ -151,18 +157,18 @@ def _decide(
     if wanted:
         runs_wanted = {"arm": state["baseline"]["arm"], "runs": wanted}
         return _answer(WAIT, name, state, rules, runs_wanted=runs_wanted), state
-    found = values[name][: rules.most]
-    _check_used(campaign, name, past, found)
+    results = values[name][: rules.most]
+    _check_used(campaign, name, past, results)
     least = past["looks"][-1] + 1 if past["looks"] else rules.first
-    if len(found) < least:
-        missing = (past.get("next") or rules.first) - len(found)
+    if len(results) < least:
+        missing = (past.get("next") or rules.first) - len(results)
         wanted_here = {"arm": name, "runs": max(1, missing)}
         return past.get("answer") or _answer(
             MORE, name, state, rules, runs_wanted=wanted_here
         ), state
-    if not np.isfinite(found).all():
-        return _record(campaign, state, name, past, found, None)
-    return _record(campaign, state, name, past, found, baseline)
+    if not np.isfinite(results).all():
+        return _record(campaign, state, name, past, results, None)
+    return _record(campaign, state, name, past, results, baseline)
 
 
 def _record(
@@ -170,32 +176,32 @@ def _record(
     state: Row,
     name: str,
     past: Row,
-    found: Values,
+    results: Values,
     baseline: Values | None,
 ) -> tuple[Row, Row]:
-    """Take a look, and return the answer and the journal with it; a failed run discards."""
+    """Make an interim analysis; return the answer and the new journal. A failed run discards."""
     rules, candidates = campaign.rules, dict(state["candidates"])
     number = past["number"] or len(candidates) + 1
-    looks = [*past["looks"], len(found)]
-    entry: Row = {"number": number, "looks": looks, "digest": _digest(found)}
+    looks = [*past["looks"], len(results)]
+    entry: Row = {"number": number, "looks": looks, "digest": _digest(results)}
     if baseline is None:
         entry |= {"decision": DISCARD}
         more: Row = {"reason": "a run has no finite value"}
     else:
-        seen = look(rules, number, baseline, found, looks)
-        entry |= {"decision": seen.decision, "next": len(found) + seen.wanted}
+        analysis = analyse(rules, number, baseline, results, looks)
+        entry |= {"decision": analysis.decision, "next": len(results) + analysis.wanted}
         more = {
-            "effect": seen.effect,
-            "interval": list(seen.interval),
-            "p": seen.p,
-            "level": seen.level,
-            "runs": len(found),
-            "runs_wanted": {"arm": name, "runs": seen.wanted} if seen.wanted else None,
+            "effect": analysis.effect,
+            "interval": list(analysis.interval),
+            "p": analysis.p,
+            "level": analysis.level,
+            "runs": len(results),
+            "runs_wanted": {"arm": name, "runs": analysis.wanted} if analysis.wanted else None,
         }
     candidates[name] = entry
     state = {**state, "candidates": candidates}
     if entry["decision"] == KEEP:
-        used = len(found)
+        used = len(results)
         state["baseline"] = {"arm": name, "skip": used}
         more["runs_wanted"] = {"arm": name, "runs": rules.baseline_runs}
     answer = _answer(entry["decision"], name, state, rules, **more)
@@ -226,16 +232,16 @@ def _answer(decision: str, name: str, state: Row, rules: Rules, **more: Any) -> 
 
 
 def _baseline(campaign: Campaign, state: Row, values: dict[str, Values]) -> tuple[Values, int]:
-    """Return the baseline's runs that count, and how many are missing."""
+    """Return the baseline's runs that count, and the number of missing ones."""
     kept = state["baseline"]
     every = values.get(kept["arm"], np.empty(0))[kept["skip"] :]
-    found = every[np.isfinite(every)][: campaign.rules.baseline_runs]
-    return found, campaign.rules.baseline_runs - len(found)
+    results = every[np.isfinite(every)][: campaign.rules.baseline_runs]
+    return results, campaign.rules.baseline_runs - len(results)
 
 
-def _check_used(campaign: Campaign, name: str, past: Row, found: Values) -> None:
-    """Raise UserError where runs that a look has used are not there as they were."""
-    if past["looks"] and _digest(found[: past["looks"][-1]]) != past["digest"]:
+def _check_used(campaign: Campaign, name: str, past: Row, results: Values) -> None:
+    """Raise UserError if runs of an earlier interim analysis have changed."""
+    if past["looks"] and _digest(results[: past["looks"][-1]]) != past["digest"]:
         raise UserError(
             f"{campaign.runs}: the runs of {name} that were judged have changed; add runs at the "
             "end, and leave earlier ones as they are"
@@ -254,9 +260,13 @@ def _read_journal(campaign: Campaign) -> Row:
     try:
         state = json.loads(campaign.journal.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"{campaign.journal} cannot be read: {error}") from None
+        raise UserError(
+            f"{campaign.journal} cannot be read ({error}): restore it from a copy"
+        ) from None
     if not check_seal(state):
-        raise UserError(f"{campaign.journal} was changed since it was written: restore it")
+        raise UserError(
+            f"{campaign.journal} was changed since ablate wrote it: restore it from a copy"
+        )
     del state["seal"]
     if state["rules"] != rules or state["first"] != campaign.baseline:
         raise UserError(

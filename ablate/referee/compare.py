@@ -1,4 +1,4 @@
-"""`ablate.compare` and `ablate.judge`: from a source of runs to a verdict."""
+"""Implement `ablate.compare` and `ablate.judge`: from a source of runs to a verdict."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ WANDB = "wandb://"
 
 
 def compare(runs: Any, **asked: Any) -> Verdict:
-    """Return the verdict on the runs of a source; `ablate.compare` has the documentation."""
+    """Return the verdict on the runs of a source; see `ablate.compare`."""
     return _verdict(runs, question(asked), None)
 
 
@@ -52,12 +52,15 @@ def spread(
     values = counted.values[counted.of_arm(baseline, "baseline")]
     variance = variance_of(values[np.isfinite(values)])
     if variance is None or not variance.value:
-        raise UserError(f"{metric}: {len(values)} runs show no run-to-run variation")
+        raise UserError(
+            f"{metric}: {len(values)} runs show no run-to-run variation; give at least two runs "
+            "with different values"
+        )
     return math.sqrt(variance.value), variance.df
 
 
 def read(runs: Any, wanted: Iterable[str]) -> Table:
-    """Return the runs of any source, those of a W&B project too.
+    """Return the table of runs of any source, including a W&B project.
 
     Raises:
         UserError: there is no such source, it cannot be read, or W&B needs a login.

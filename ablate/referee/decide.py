@@ -1,4 +1,4 @@
-"""The decision on every claim of a question: the rules, margins and corrections of ablate's own."""
+"""Decide every claim of a question by the rules, margins and corrections that sweeps use."""
 
 import math
 from dataclasses import dataclass
@@ -19,11 +19,13 @@ class Judged:
     """A claim with its decision.
 
     Args:
-        p_adjusted: p-values on the scale of alpha after Holm's correction over all claims.
-        alone: what the decision would be without the correction.
-        turns: what the decision would be from each margin on, without the correction.
+        measured: the effect and its p-values.
+        decision: the decision with Holm's correction.
+        alone: the decision without the correction.
+        p_adjusted: p-values after Holm's correction over all claims, on the scale of alpha.
+        turns: margins at which the decision would change, without the correction.
         detectable: smallest effect (or margin) that these runs show with power .8.
-        plans: runs of each arm that decide with power .8.
+        plans: for each decision, the runs of each arm that would reach it with power .8.
     """
 
     measured: Measured
@@ -39,25 +41,28 @@ def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
     """Return the runs that count, and the decision on every claim about them.
 
     Raises:
-        UserError: the table lacks what the question names.
+        UserError: the table lacks a column that the question names.
     """
     runs = runs_of(table, question.design)
     claims = [as_target(claim, runs) for claim in question.claims]
     measured = [
-        one for claim in claims for each in expanded(claim, runs) for one in measure(each, runs)
+        result
+        for claim in claims
+        for each in expanded(claim, runs)
+        for result in measure(each, runs)
     ]
     return runs, decide(measured)
 
 
 def decide(measured: list[Measured]) -> list[Judged]:
-    """Apply the rule of each claim, with one error budget over all of them (Holm)."""
-    scaled = [KINDS[one.claim.kind].scaled(one.p) for one in measured]
-    adjusted = adjust(scaled, [one.claim.alpha for one in measured])
-    decisions = [_decision(one, p) for one, p in zip(measured, adjusted, strict=True)]
+    """Decide every claim, with one error budget for all of them (Holm's correction)."""
+    scaled = [KINDS[result.claim.kind].scaled(result.p) for result in measured]
+    adjusted = adjust(scaled, [result.claim.alpha for result in measured])
+    decisions = [_decision(result, p) for result, p in zip(measured, adjusted, strict=True)]
     open_ = sum(decision.status == INCONCLUSIVE for decision in decisions)
     return [
-        _judged(one, decision, p, alone, open_)
-        for one, decision, p, alone in zip(measured, decisions, adjusted, scaled, strict=True)
+        _judged(result, decision, p, alone, open_)
+        for result, decision, p, alone in zip(measured, decisions, adjusted, scaled, strict=True)
     ]
 
 
@@ -71,16 +76,18 @@ def _judged(
     measured: Measured, decision: Decision, adjusted: Tests, alone: Tests, undecided: int
 ) -> Judged:
     claim, effect = measured.claim, measured.effect
-    kind, known = KINDS[claim.kind], not measured.problem and not measured.failures
+    kind, decided_by_mean = KINDS[claim.kind], not measured.problem and not measured.failures
     rule: dict[str, object] = claim.rule()
     open_ = decision.status == INCONCLUSIVE
-    planned = known and isinstance(effect, MeanDifference) and effect.error > 0
+    planned = decided_by_mean and isinstance(effect, MeanDifference) and effect.error > 0
     shared = claim.alpha / (undecided if open_ else 1)
     detectable = _detectable(measured) if planned else None
     plans = {}
     if planned and (open_ or decision.grade == DIRECTION):
         plans = kind.seeds_needed(rule, effect, shared)  # type: ignore[arg-type]
-    turns = kind.turns(effect, claim.alpha) if known and not math.isnan(effect.effect) else []
+    turns = (
+        kind.turns(effect, claim.alpha) if decided_by_mean and not math.isnan(effect.effect) else []
+    )
     alone_decision = _decision(measured, alone)
     return Judged(measured, decision, alone_decision, adjusted, tuple(turns), detectable, plans)
 

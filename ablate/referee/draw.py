@@ -1,4 +1,4 @@
-"""The figure of a verdict: every run of every arm, and each effect beside its margin."""
+"""Draw the figure of a verdict: every run of every arm, and each effect beside its margin."""
 
 import math
 from typing import TYPE_CHECKING
@@ -13,14 +13,15 @@ from ablate.report.draw.style import INK, folded, looks, style
 if TYPE_CHECKING:
     from ablate.referee.verdict import ClaimVerdict, Verdict
 
-ROW, AROUND, WIDTH = 0.42, 0.9, 7.0  # inches of a row, around the panels, of the figure
-MOST_RUNS = 500  # of an arm that are drawn
+# inches: height of a row, height around the panels, width of the figure
+ROW, AROUND, WIDTH = 0.42, 0.9, 7.0
+MOST_RUNS = 500  # largest number of runs drawn for an arm
 MOST_ROWS = 30
-SPREAD = 0.3  # runs lie so far above and below their arm
+SPREAD = 0.3  # vertical range of the runs above and below the line of their arm
 
 
 def draw(verdict: "Verdict") -> Figure:
-    """Return a figure with the runs of each arm to the left and the effects to the right."""
+    """Return a figure with the runs of each arm on the left and the effects on the right."""
     arms = dict(
         (arm.label, arm.values)
         for claim in verdict.claims
@@ -54,7 +55,7 @@ def _draw_runs(axes: Axes, arms: dict[str, Numbers]) -> None:
 
 
 def _draw_effects(axes: Axes, claims: "list[ClaimVerdict]", sign: float) -> None:
-    """Draw estimates and intervals as treatment minus baseline; the margin of each is marked."""
+    """Draw estimates and intervals as treatment minus baseline, and mark the margins."""
     axes.axvline(0.0, color=INK, linewidth=0.8)
     for row, claim in enumerate(claims):
         measured = claim.judged.measured

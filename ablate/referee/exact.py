@@ -1,8 +1,8 @@
-"""A claim that must hold in every run: each lies within a tolerance, of a number or of its pair.
+"""Check a claim that must hold in every run: within a tolerance of a number, or of the paired run.
 
-The rule is that of ablate's own exact claims (ablate.verdict.exact). What differs: trained models
-of a sweep are a sample of others, so that their value is estimated; of a foreign table the claim is
-about the runs that are in it. A run without a finite value breaks it.
+The rule is that of ablate's own exact claims (ablate.verdict.exact), with a difference: the models
+of a sweep are a sample, so their value is estimated; with a foreign table the claim is only about
+the runs in the table. A run without a finite value violates the claim.
 """
 
 import math
@@ -25,16 +25,18 @@ class Cases(Exact):
 
     @property
     def effect(self) -> float:
-        """The largest deviation; with a margin the smallest. NaN where there is none."""
+        """The largest deviation, or with a margin the smallest; NaN if there is none."""
         return math.nan if self.worst is None else self.worst
 
     @property
     def p(self) -> dict[str, float]:
-        """What stands for p-values: nothing is left to chance."""
+        """The values in place of p-values: 0 for the decision and 1 for the other, as
+        nothing is random.
+        """
         return {side: float(self.verdict != side) for side in (SUPPORTED, REFUTED)}
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return no interval: the claim is about these runs alone."""
+        """Return an infinite interval: the claim is about these runs alone."""
         return -math.inf, math.inf
 
 
@@ -49,10 +51,10 @@ def cases(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Cases, int]:
 
 
 def _cases(claim: Claim, deviations: Numbers) -> Cases:
-    found = [Case(place, float(value), None) for place, value in enumerate(np.sort(deviations))]
-    return Cases(found, [], claim.tolerance, claim.margin)
+    all_cases = [Case(place, float(value), None) for place, value in enumerate(np.sort(deviations))]
+    return Cases(all_cases, [], claim.tolerance, claim.margin)
 
 
 def joined(claim: Claim, parts: Iterable[Cases]) -> Cases:
-    """Return the cases of several datasets as those of one claim."""
+    """Combine the cases of several datasets."""
     return Cases([case for part in parts for case in part.cases], [], claim.tolerance, claim.margin)

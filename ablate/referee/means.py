@@ -1,4 +1,4 @@
-"""The mean of a claim: of pairs, of unpaired arms, or against a number."""
+"""Compute the mean of a claim: of pairs, of unpaired arms, or against a number."""
 
 import numpy as np
 
@@ -13,14 +13,13 @@ LENT, STATED = "t, noise not its own", "z or t, stated noise"
 
 
 def corrected(design: Design) -> str:
-    """Return what the name of a method ends in; "" where skewness is not corrected for."""
+    """Return the suffix of a method's name: "" without a correction for skewness."""
     return ", corrected for skewness" if design.corrects else ""
 
 
 def difference(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifference, int]:
-    """Return the mean, positive where the treatment is better, and the number of incomplete pairs.
-
-    The mean has the skewness of its runs, with which t is corrected.
+    """Return the mean difference, positive if the treatment is better, and the number of incomplete
+    pairs.
 
     Raises:
         UserError: a pair has two runs of an arm.
@@ -51,7 +50,7 @@ def _paired(
 
 
 def _variance(arm: Arm, runs: Runs) -> Variance | None:
-    """The variance of a run of an arm: stated, measured, or of few runs borrowed."""
+    """Return the variance of an arm's runs: stated, measured, or borrowed if there are few runs."""
     noise = runs.design.noise
     if noise.sd is not None:
         return Variance(noise.sd**2, noise.df, noise.source)
@@ -61,6 +60,6 @@ def _variance(arm: Arm, runs: Runs) -> Variance | None:
 
 
 def lenders(runs: Runs) -> list[Numbers]:
-    """Return the values of the arms whose noise is borrowed."""
-    found = [runs.values[runs.of_arm(arm, "noise.arms")] for arm in runs.design.noise.arms]
-    return [values[np.isfinite(values)] for values in found]
+    """Return the results of the arms whose noise is borrowed."""
+    results = [runs.values[runs.of_arm(arm, "noise.arms")] for arm in runs.design.noise.arms]
+    return [values[np.isfinite(values)] for values in results]

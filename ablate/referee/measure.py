@@ -1,4 +1,4 @@
-"""From the runs of a table to what they say of each claim."""
+"""Measure the effect of each claim on the runs of a table."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,27 +19,29 @@ from ablate.stats.rates import Rates
 from ablate.verdict.kind import KINDS
 from ablate.verdict.kind.base import halved
 
-OVER_ALL = "over all"  # the group of a verdict on several datasets
-OF_MEANS = ("superiority", "equivalence", "non_inferiority")  # kinds that failures may decide
+OVER_ALL = "over all"  # the group of a verdict on all datasets together
+OF_MEANS = ("superiority", "equivalence", "non_inferiority")  # kinds that failure rates may decide
 Effect = MeanDifference | Rates | Cases
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the runs say of a claim, before its verdict.
+    """The effect of a claim on some runs, before its verdict.
 
     Args:
-        group: the dataset that the claim is about, or `OVER_ALL`; "" where there is one.
-        effect: positive where the treatment is better.
-        p: one-sided p-values by decision, not adjusted.
-        failures: the rates of failed runs, where they decide.
-        shared: whether the mean has half of alpha, since the rates could have decided.
-        problem: why there is nothing to judge.
-        incomplete: pairs that lack an arm or a value.
-        spread: standard deviation of the true effects between datasets, of a verdict over all.
-        groups: number of datasets, of a verdict over all.
-        p_textbook, p_corrected: the p-values of the mean without and with a correction for
-            skewness; empty where its skewness is not estimated.
+        claim: the claim.
+        group: the dataset, or `OVER_ALL`; "" if there is only one.
+        arms: the arms of the claim.
+        effect: positive if the treatment is better.
+        p: one-sided p-value of each decision, not adjusted for other claims.
+        failures: rates of failed runs, if they decide.
+        shared: whether the mean has half of alpha, because the rates could have decided.
+        problem: the reason why nothing can be judged.
+        incomplete: number of pairs that lack an arm or a value.
+        spread: standard deviation of the true effects between datasets, for a verdict over all.
+        groups: number of datasets, for a verdict over all.
+        p_textbook: p-values without a correction for skewness, of means.
+        p_corrected: p-values with a correction for skewness, of means.
     """
 
     claim: Claim
@@ -58,13 +60,13 @@ class Measured:
 
 
 def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
-    """Yield the claim, or a claim for each arm where it names no treatment."""
+    """Yield the claim; if it names no treatment, yield a claim for each other arm."""
     if claim.treatment is not None or claim.kind == "trend":
         yield claim
         return
     arms = runs.arms
     if claim.target is None:
-        runs.of_arm(claim.baseline, "baseline")  # raises for one that is not there
+        runs.of_arm(claim.baseline, "baseline")  # raises UserError if there is no such arm
         arms = [arm for arm in arms if arm != label_of(claim.baseline)]
     if not arms:
         raise UserError(f"baseline={claim.baseline}: there is no other arm to compare with it")
@@ -73,7 +75,9 @@ def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
 
 
 def as_target(claim: Claim, runs: Runs) -> Claim:
-    """Return the claim with a number as its target, where no arm is called so."""
+    """Return the claim with its baseline as a target, if that is a number and no
+    arm has this name.
+    """
     if claim.baseline is None or isinstance(claim.baseline, bool | Mapping):
         return claim
     try:
@@ -86,17 +90,17 @@ def as_target(claim: Claim, runs: Runs) -> Claim:
 
 
 def measure(claim: Claim, runs: Runs) -> list[Measured]:
-    """Return what the runs say of a claim on each dataset, and over all of them.
+    """Return the effect of a claim on each dataset, and over all of them.
 
     Raises:
-        UserError: an arm has no runs, or a pair occurs twice in it.
+        UserError: an arm has no runs, or two runs of an arm share a pair.
     """
     design = runs.design
     if not design.group:
         return [_measure(claim, runs, np.ones(runs.table.rows, dtype=bool), "")]
     places, labels = runs.table.column(design.group, "group").labels()
-    found = [_measure(claim, runs, places == k, label) for k, label in enumerate(labels)]
-    return [*found, _over_all(claim, found)] if len(found) > 1 else found
+    effects = [_measure(claim, runs, places == k, label) for k, label in enumerate(labels)]
+    return [*effects, _over_all(claim, effects)] if len(effects) > 1 else effects
 
 
 def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
@@ -108,7 +112,7 @@ def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
         plain = replace(effect, skewness=None)
         p_textbook, p_corrected = _tests(claim, plain), _tests(claim, effect)
         effect = effect if runs.design.corrects else plain
-    found = Measured(
+    measured = Measured(
         claim,
         group,
         arms,
@@ -120,11 +124,13 @@ def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
         p_corrected=p_corrected,
     )
     counted = claim.kind in OF_MEANS and runs.design.missing != LEAVE_OUT
-    return _with_failures(found) if counted and any(arm.without for arm in arms) else found
+    return _with_failures(measured) if counted and any(arm.without for arm in arms) else measured
 
 
 def _effect(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Effect, int]:
-    """The effect, positive where the treatment is better, and the number of incomplete pairs."""
+    """Return the effect, positive if the treatment is better, and the number of
+    incomplete pairs.
+    """
     if claim.kind == "stability":
         return _failure_rates(arms), 0
     if claim.kind == "exact":
@@ -149,18 +155,22 @@ def _problem(arms: tuple[Arm, ...], effect: Effect) -> str:
     return ""
 
 
-def _with_failures(found: Measured) -> Measured:
-    """Decide by the rates of failure where they can, else by the mean, as ablate's sweeps do."""
-    kind, alpha, rates = KINDS[found.claim.kind], found.claim.alpha, _failure_rates(found.arms)
+def _with_failures(measured: Measured) -> Measured:
+    """Decide by failure rates if they can decide, else by the mean, as in a sweep."""
+    kind, alpha, rates = (
+        KINDS[measured.claim.kind],
+        measured.claim.alpha,
+        _failure_rates(measured.arms),
+    )
     if not rates.known or not kind.could_decide(rates, alpha):
-        return found
+        return measured
     if tests := kind.by_failures(rates, alpha):
-        return replace(found, p=tests, failures=rates, problem="")
-    return replace(found, p=halved(found.p), shared=True)
+        return replace(measured, p=tests, failures=rates, problem="")
+    return replace(measured, p=halved(measured.p), shared=True)
 
 
 def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
-    """Failures of the arms that the treatment is compared with, and of those that count for it."""
+    """Return the failures of the arms with negative weight and of those with positive weight."""
     sides = [[arm for arm in arms if (arm.weight > 0) == plus] for plus in (False, True)]
     (first, of_first), (second, of_second) = (
         (sum(arm.without for arm in side), sum(arm.runs for arm in side)) for side in sides
@@ -168,9 +178,9 @@ def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
     return Rates(first, of_first, second, of_second)
 
 
-def _over_all(claim: Claim, found: Sequence[Measured]) -> Measured:
-    """Take each dataset as one observation: the verdict is about other datasets like these."""
-    effects = [one.effect for one in found if not math.isnan(one.effect.effect)]
+def _over_all(claim: Claim, by_dataset: Sequence[Measured]) -> Measured:
+    """Return the effect over all datasets, which count as a sample of similar datasets."""
+    effects = [dataset.effect for dataset in by_dataset if not math.isnan(dataset.effect.effect)]
     effect: Effect
     spread = None
     if claim.kind == "stability":

@@ -1,4 +1,4 @@
-"""What the commands of the referee print and write."""
+"""Print and write the results of the commands `compare`, `judge`, `power` and `decide`."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from ablate.referee.verdict import Verdict
 
 
 def show(verdict: Verdict, folder: Path | None, *, as_json: bool) -> None:
-    """Print a verdict, after its files are written where a folder is given."""
+    """Print a verdict; if a folder is given, write its files first."""
     if folder:
         verdict.write(folder)
     if as_json:

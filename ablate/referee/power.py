@@ -1,4 +1,6 @@
-"""How many runs a comparison takes, and what a number of runs can show."""
+"""Plan a comparison: the number of runs that it needs, and the effect that a number
+of runs can show.
+"""
 
 import math
 from collections.abc import Iterator
@@ -14,21 +16,21 @@ from ablate.verdict.kind import KINDS
 
 DESIGNS = ("unpaired", "paired", "target")
 PLANNED_KINDS = ("superiority", "equivalence", "non_inferiority")
-DOUBT = 0.8  # confidence of the upper bound of a standard deviation that is known from few runs
+DOUBT = 0.8  # confidence of the upper bound for a standard deviation estimated from few runs
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is planned.
+    """A planned comparison.
 
     Args:
-        sd: standard deviation of the runs of an arm; of the differences where they are paired.
+        sd: standard deviation of the runs of an arm; of the differences if they are paired.
         margin: smallest difference that matters.
         kind: superiority | equivalence | non_inferiority.
         design: unpaired | paired | target.
-        alpha: of the two-sided interval.
-        test: corrected | textbook, whether t will be corrected for skewness; "": of pairs it will.
-        df: degrees of freedom with which the standard deviation is known.
+        alpha: 1 minus the level of the two-sided interval.
+        test: corrected | textbook: whether t will be corrected for skewness; "": only for pairs.
+        df: degrees of freedom of the standard deviation.
     """
 
     sd: float
@@ -40,24 +42,24 @@ class Plan:
     df: float = math.inf
 
     def noise(self, runs: int, sd: float) -> MeanDifference:
-        """Return the noise of a comparison with so many runs of each arm."""
+        """Return the noise of a comparison with `runs` runs of each arm."""
         arms = 2 if self.design == "unpaired" else 1
         part = Part(Variance(sd**2, math.inf), 1.0, float(runs))
-        found = MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
+        mean_difference = MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
         corrects = self.test == CORRECTED if self.test else self.design == "paired"
-        return replace(found, skewness=0.0, skewed=runs) if corrects else found
+        return replace(mean_difference, skewness=0.0, skewed=runs) if corrects else mean_difference
 
     def needed(self, sd: float) -> dict[str, tuple[float, int | None]]:
-        """Return for each decision the true effect, and runs of each arm with power .8 for it."""
+        """Return for each decision (true effect, runs of each arm) with power .8."""
         plans = KINDS[self.kind].seeds_needed(self._rule(), self.noise(2, sd), self.alpha)
         return {side: (plan.effect, plan.seeds) for side, plan in plans.items()}
 
     def detectable(self, runs: int) -> float | None:
-        """Return the effect (of sameness, the margin) that so many runs show with power .8."""
+        """Return the effect (for equivalence, the margin) that `runs` runs show with power .8."""
         return KINDS[self.kind].detectable(self._rule(), self.noise(runs, self.sd), self.alpha)
 
     def largest_sd(self) -> float:
-        """Return the upper bound of the standard deviation, given how well it is known."""
+        """Return an upper confidence bound of the standard deviation."""
         if math.isinf(self.df):
             return self.sd
         return float(self.sd * math.sqrt(self.df / special.chdtri(self.df, DOUBT)))
@@ -67,11 +69,13 @@ class Plan:
 
 
 def check(plan: Plan) -> None:
-    """Raise UserError for a plan that nothing could answer."""
+    """Raise UserError for a plan with impossible values."""
     if not 0 < plan.sd < math.inf:
-        raise UserError(f"sd={plan.sd:g}: a standard deviation is above 0")
+        raise UserError(f"sd={plan.sd:g}: it must be a finite number above 0")
     if not 0 < plan.margin < math.inf:
-        raise UserError(f"margin={plan.margin:g}: name the smallest difference that matters")
+        raise UserError(
+            f"margin={plan.margin:g}: it must be above 0; give the smallest difference that matters"
+        )
     if plan.kind not in PLANNED_KINDS:
         raise UserError(f"kind={plan.kind}: allowed is {', '.join(PLANNED_KINDS)}")
     if plan.design not in DESIGNS:
@@ -83,16 +87,16 @@ def check(plan: Plan) -> None:
 
 
 def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
-    """Yield what a plan comes to."""
+    """Yield the sentences that describe a plan."""
     unit = {"unpaired": "runs per arm", "paired": "pairs", "target": "runs"}[plan.design]
     for side, (effect, count) in plan.needed(plan.sd).items():
         many = f"{count:,}" if count else "more than 1,000"
-        said = f"{side}: {many} {unit} have 80 % power where the true effect is {effect:g}"
+        sentence = f"{side}: {many} {unit} have 80 % power where the true effect is {effect:g}"
         large = plan.largest_sd()
         if large > plan.sd * 1.005:
             worst = plan.needed(large)[side][1]
-            said += f"; up to {worst or 'more than 1,000'}, as the noise may be {large:.3g}"
-        yield f"{said}."
+            sentence += f"; up to {worst or 'more than 1,000'}, as the noise may be {large:.3g}"
+        yield f"{sentence}."
     if runs:
         what = "a margin" if KINDS[plan.kind].needs_margin else "a true effect"
         least = plan.detectable(runs)

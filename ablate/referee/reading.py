@@ -1,4 +1,4 @@
-"""Reads the question that is put to a table, and checks it before any work."""
+"""Read the question about a table, and check it before any work."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,13 @@ def read_question(path: Path) -> Question:
     """Return the question of a YAML file.
 
     Raises:
-        UserError: it is missing or malformed, or asks what nothing could answer.
+        UserError: the file is missing or malformed, or asks a question that no rule can decide.
     """
     given = read_yaml(path)
     if not isinstance(given, dict):
-        raise UserError(f"{path} holds no study: it has keys such as arm, metric and claims")
+        raise UserError(
+            f"{path} is not a study: write a mapping with keys such as arm, metric and claims"
+        )
     try:
         return question({"name": path.stem, **given})
     except UserError as error:
@@ -34,7 +36,7 @@ def read_question(path: Path) -> Question:
 
 
 def question(given: Mapping[str, object]) -> Question:
-    """Return the question that plain data states; a single claim may stand beside the design.
+    """Return the question that a mapping states; a single claim may be written beside the design.
 
     Raises:
         UserError: a key is unknown or missing, or its value is not allowed.
@@ -43,14 +45,17 @@ def question(given: Mapping[str, object]) -> Question:
     claims = given.get("claims")
     _check_keys("", {**given, "claims": None}, (*DESIGN, *CLAIM, "claims"))
     if claims is not None and alone.keys() - {"statement", "source"}:
-        raise UserError(f"{next(iter(alone))} stands beside claims: move it into one of them")
+        raise UserError(
+            f"{next(iter(alone))} is a key of a claim, but stands outside the list `claims`: move "
+            "it into a claim"
+        )
     if claims is not None and not (isinstance(claims, list) and claims):
         raise UserError("claims must be a list of at least one claim")
     design = _design({key: value for key, value in given.items() if key in DESIGN})
-    made = [_claim(number, one, design) for number, one in enumerate(claims or [alone], 1)]
+    made = [_claim(number, claim, design) for number, claim in enumerate(claims or [alone], 1)]
     ids = [claim.id for claim in made]
-    if twice := next((one for one in ids if ids.count(one) > 1), ""):
-        raise UserError(f"claims: two of them have the id {twice}")
+    if twice := next((claim for claim in ids if ids.count(claim) > 1), ""):
+        raise UserError(f"claims: two claims have the id {twice}; give each an id of its own")
     return Question(design, tuple(made), dict(given))
 
 
@@ -77,23 +82,28 @@ def _design(given: Row) -> Design:
 
 
 def _check_design(design: Design) -> None:
-    """Raise UserError for keys that do not go together."""
+    """Raise UserError for keys that cannot be combined."""
     if bool(design.run) != bool(design.step):
-        raise UserError("run and step belong together: name the columns of both, or of none")
+        raise UserError("run and step belong together: give the columns of both, or of neither")
     if design.floor is not None and design.missing not in (RATE, LEAVE_OUT):
         raise UserError(f"floor={design.floor:g} needs missing={RATE} or missing={LEAVE_OUT}")
     if design.floor is not None and design.reach is not None:
         raise UserError(
-            "floor and reach do not go together: a run that learns nothing never gets there"
+            "floor and reach cannot be combined: a run that learns nothing never reaches a value; "
+            "remove one of them"
         )
     for key in ("by", "reach"):
         if getattr(design, key) not in ("", None) and not design.step:
-            raise UserError(f"{key} needs the columns run and step, in which a run has many rows")
+            raise UserError(
+                f"{key} needs a table with many rows for each run: give the columns run and step"
+            )
 
 
 def _claim(number: int, given: Any, design: Design) -> Claim:
     if not isinstance(given, Mapping):
-        raise UserError(f"claims, number {number}: it is no claim but {given!r}")
+        raise UserError(
+            f"claims, number {number}: it is {given!r}, but a claim must be a mapping of keys"
+        )
     place = f"claims, {given.get('id', f'number {number}')}: "
     _check_keys(place, given, CLAIM)
     values = {"id": f"claim {number}", "alpha": design.alpha, **given}
@@ -109,7 +119,7 @@ def _claim(number: int, given: Any, design: Design) -> Claim:
 
 
 def _check_together(claim: Claim, design: Design) -> None:
-    """Raise UserError for a claim that no rule could decide."""
+    """Raise UserError for a claim that no rule can decide."""
     if KINDS[claim.kind].needs_margin and not claim.margin:
         raise UserError(f"margin is missing: {claim.kind} needs the smallest loss that matters")
     if claim.kind == "trend":
@@ -117,12 +127,14 @@ def _check_together(claim: Claim, design: Design) -> None:
     else:
         _check_sides(claim, design)
     if claim.kind == "stability" and (claim.target is not None or claim.minus):
-        raise UserError("stability compares the failed runs of two arms")
+        raise UserError(
+            "kind=stability compares the failed runs of two arms: remove target and minus"
+        )
     _check_exact(claim, design)
 
 
 def _check_sides(claim: Claim, design: Design) -> None:
-    """Raise UserError where it is not clear what is compared with what."""
+    """Raise UserError if the claim does not state what the treatment is compared with."""
     against = _against(claim)
     if claim.over:
         raise UserError(f"over={claim.over} has no meaning for kind={claim.kind}")
@@ -131,9 +143,14 @@ def _check_sides(claim: Claim, design: Design) -> None:
             "baseline is missing: give the arm to compare with, or a number as the target"
         )
     if len(against) > 1:
-        raise UserError("a claim has a baseline or a target, not both")
+        raise UserError(
+            f"baseline={claim.baseline} and target={claim.target:g}: a claim can have only one of "
+            "them"
+        )
     if claim.treatment is not None and claim.treatment == claim.baseline:
-        raise UserError(f"treatment and baseline are both {claim.treatment}")
+        raise UserError(
+            f"treatment and baseline are both {claim.treatment}: choose two different arms"
+        )
     if claim.target is None and not design.arm:
         raise UserError("arm is missing: name the column that says which arm a run belongs to")
     if (
@@ -145,7 +162,7 @@ def _check_sides(claim: Claim, design: Design) -> None:
 
 
 def _against(claim: Claim) -> list[str]:
-    """Return which keys name what the treatment is compared with."""
+    """Return the keys that name what the treatment is compared with."""
     return [key for key in ("baseline", "target") if getattr(claim, key) is not None]
 
 
@@ -163,12 +180,15 @@ def _check_exact(claim: Claim, design: Design) -> None:
     if claim.kind != "exact":
         if claim.tolerance:
             raise UserError(
-                f"tolerance={claim.tolerance:g} is for kind=exact; others have a margin"
+                f"tolerance={claim.tolerance:g} is only for kind=exact: use margin instead"
             )
     elif claim.margin and claim.tolerance:
-        raise UserError("an exact claim has a tolerance, to be equal, or a margin, to differ")
+        raise UserError(
+            f"tolerance={claim.tolerance:g} and margin={claim.margin:g}: an exact claim has "
+            "either a tolerance (values are equal) or a margin (values differ)"
+        )
     elif claim.minus:
-        raise UserError("kind=exact looks at each run, and has no minus")
+        raise UserError("kind=exact checks each run separately, so it has no minus: remove minus")
     elif claim.target is None and not design.pair:
         raise UserError(
             "pair is missing: kind=exact compares each run of the treatment with one of the "
@@ -182,11 +202,11 @@ def _noise(given: Any) -> Noise:
     _check_keys("noise.", given, ("sd", "source", "df", "arms"))
     sd, arms = given.get("sd"), given.get("arms") or ()
     if sd is not None and (sd := number("noise.sd", sd)) <= 0:
-        raise UserError(f"noise.sd={sd:g}: a standard deviation is above 0")
+        raise UserError(f"noise.sd={sd:g}: it must be above 0")
     if sd is not None and not given.get("source"):
-        raise UserError("noise.source is missing: say where the standard deviation comes from")
+        raise UserError("noise.source is missing: state where the standard deviation comes from")
     if sd is not None and arms:
-        raise UserError("noise has an sd or arms, not both")
+        raise UserError("noise.sd and noise.arms are both given: give only one of them")
     df = number("noise.df", given.get("df", math.inf), infinite=True)
     named = tuple(map(label_of, arms if isinstance(arms, list | tuple) else [arms]))
     return Noise(sd, str(given.get("source", "")), df, named)

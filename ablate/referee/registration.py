@@ -1,8 +1,8 @@
-"""Registering a question before its runs: a sealed, dated copy beside the study file.
+"""Register a question before its runs: write a sealed, dated copy beside the study file.
 
-The seal is a digest of the date and of what decides. It finds careless edits. It is no signature:
-who sets the clock of the machine back, or computes the seal anew, is not found by it. A commit of
-the copy to a public repository is better evidence of its date.
+The seal is a digest of the date and of the fields that decide the verdict. It detects careless
+edits. It is no signature: it does not detect a wrong clock or a seal that was computed again. A
+commit of the copy to a public repository is better evidence of its date.
 """
 
 import json
@@ -22,7 +22,8 @@ from ablate.referee.question import Question
 from ablate.referee.reading import read_question
 from ablate.referee.runs import Runs
 
-WORDING = ("id", "statement", "source", "margin_reason", "plan_for")  # what decides nothing
+# fields that do not affect a verdict
+WORDING = ("id", "statement", "source", "margin_reason", "plan_for")
 NOT_REGISTERED = "not registered"
 
 
@@ -32,8 +33,8 @@ class Registered:
 
     Args:
         holds: whether it was registered before the first run that counts.
-        sentence: the same in words, with the reason.
-        time: when it was registered, in seconds since 1970; None where it was not.
+        sentence: the same as a sentence, with the reason.
+        time: time of the registration, in seconds since 1970; None if it was not registered.
     """
 
     holds: bool
@@ -41,12 +42,12 @@ class Registered:
     time: float | None = None
 
     def to_dict(self) -> Row:
-        """Return it as plain data."""
+        """Return the registration as plain data."""
         return {"holds": self.holds, "time": self.time}
 
 
 def copy_of(study: Path) -> Path:
-    """Return where the sealed copy of a study file lies."""
+    """Return the path of the sealed copy of a study file."""
     return study.with_suffix(".registered.json")
 
 
@@ -61,7 +62,8 @@ def register(study: Path, now: float | None = None) -> Path:
         same = _read(path)["decides"] == _deciding(question)
         changed = "" if same else ", in another form"
         raise UserError(
-            f"{path} exists: the question was registered{changed}; a new one needs a new file"
+            f"{path} exists, so the question was registered before{changed}: write a new question "
+            "to a new file"
         )
     moment = time.time() if now is None else now
     write_json(path, seal({"registered": moment, "decides": _deciding(question)}))
@@ -69,11 +71,10 @@ def register(study: Path, now: float | None = None) -> Path:
 
 
 def registration(study: Path | None, question: Question, runs: Runs) -> Registered:
-    """Return whether the question of a file is older than the runs that it is asked of.
+    """Return whether the question of a study file is older than its runs.
 
     Raises:
-        UserError: the copy was changed since it was sealed, or the column of start times holds
-            what is no time.
+        UserError: the copy was changed after it was sealed, or a start time is malformed.
     """
     if study is None or not copy_of(study).exists():
         how = "" if study is None else f" (ablate register {study.name} does it before the runs)"
@@ -104,10 +105,10 @@ def registration(study: Path | None, question: Question, runs: Runs) -> Register
 
 
 def times(column: Column, name: str) -> np.ndarray:
-    """Return seconds since 1970 of a column of numbers or of dates; NaN where it is empty.
+    """Return a column of numbers or dates as seconds since 1970; NaN for empty cells.
 
     Raises:
-        UserError: a text is no date.
+        UserError: a text is not a date.
     """
     seconds = np.where(column.codes == NUMBER, column.numbers, np.nan)
     of_text = np.array([_seconds(text, name) for text in column.texts] or [np.nan])
@@ -122,13 +123,13 @@ def _seconds(text: str, name: str) -> float:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UserError(
-            f"started={name}: {text!r} is no time; allowed are seconds since 1970 and ISO dates"
+            f"started={name}: {text!r} is not a time; use seconds since 1970 or ISO dates"
         ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _deciding(question: Question) -> Row:
-    """Return what decides a verdict, as plain data."""
+    """Return the fields that affect a verdict, as plain data."""
     claims = [
         {key: value for key, value in asdict(claim).items() if key not in WORDING}
         for claim in question.claims
@@ -149,7 +150,7 @@ def _read(path: Path) -> Row:
     try:
         sealed = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from None
+        raise UserError(f"{path} cannot be read ({error}): restore it, or remove it") from None
     if not check_seal(sealed):
         raise UserError(f"{path} was changed since it was sealed: restore it, or remove it")
     return dict(sealed)

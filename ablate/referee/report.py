@@ -1,4 +1,6 @@
-"""The files of a verdict on foreign runs: verdict.json, report.md, report.html and the figure."""
+"""Write the files of a verdict on foreign runs: verdict.json, report.md,
+report.html and the figure.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ FIGURE = "runs_and_effects"
 
 
 def write(verdict: "Verdict", folder: Path) -> None:
-    """Write all files into a folder.
+    """Write all files of a verdict into a folder.
 
     Raises:
         UserError: the folder cannot be written.
@@ -68,11 +70,13 @@ def _claim(claim: "ClaimVerdict") -> Iterator[str]:
 
 
 def _arms(claim: "ClaimVerdict") -> list[list[str]]:
-    """Return a row per arm for a table: label, runs, without value, mean, standard deviation."""
+    """Return table rows, one for each arm: label, runs, runs without value, mean,
+    standard deviation.
+    """
     rows = []
     for arm in claim.to_dict(1.0)["arms"]:
         sd = arm["sd"]
         mean = "-" if arm["mean"] is None else number(arm["mean"], sd or 0.0)
-        told = "-" if sd is None else f"{sd:.3g}"
-        rows.append([arm["arm"], f"{arm['runs']:,}", f"{arm['without_value']:,}", mean, told])
+        sd_text = "-" if sd is None else f"{sd:.3g}"
+        rows.append([arm["arm"], f"{arm['runs']:,}", f"{arm['without_value']:,}", mean, sd_text])
     return rows

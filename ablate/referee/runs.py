@@ -1,4 +1,4 @@
-"""From a foreign table to one value per run, and to the runs of an arm."""
+"""Reduce a foreign table to one value per run, and select the runs of an arm."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ablate.evidence.foreign.long_form import best_rows, curves, last_rows, step
 from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
 from ablate.referee.question import REFUSE, Design
 
-ALL_RUNS = "all runs"  # the arm of a table that names none
+ALL_RUNS = "all runs"  # the only arm of a table without arm columns
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,11 @@ class Runs:
     """The runs that count, with a row each.
 
     Args:
-        table: their columns.
-        values: their results; NaN for a run without any.
-        without: runs that failed, or whose result is missing, NaN or infinite.
-        counts: how many rows and runs there were, and why some have no value.
+        design: how the table is read.
+        table: the columns of these runs.
+        values: their results; NaN for a run without one.
+        without: whether a run failed, or its result is missing, NaN or infinite.
+        counts: numbers of rows and runs, and of runs without a value by reason.
     """
 
     design: Design
@@ -34,13 +35,13 @@ class Runs:
 
     @property
     def arms(self) -> list[str]:
-        """Labels of all arms, sorted."""
+        """The labels of all arms, sorted."""
         if not self.design.arm:
             return [ALL_RUNS]
         return sorted(self._labels[1])
 
     def of_arm(self, arm: Any, key: str) -> Rows:
-        """Return the rows of an arm that is named by a label or by values of columns.
+        """Return the rows of an arm, which is given as a label or as values of columns.
 
         Raises:
             UserError: no run belongs to it.
@@ -53,11 +54,13 @@ class Runs:
         label = label_of(arm)
         if label not in labels:
             names = ", ".join(self.design.arm)
-            raise UserError(f"{key}={arm}: no run has it in {names}; {meant(label, labels)}")
+            raise UserError(
+                f"{key}={arm}: no run has this value in {names}; {meant(label, labels)}"
+            )
         return places == labels.index(label)
 
     def where(self, levels: Mapping[str, object], key: str) -> Rows:
-        """Return the rows that have these values.
+        """Return the rows that have the given values.
 
         Raises:
             UserError: there is no such column, or no row has a value.
@@ -82,7 +85,7 @@ class Runs:
 
 
 def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
-    """Return the rows of a table that have these values, of which a column may have several.
+    """Return the rows of a table with the given values; a column may have several allowed values.
 
     Raises:
         UserError: there is no such column, or no row has a value.
@@ -90,13 +93,13 @@ def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
     rows = np.ones(table.rows, dtype=bool)
     for name, wanted in levels.items():
         places, labels = table.column(name, key).labels()
-        allowed = [label_of(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
+        allowed = [label_of(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
         for label in allowed:
             if label not in labels:
                 raise UserError(f"{key}: no row has {name}={label}; {meant(label, labels)}")
         rows &= np.isin(places, [labels.index(label) for label in allowed])
     if not rows.any():
-        raise UserError(f"{key}: no row has all of {dict(levels)}")
+        raise UserError(f"{key}: no row has all of {dict(levels)}; remove or change one of them")
     return rows
 
 
@@ -104,14 +107,17 @@ def runs_of(table: Table, design: Design) -> Runs:
     """Return the runs that a design counts.
 
     Raises:
-        UserError: a column is missing or holds what it must not, or no run counts.
+        UserError: a column is missing or has a wrong value, or no run counts.
     """
     counts = {"rows": table.rows}
     if design.where:
         table = table.take(matching(table, design.where, "where"))
     table, values = _one_row_per_run(table, design, counts)
     if not table.rows:
-        raise UserError(f"{table.source}: no row counts, so that there is nothing to compare")
+        raise UserError(
+            f"{table.source}: no row is left to compare; check `where` and the columns of the "
+            "design"
+        )
     marked = _marked_failed(table, design)
     without = marked | ~np.isfinite(values)
     counts |= {
@@ -123,7 +129,8 @@ def runs_of(table: Table, design: Design) -> Runs:
     if counts["without_value"] and design.missing == REFUSE:
         raise UserError(
             f"{table.source}: {counts['without_value']} of {table.rows} runs have no finite "
-            f"{design.metric}, and missing={REFUSE}"
+            f"{design.metric}, which missing={REFUSE} forbids; choose missing={LEAVE_OUT}, "
+            f"missing={RATE} or a value for them"
         )
     if isinstance(design.missing, float):
         return Runs(
@@ -135,15 +142,15 @@ def runs_of(table: Table, design: Design) -> Runs:
 def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tuple[Table, Numbers]:
     if not design.step:
         return table, table.numbers(design.metric, "metric")
-    found = curves(table, design.run, design.step, design.metric)
+    run_curves = curves(table, design.run, design.step, design.metric)
     if design.reach is not None:
-        rows, values, reached = steps_to(found, design.reach, design.better)
+        rows, values, reached = steps_to(run_curves, design.reach, design.better)
         counts["not_reached"] = int((~reached & np.isfinite(values)).sum())
     elif design.take == "best":
         by = table.column(design.by or design.metric, "by")
-        rows, values = best_rows(found, by, design.better)
+        rows, values = best_rows(run_curves, by, design.better)
     else:
-        rows, values = last_rows(found)
+        rows, values = last_rows(run_curves)
     return table.take(rows), values
 
 
@@ -151,7 +158,7 @@ def _marked_failed(table: Table, design: Design) -> Rows:
     failed = np.zeros(table.rows, dtype=bool)
     for name, wanted in design.failed.items():
         places, labels = table.column(name, "failed").labels()
-        values = [label_of(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
-        known = [labels.index(label) for label in values if label in labels]
-        failed |= np.isin(places, known)
+        values = [label_of(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+        codes = [labels.index(label) for label in values if label in labels]
+        failed |= np.isin(places, codes)
     return failed

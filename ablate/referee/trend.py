@@ -15,17 +15,18 @@ from ablate.stats.means import MeanDifference, mean_of, slope, sum_of
 
 SLOPE, SLOPES = "least squares", "t over the slopes of pairs"
 LEAST_LEVELS = 2
-Points = tuple[Numbers, Numbers, Int[np.ndarray, " rows"]]  # x, y, and the places of the runs
-Slopes = Float[np.ndarray, "pairs 2"]  # the slope, and the part of it that counts as plus
+Points = tuple[Numbers, Numbers, Int[np.ndarray, " rows"]]  # x, y, and the row numbers of the runs
+Slopes = Float[np.ndarray, "pairs 2"]  # the slope, and its positive terms alone
 
 
 def trend(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifference, int]:
     """Return the slope, or with `minus` the difference of two, and the number of incomplete pairs.
 
     Args:
-        claim: with the column and its scale.
-        runs: those of the table.
-        arms: one, and with `minus` a second of weight -1.
+        claim: the claim, with the column and its scale.
+        runs: the runs of the table.
+        arms: one arm, and with `minus` a second of weight -1.
+        corrected: suffix of the method's name; "" without a correction for skewness.
 
     Raises:
         UserError: a value has no logarithm.
@@ -33,8 +34,10 @@ def trend(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifferen
     points = [_points(claim, runs, arm) for arm in arms]
     signs = [arm.weight * runs.design.sign for arm in arms]
     if not runs.design.pair:
-        found = [_slope(x, sign * y) for sign, (x, y, _) in zip(signs, points, strict=True)]
-        return sum_of(found, SLOPE), 0
+        slopes_of_arms = [
+            _slope(x, sign * y) for sign, (x, y, _) in zip(signs, points, strict=True)
+        ]
+        return sum_of(slopes_of_arms, SLOPE), 0
     pairs, labels = runs.table.column(runs.design.pair, "pair").labels()
     slopes = np.full((len(arms), len(labels), 2), np.nan)
     present = np.zeros(len(labels), dtype=bool)
@@ -49,14 +52,18 @@ def trend(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifferen
 
 
 def _points(claim: Claim, runs: Runs, arm: Arm) -> Points:
-    """Return the runs of an arm with both values, in an order that is not that of the table."""
+    """Return x, y and row numbers of an arm's runs that have both values, sorted by x and y."""
     x, y = runs.table.numbers(claim.over, "over")[arm.rows], arm.scores
     counted = np.isfinite(x) & np.isfinite(y)
     x, y, places = x[counted], y[counted], arm.rows[counted]
     if claim.scale != "linear" and len(x) and x.min() <= 0:
-        raise UserError(f"scale={claim.scale}: {claim.over}={x.min():g} has no logarithm")
+        raise UserError(
+            f"scale={claim.scale}: {claim.over}={x.min():g} has no logarithm; use scale=linear"
+        )
     if claim.scale == "log_log" and len(y) and y.min() <= 0:
-        raise UserError(f"scale=log_log: the metric {y.min():g} has no logarithm")
+        raise UserError(
+            f"scale=log_log: a metric of {y.min():g} has no logarithm; use scale=log or linear"
+        )
     if claim.scale != "linear":
         x, y = (np.log2(x), y) if claim.scale == "log" else (np.log(x), np.log(y))
     order = np.lexsort((y, x))
@@ -72,7 +79,7 @@ def _slope(x: Numbers, y: Numbers) -> MeanDifference:
 def _fill(
     slopes: Slopes, sign: float, x: Numbers, y: Numbers, pairs: Int[np.ndarray, " rows"]
 ) -> None:
-    """Enter the slope of each pair that has a run at every level of x."""
+    """Fill in the slope of each pair that has exactly one run at every level of x."""
     levels = np.unique(x)
     if len(levels) < LEAST_LEVELS:
         return

@@ -1,4 +1,4 @@
-"""How far to trust a verdict on runs that ablate did not train, as sentences."""
+"""Describe in sentences how far a verdict on foreign runs can be trusted."""
 
 import math
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ UNKNOWN = (
     "Not known of foreign runs: whether runs were dropped before the table was written, how often "
     "the question was asked before, and whether the arms were tuned alike."
 )
-DOUBT = 0.05  # p-value below which noise is said not to fit
-MOST_NAMED = 5  # columns in a sentence
+DOUBT = 0.05  # p-value below which stated or borrowed noise is called doubtful
+MOST_NAMED = 5  # largest number of columns in a sentence
 
 
 def of_table(table: Table, runs: Runs) -> Iterator[str]:
-    """Yield what holds for every claim about a table."""
+    """Yield the caveats of all claims about a table."""
     yield UNKNOWN
     yield from table.notes
     counts = runs.counts
@@ -53,7 +53,7 @@ def of_table(table: Table, runs: Runs) -> Iterator[str]:
 
 
 def _without_label(runs: Runs) -> Iterator[str]:
-    """Name the columns in which some runs have nothing, so that they are left out."""
+    """Yield a sentence for each column in which some runs have no value and are left out."""
     design = runs.design
     named = [(name, "arm") for name in design.arm] + [
         (design.group, "dataset"),
@@ -67,7 +67,7 @@ def _without_label(runs: Runs) -> Iterator[str]:
 
 
 def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
-    """Yield what holds for one claim."""
+    """Yield the caveats of a single claim."""
     arms = judged.measured.arms
     yield from _other_columns(arms, runs)
     yield from _noise(arms, runs)
@@ -83,7 +83,7 @@ def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
 
 
 def duplicates(table: Table) -> int:
-    """Return how many rows repeat another one in every column."""
+    """Return the number of rows that repeat another row in every column."""
     ordered = np.sort(table.digests)
     return int((ordered[1:] == ordered[:-1]).sum())
 
@@ -104,17 +104,17 @@ def _plain(missing: str | float) -> str:
 
 
 def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
-    """Columns besides the arm's that are constant within arms and differ between them."""
+    """Yield a sentence on other columns that are constant within arms but differ between them."""
     if len(arms) < 2:
         return
     if min(arm.runs for arm in arms) < 2:
         yield "Arms of a single run: nothing tells whether they differ in more than their name."
         return
     design = runs.design
-    known = {*design.columns, *(name for name in design.where)}
+    used_columns = {*design.columns, *(name for name in design.where)}
     differing = []
     for name in runs.table.columns:
-        if name in known:
+        if name in used_columns:
             continue
         first, second = (runs.table.columns[name].constant(arm.rows) for arm in arms[:2])
         if first is not None and second is not None and first != second:
@@ -133,17 +133,17 @@ def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
     elif noise.arms:
         values = lenders(runs)
         p = p_equal_variances(values)
-        said = "cannot be tested" if p is None else f"have equal variances by p = {p:.3g}"
+        result = "cannot be tested" if p is None else f"have equal variances by p = {p:.3g}"
         doubt = ", which is doubtful" if p is not None and p < DOUBT else ""
         runs_lent = sum(map(len, values))
         yield (
             f"Noise of arms with few runs is borrowed from {listed(list(noise.arms))} "
-            f"({runs_lent} runs); they {said} (Brown and Forsythe){doubt}."
+            f"({runs_lent} runs); they {result} (Brown and Forsythe){doubt}."
         )
 
 
 def _against_stated(arms: tuple[Arm, ...], sd: float) -> Iterator[str]:
-    """Say where the measured variation does not fit the stated one."""
+    """Yield a sentence for each arm whose measured variation does not fit the stated one."""
     for arm in arms:
         variance = variance_of(arm.values)
         if variance is None:

@@ -14,7 +14,9 @@ from ablate.verdict.kind import KINDS
 
 
 def number(key: str, value: Any, *, infinite: bool = False) -> float:
-    """Return a number; NaN, and unless allowed an infinite one, is none."""
+    """Return a value as a number; NaN is refused, and so is infinity unless
+    `infinite` allows it.
+    """
     try:
         parsed = float(value)
     except (TypeError, ValueError):
@@ -47,8 +49,10 @@ def _word(*words: str) -> Callable[[str, Any], str]:
 
 def _mapping(key: str, value: Any) -> dict[str, object]:
     if not isinstance(value, Mapping):
-        raise UserError(f"{key}={value}: it must give values by column")
-    return {str(name): one for name, one in value.items()}
+        raise UserError(
+            f"{key}={value}: it must be a mapping from columns to values, such as {{seed: 1}}"
+        )
+    return {str(name): values for name, values in value.items()}
 
 
 def _missing(key: str, value: Any) -> str | float:

@@ -1,4 +1,6 @@
-"""A verdict on foreign runs, to print, to read by programs, to draw, and to write to a folder."""
+"""A verdict on foreign runs, which can be printed, drawn, read by programs, and
+written to a folder.
+"""
 
 import math
 from collections import Counter
@@ -30,10 +32,11 @@ class ClaimVerdict:
     """The verdict on one claim.
 
     Args:
+        judged: the decision and its data.
         headline: the answer in a sentence.
         evidence: estimate, interval, runs and margin in one line.
-        details: what a reviewer asks for, a sentence each.
-        trust: how far to trust it, a sentence each.
+        details: sentences for a reviewer.
+        trust: sentences on how far to trust the verdict.
     """
 
     judged: Judged
@@ -48,14 +51,14 @@ class ClaimVerdict:
     def to_dict(self, sign: float) -> Row:
         """Return the verdict as plain data.
 
-        The effect is positive where the treatment is better; the difference, which is the effect
-        with this sign, where its number is higher.
+        "effect" is positive if the treatment is better. "difference" is the effect times `sign`, so
+        it is positive if the treatment's number is higher.
         """
         judged, measured = self.judged, self.judged.measured
         claim, effect = measured.claim, measured.effect
         exact = claim.kind == "exact"
-        found = None if math.isnan(effect.effect) else effect.effect
-        told = {
+        effect_value = None if math.isnan(effect.effect) else effect.effect
+        data = {
             "id": claim.id,
             "group": measured.group,
             "kind": claim.kind,
@@ -63,9 +66,9 @@ class ClaimVerdict:
             "grade": judged.decision.grade,
             "headline": self.headline,
             "evidence": self.evidence,
-            "effect": found,
+            "effect": effect_value,
             "interval": _bounded(effect.interval(1 - claim.alpha)),
-            "difference": None if found is None else sign * found,
+            "difference": None if effect_value is None else sign * effect_value,
             "margin": claim.margin,
             "alpha": claim.alpha,
             "p": {} if exact else measured.p,
@@ -91,18 +94,18 @@ class ClaimVerdict:
         }
         if isinstance(effect, MeanDifference) and effect.parts:
             df = effect.df if math.isfinite(effect.df) else None
-            told |= {"standard_error": effect.error, "degrees_of_freedom": df}
+            data |= {"standard_error": effect.error, "degrees_of_freedom": df}
         if level_of(claim) != 1 - claim.alpha:
-            told |= {"interval_equivalence": _bounded(effect.interval(level_of(claim)))}
+            data |= {"interval_equivalence": _bounded(effect.interval(level_of(claim)))}
         if isinstance(effect, Cases):
-            told |= {
+            data |= {
                 "tolerance": claim.tolerance,
                 "cases": len(effect.counted),
                 "broken": effect.broken,
             }
         if measured.spread is not None:
-            told |= {"spread_between_datasets": measured.spread}
-        return told
+            data |= {"spread_between_datasets": measured.spread}
+        return data
 
     @staticmethod
     def _arm(arm: Arm) -> Row:
@@ -121,7 +124,7 @@ class ClaimVerdict:
 class Verdict:
     """The verdicts on all claims of a question about one table.
 
-    `claims` holds them one by one; `trust` says how far to trust all of them.
+    `claims` has a verdict for each claim; `trust` has the sentences that apply to all of them.
     """
 
     question: Question
@@ -132,22 +135,22 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """The headline of the only claim, or how many claims came out which way."""
+        """The headline of the only claim, or the number of claims with each answer."""
         if len(self.claims) == 1:
             return self.claims[0].headline
         counts = Counter(claim.judged.decision.status for claim in self.claims)
         words = {"supported": "supported", "refuted": "refuted", INCONCLUSIVE: "undecided"}
-        said = [f"{counts[key]} {word}" for key, word in words.items() if counts[key]]
-        return f"Of {len(self.claims)} claims {listed(said)}."
+        parts = [f"{counts[key]} {word}" for key, word in words.items() if counts[key]]
+        return f"Of {len(self.claims)} claims {listed(parts)}."
 
     @property
     def evidence(self) -> str:
-        """The evidence of the only claim; of several, that of each on a line."""
+        """The evidence of each claim on a line."""
         return "\n".join(claim.evidence for claim in self.claims)
 
     @property
     def details(self) -> list[str]:
-        """All details of all claims."""
+        """The details of all claims."""
         return [sentence for claim in self.claims for sentence in claim.details]
 
     def __str__(self) -> str:
@@ -157,14 +160,14 @@ class Verdict:
         return "\n".join([*lines, *self._doubts()])
 
     def _doubts(self) -> Iterator[str]:
-        """What stands beside every verdict, in short."""
+        """Yield the caveats that are printed with every verdict."""
         yield f"Trust: {self.registered.sentence}"
         shared = [sentence for sentence in self.trust if sentence != trust.UNKNOWN]
         for sentence in dict.fromkeys([*shared, *(s for c in self.claims for s in c.trust)]):
             yield f"  {sentence}"
 
     def to_dict(self) -> Row:
-        """Return everything as plain data, as verdict.json has it."""
+        """Return everything as plain data, as in verdict.json."""
         design = self.question.design
         return {
             "study": design.name,
@@ -179,7 +182,7 @@ class Verdict:
         }
 
     def to_frame(self) -> "DataFrame":
-        """Return a row per claim with its verdict, effect, interval and runs."""
+        """Return a data frame with a row per claim: verdict, effect, interval and runs."""
         import pandas as pd
 
         flat = []
@@ -192,7 +195,7 @@ class Verdict:
         return pd.DataFrame(flat)
 
     def plot(self) -> "Figure":
-        """Return a figure: every run of every arm, and the effect of each claim."""
+        """Return a figure with every run of every arm, and the effect of each claim."""
         from ablate.referee.draw import draw
 
         return draw(self)
@@ -219,11 +222,11 @@ def _p(claim: Row) -> dict[str, float]:
 def verdict(
     question: Question, runs: Runs, judged: list[Judged], registered: Registered
 ) -> Verdict:
-    """Return decisions with their words."""
+    """Return the decisions with their wording."""
     design = question.design
     claims = []
-    for one in judged:
-        words = Wording(one, design)
-        sentences = list(words.details(len(judged))), list(trust.of_claim(one, runs))
-        claims.append(ClaimVerdict(one, words.headline, words.evidence, *sentences))
+    for claim in judged:
+        words = Wording(claim, design)
+        sentences = list(words.details(len(judged))), list(trust.of_claim(claim, runs))
+        claims.append(ClaimVerdict(claim, words.headline, words.evidence, *sentences))
     return Verdict(question, runs, claims, list(trust.of_table(runs.table, runs)), registered)

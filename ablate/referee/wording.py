@@ -1,7 +1,7 @@
-"""A verdict in three layers: the headline, the evidence, the details.
+"""Write a verdict in three layers: the headline, the evidence, the details.
 
-Without the names of arms and columns, which are never cut, the headline has at most 25 words and
-the evidence at most 40.
+Without the names of arms and columns, which are never shortened, the headline has at most 25 words
+and the evidence at most 40.
 """
 
 import math
@@ -24,12 +24,14 @@ from ablate.verdict.wording.layers import PER, opening_of
 
 
 def plain(metric: str) -> str:
-    """Return a metric's name in words, without underscores and slashes."""
+    """Return the name of a metric in words, without underscores and slashes."""
     return re.sub(r"[_/\s.]+", " ", metric).strip()
 
 
 def number(value: float, error: float = 0.0) -> str:
-    """Return a number with two digits of its standard error; without one, four digits."""
+    """Return a number rounded to two digits of its standard error; without an
+    error, to four digits.
+    """
     if not math.isfinite(value):
         return "nothing" if math.isnan(value) else str(value)
     if not error or not math.isfinite(error):
@@ -40,14 +42,14 @@ def number(value: float, error: float = 0.0) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """The words of a verdict."""
+    """Writes the sentences of a verdict."""
 
     judged: Judged
     design: Design
 
     @property
     def headline(self) -> str:
-        """The answer in one sentence for a reader who knows no statistics."""
+        """The answer in one sentence, for a reader who knows no statistics."""
         decision, grade = self.judged.decision, self.judged.decision.grade
         if not self.claim.margin:
             grade = grade.replace(DIRECTION, "")
@@ -62,7 +64,7 @@ class Wording:
         return f"These runs do not settle whether {self._claimed()}"
 
     def _claimed(self) -> str:
-        """The claim as half a sentence."""
+        """Return the claim as a clause."""
         treatment, baseline, metric = self._treatment, self._baseline, self._metric
         changes = "falls" if self.design.lower else "rises"
         if self.claim.kind == "trend" and self.claim.minus:
@@ -79,7 +81,7 @@ class Wording:
         }[self.claim.kind]
 
     def _answer(self) -> str:
-        """What was decided, as a sentence."""
+        """Return the decision as a sentence."""
         effect = self.judged.measured.failures or self.judged.measured.effect
         if isinstance(effect, Rates):
             return self._answer_of_rates(effect)
@@ -176,7 +178,7 @@ class Wording:
         return f"{listed(list(effect.counts))} runs, {effect.method}"
 
     def _margin(self) -> str:
-        """What the margin means, or what would settle an open claim."""
+        """Return what the margin means, or what would settle an undecided claim."""
         margin, open_ = self.claim.margin, self.judged.decision.status == INCONCLUSIVE
         alone = self.judged.alone.status
         if alone != self.judged.decision.status:
@@ -193,15 +195,15 @@ class Wording:
         return f"{what} above {margin:g} count as large enough to matter."
 
     def _other_margins(self) -> str:
-        """From which margin on the answer would be another; for a claim that names none."""
-        said = [
+        """Return the margins at which the answer would change, for a claim without a margin."""
+        phrases = [
             f"{'above' if turn.decision.grade == SMALL else 'up to'} "
             f"{number(turn.margin, self._error)} it would be "
             f"{SMALL if turn.decision.grade == SMALL else LARGE}"
             for turn in self.judged.turns
             if turn.margin and turn.decision.grade in (SMALL, DIRECTION)
         ]
-        return f"With a margin {', '.join(said)}." if said else ""
+        return f"With a margin {', '.join(phrases)}." if phrases else ""
 
     def _interval(self, sign: float, error: float) -> str:
         level = level_of(self.claim)
@@ -211,7 +213,9 @@ class Wording:
         return f"{100 * level:.3g} % CI {number(ends[0], error)} to {number(ends[1], error)}"
 
     def details(self, claims: int) -> Iterator[str]:
-        """Yield what a reviewer asks for, a sentence each; `claims` share the error budget."""
+        """Yield sentences for a reviewer; `claims` is the number of claims that share
+        the error budget.
+        """
         claim, measured, effect = self.claim, self.judged.measured, self.judged.measured.effect
         kind = KINDS[claim.kind]
         if isinstance(effect, Cases):
@@ -263,7 +267,7 @@ class Wording:
                 yield f"Without the correction the verdict would be: {self.judged.alone}."
 
     def _without(self) -> str:
-        """How many runs have no result, and what that does to the verdict."""
+        """Return how many runs have no result, and how this affects the verdict."""
         measured, design = self.judged.measured, self.design
         counts = [f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in measured.arms]
         learned = "" if design.floor is None else f", or learned nothing (floor {design.floor:g})"
@@ -307,7 +311,7 @@ class Wording:
 
     @property
     def _places(self) -> str:
-        """The two places of an interaction."""
+        """The two sets of runs that an interaction compares."""
         second = {**self.claim.where, **self.claim.minus}
         first = {key: value for key, value in self.claim.where.items() if key in self.claim.minus}
         where = f"at {label(first)}" if first else "in all runs"
@@ -319,7 +323,7 @@ class Wording:
 
     @property
     def _way(self) -> str:
-        """Whether the number is lower or higher."""
+        """Whether the treatment's number is lower or higher."""
         better = self.judged.measured.effect.effect > 0
         return "lower" if better == self.design.lower else "higher"
 
@@ -330,7 +334,7 @@ class Wording:
 
 
 def level_of(claim: Claim) -> float:
-    """Return the level of the interval that decides a claim."""
+    """Return the confidence level of the interval that decides a claim."""
     return 1 - (2 if SUPPORTED in KINDS[claim.kind].whole else 1) * claim.alpha
 
 

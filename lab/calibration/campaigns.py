@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ablate.referee.campaign import DISCARD, KEEP, MORE, Rules, look
+from ablate.referee.campaign import DISCARD, KEEP, MORE, Rules, analyse
 
 FEWEST = 8  # runs of a group whose residuals are resampled
 Draw = Callable[[np.random.Generator, int], Float[np.ndarray, " _"]]
@@ -93,7 +93,7 @@ def _candidate(
     looks: list[int] = []
     while True:
         looks.append(len(values))
-        seen = look(rules, number, baseline, values, looks)
+        seen = analyse(rules, number, baseline, values, looks)
         if seen.decision in (KEEP, DISCARD):
             return seen.decision == KEEP, len(values)
         assert seen.decision == MORE

@@ -1,1 +1,3 @@
-"""Readers of runs that ablate did not train, one file per source: each returns a `Table`."""
+"""Read runs that ablate did not train; each file has a reader of one format, which
+returns a `Table`.
+"""

@@ -1,4 +1,4 @@
-"""Runs of a CSV or TSV file: a header, then a row per run, or per run and step."""
+"""Read runs from a CSV or TSV file: a header, then a row per run, or per run and step."""
 
 import csv
 import gzip
@@ -29,11 +29,11 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
             delimiter = max(DELIMITERS, key=header.count)
             return _table(path, csv.reader(file, delimiter=delimiter), wanted)
     except csv.Error as error:
-        raise UserError(f"{path} cannot be read as a table: {error}") from None
+        raise UserError(f"{path} cannot be read as CSV or TSV: {error}") from None
 
 
 def opened(path: Path) -> TextIOWrapper:
-    """Return a text file, which may be compressed, to read."""
+    """Open a text file for reading, which may be compressed."""
     open_ = gzip.open if path.suffix == ".gz" else open
     return open_(path, "rt", encoding="utf-8-sig", newline="")
 
@@ -41,7 +41,7 @@ def opened(path: Path) -> TextIOWrapper:
 def _table(path: Path, rows: Any, wanted: Iterable[str]) -> Table:
     names: list[str] = next(rows, [])
     if not any(name.strip() for name in names):
-        raise UserError(f"{path} is empty: a table begins with the names of its columns")
+        raise UserError(f"{path} has no header: write the names of the columns into the first line")
     names = _unique(path, names)
     builder = TableBuilder(str(path), wanted)
     while piece := [*islice(rows, CHUNK)]:
@@ -58,14 +58,15 @@ def _whole(path: Path, rows: list[list[str]], names: list[str], before: int) -> 
             yield row
         elif any(row):
             raise UserError(
-                f"{path}, row {number}: {len(row)} cells, but the header has {len(names)}"
+                f"{path}, row {number}: it has {len(row)} cells, but the header has {len(names)}; "
+                "repair the row"
             )
 
 
 def _unique(path: Path, names: list[str]) -> list[str]:
-    """Return the names of the columns; one without a name has its number."""
-    found = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
-    twice = next((name for name in found if found.count(name) > 1), None)
+    """Return the names of the columns; a column without a name is called by its number."""
+    column_names = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
+    twice = next((name for name in column_names if column_names.count(name) > 1), None)
     if twice is not None:
         raise UserError(f"{path} has two columns called {twice}: rename one of them")
-    return found
+    return column_names

@@ -1,4 +1,4 @@
-"""Runs of a pandas data frame, or of any object with its interface."""
+"""Read runs from a pandas data frame, or from any object with its interface."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -26,7 +26,7 @@ def read(frame: Any, wanted: Iterable[str] = ()) -> Table:
     """Return the rows of a frame; a named index becomes a column.
 
     Raises:
-        UserError: it has no rows, or two columns of one name.
+        UserError: it has no rows, or two columns have the same name.
     """
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
@@ -52,17 +52,17 @@ def _column(series: Any) -> Column:
         numbers = series.to_numpy(dtype=np.float64)
         if not (np.abs(numbers) >= 10.0**DIGITS).any():
             return Column(numbers, np.where(np.isnan(numbers), EMPTY, NUMBER).astype(np.int8), [])
-    found = Collector()
-    found.add(series.astype(object).where(series.notna(), None).tolist())
-    return found.column()
+    collector = Collector()
+    collector.add(series.astype(object).where(series.notna(), None).tolist())
+    return collector.column()
 
 
 def _digests(frame: Any) -> np.ndarray:
-    """Return a number per row that equal rows share."""
+    """Return a hash of each row; equal rows have equal hashes."""
     from pandas.util import hash_pandas_object
 
     try:
-        found = hash_pandas_object(frame, index=False)
+        hashes = hash_pandas_object(frame, index=False)
     except TypeError:  # cells such as lists
-        found = hash_pandas_object(frame.astype(str), index=False)
-    return np.asarray(found).view(np.int64)
+        hashes = hash_pandas_object(frame.astype(str), index=False)
+    return np.asarray(hashes).view(np.int64)

@@ -1,4 +1,4 @@
-"""Runs of a JSONL file: an object per run, or per run and step; nested keys become `a.b`."""
+"""Read runs from a JSONL file: an object per run, or per run and step; nested keys become `a.b`."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
     """Return the objects of a file as rows.
 
     Raises:
-        UserError: it cannot be read, or a line is no object.
+        UserError: it cannot be read, or a line is not a JSON object.
     """
     with named(path), opened(path) as file:
         return from_records(str(path), _objects(path, file), wanted)
@@ -28,7 +28,7 @@ def from_records(
     wanted: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Table:
-    """Return flat records as a table; a key that a record lacks is an empty cell."""
+    """Return flat records as a table; a missing key is an empty cell."""
     builder = TableBuilder(source, wanted)
     builder.add_records(records)
     return builder.table(notes)
@@ -41,18 +41,23 @@ def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, object]]:
         try:
             row = json.loads(line)
         except ValueError as error:
-            raise UserError(f"{path}, line {number}: this is no JSON ({error})") from None
+            raise UserError(
+                f"{path}, line {number}: it is not valid JSON ({error}); write one object per line"
+            ) from None
         if not isinstance(row, dict):
-            raise UserError(f"{path}, line {number}: it holds no object, as each line must")
+            raise UserError(
+                f"{path}, line {number}: it is {type(row).__name__}, but each line must be an "
+                "object"
+            )
         yield flat(row)
 
 
 def flat(row: Mapping[str, object], before: str = "") -> dict[str, object]:
-    """Return nested objects as one, with dots between the keys."""
-    found: dict[str, object] = {}
+    """Return nested objects as one object, with dots between the keys."""
+    flattened: dict[str, object] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{before}{key}.")
+            flattened |= flat(value, f"{before}{key}.")
         else:
-            found[f"{before}{key}"] = value
-    return found
+            flattened[f"{before}{key}"] = value
+    return flattened

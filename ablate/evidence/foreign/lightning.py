@@ -1,8 +1,9 @@
-"""Runs of Lightning's CSVLogger: every folder with a metrics.csv is a run.
+"""Read runs of Lightning's CSVLogger: every folder with a metrics.csv is a run.
 
-Columns: `run`, the folder below the source; `folder_1`, ... its parts; the hyperparameters of the
-hparams.yaml beside it; and those of metrics.csv. Rows are those of metrics.csv, with empty cells
-where a metric was not logged; without `run` and `step` in the study, the last value of each counts.
+Columns: `run`, the path of the folder below the source; `folder_1`, ... its parts; the
+hyperparameters of the hparams.yaml beside it; and the columns of metrics.csv. Rows are those of
+metrics.csv, with empty cells at steps without a metric. If the study names no columns `run` and
+`step`, the last value of each metric counts.
 """
 
 import csv
@@ -20,22 +21,24 @@ RUN = "run"
 
 
 def read(place: Any, wanted: Iterable[str] = ()) -> Table:
-    """Return the runs below a folder: a row per run, or per step where `step` is asked for.
+    """Return the runs below a folder: a row per run, or per step if the column `step` is wanted.
 
     Raises:
-        UserError: the folder is not there, or holds no metrics.csv with rows.
+        UserError: the folder does not exist, or has no metrics.csv with rows.
     """
     root = Path(place).expanduser()
     if not root.is_dir():
-        raise UserError(f"{root}: there is no such folder with runs of Lightning")
+        raise UserError(f"{root}: there is no such folder; give a folder with runs of Lightning")
     by_step = "step" in {*wanted}
     rows: list[Row] = []
     for path in sorted(root.glob(f"**/{METRICS}")):
-        about, found = _about(root, path.parent), _rows(path)
-        last = {key: value for row in found for key, value in row.items() if value != ""}
-        rows += [{**about, **row} for row in (found if by_step else [last])]
+        about, steps = _about(root, path.parent), _rows(path)
+        last = {key: value for row in steps for key, value in row.items() if value != ""}
+        rows += [{**about, **row} for row in (steps if by_step else [last])]
     if not rows:
-        raise UserError(f"{root} holds no {METRICS} with rows")
+        raise UserError(
+            f"{root} has no {METRICS} with rows: give the folder of Lightning's CSVLogger"
+        )
     return from_records(str(root), rows, [*wanted, RUN])
 
 

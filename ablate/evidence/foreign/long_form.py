@@ -1,4 +1,4 @@
-"""From a row per run and step to a row per run."""
+"""Reduce a table with a row per run and step to a row per run."""
 
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ class Curves(NamedTuple):
     """The recorded values of a metric, ordered by run and step.
 
     Args:
-        rows: places of the values in the table.
+        rows: row number of each value in the table.
         runs: number of the run of each value.
-        steps: the step of each value.
-        values: the values; NaN and infinite ones were recorded so.
-        first: by run its first row in the table.
+        steps: step of each value.
+        values: values, including recorded NaN and infinite ones.
+        first: for each run, its first row in the table.
     """
 
     rows: np.ndarray
@@ -26,10 +26,10 @@ class Curves(NamedTuple):
 
 
 def curves(table: Table, run: str, step: str, metric: str) -> Curves:
-    """Return the curve of a metric of every run.
+    """Return the curves of a metric over all runs.
 
     Raises:
-        UserError: there is no such column, or one of numbers holds a text.
+        UserError: there is no such column, or a column of numbers has a text.
     """
     runs, labels = table.column(run, "run").labels()
     steps, values = table.numbers(step, "step"), table.numbers(metric, "metric")
@@ -43,12 +43,12 @@ def curves(table: Table, run: str, step: str, metric: str) -> Curves:
 
 
 def last_rows(curves: Curves) -> tuple[np.ndarray, Numbers]:
-    """Return the row of each run's last value, and the value; NaN for a run without any."""
+    """Return the row of each run's last value, and the value; NaN for a run without a value."""
     return _pick(curves, np.flatnonzero(np.diff(curves.runs, append=-1)))
 
 
 def best_rows(curves: Curves, by: Column, better: str) -> tuple[np.ndarray, Numbers]:
-    """Return the row in which the column `by` is best for each run, and the metric there."""
+    """Return for each run the row in which the column `by` is best, and the metric in this row."""
     scores = by.numbers[curves.rows] * (1.0 if better == "lower" else -1.0)
     scores = np.where(np.isfinite(scores), scores, np.inf)
     order = np.lexsort((curves.steps, scores, curves.runs))
@@ -57,27 +57,28 @@ def best_rows(curves: Curves, by: Column, better: str) -> tuple[np.ndarray, Numb
 
 
 def steps_to(curves: Curves, target: float, better: str) -> tuple[np.ndarray, Numbers, np.ndarray]:
-    """Return by run a row, the step at which its curve first is at a target, and whether it is.
+    """Return for each run a row, the step at which its curve reaches a target, and whether it does.
 
-    Between two values the step is interpolated. A run that never gets there has its last step.
+    Between two values the step is interpolated. For a run that does not reach the target, the step
+    is its last one.
     """
     sign = 1.0 if better == "lower" else -1.0
     count = len(curves.first)
-    found = np.full(count, np.nan)
+    steps_by_run = np.full(count, np.nan)
     reached = np.zeros(count, dtype=bool)
     starts = np.flatnonzero(np.diff(curves.runs, prepend=-1))
     for start, end in zip(starts, [*starts[1:], len(curves.runs)], strict=True):
         values, steps = sign * curves.values[start:end], curves.steps[start:end]
         finite = np.isfinite(values)
-        if not finite[-1]:  # it diverged, so that nobody knows
+        if not finite[-1]:  # it diverged, so the step is unknown
             continue
         below = np.flatnonzero(finite & (values <= sign * target))
         run = curves.runs[start]
         reached[run] = bool(len(below))
-        found[run] = (
+        steps_by_run[run] = (
             _crossing(steps, values, int(below[0]), sign * target) if len(below) else steps[-1]
         )
-    return curves.first, found, reached
+    return curves.first, steps_by_run, reached
 
 
 def _crossing(steps: Numbers, values: Numbers, place: int, target: float) -> float:

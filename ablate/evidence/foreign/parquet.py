@@ -1,4 +1,4 @@
-"""Runs of a Parquet file; takes pyarrow, which the extra `parquet` installs."""
+"""Read runs from a Parquet file; requires pyarrow, which the extra `parquet` installs."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +18,7 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
         from pyarrow import parquet
     except ImportError:
         raise UserError(
-            f"{path}: Parquet takes pyarrow; pip install 'ablate[parquet]' installs it"
+            f"{path}: a Parquet file needs pyarrow: run pip install 'ablate[parquet]'"
         ) from None
     try:
         file = parquet.ParquetFile(path)

@@ -1,4 +1,4 @@
-"""Reading files that a user gives, in formats with a parser of their own."""
+"""Read files that a user gives, in formats with a parser of their own."""
 
 import zlib
 from collections.abc import Iterator
@@ -12,28 +12,28 @@ from ablate.errors import UserError
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Context manager for reading a file: errors name the file, and the line that is not UTF-8.
+    """Turn errors in a block that reads a file into UserErrors with the path.
 
     Raises:
-        UserError: the file cannot be read, is not UTF-8, or is nested too deeply.
+        UserError: the file cannot be read, is not UTF-8 (with the line), or is nested too deeply.
     """
     try:
         yield
     except UnicodeDecodeError:
-        read_raw_text(path)  # which names the line and the byte
+        read_raw_text(path)  # raises a UserError with the line and the byte
         raise
     except RecursionError:
         raise UserError(f"{path} cannot be read: it is nested too deeply") from None
-    except (OSError, EOFError, zlib.error) as error:  # the last two of a damaged gzip file
+    except (OSError, EOFError, zlib.error) as error:  # a damaged gzip file raises the last two
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{path} cannot be read: {reason}") from None
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the plain data of a YAML file; objects of Python in the file are not built.
+    """Return the data of a YAML file; Python objects in the file are not constructed.
 
     Raises:
-        UserError: the file is missing, not UTF-8, or no YAML.
+        UserError: the file is missing, not UTF-8, or not YAML.
     """
     import yaml
 

@@ -1,4 +1,4 @@
-"""Which reader reads a source: by its scheme, its ending, or what lies in the folder."""
+"""Choose the reader of a source: by its scheme, its file ending, or the files in its folder."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -9,7 +9,7 @@ from ablate.errors import UserError
 from ablate.evidence.foreign import delimited, frame, json_lines
 from ablate.evidence.foreign.table import Table, meant
 
-# file endings that a reader of this package takes
+# file endings, with the name of their reader in this package
 BY_ENDING = {
     **dict.fromkeys(delimited.ENDINGS, "delimited"),
     **dict.fromkeys(json_lines.ENDINGS, "json_lines"),
@@ -20,7 +20,7 @@ SCHEMES = {
     "tensorboard": "tensorboard",
     "lightning": "lightning",
 }
-# files that a folder of each reader has, in the order in which a folder is asked
+# files that identify a folder of each reader, in the order in which they are tried
 IN_FOLDER = {
     "lightning": "**/metrics.csv",
     "tensorboard": "**/*tfevents*",
@@ -33,8 +33,8 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
 
     Args:
         source: a data frame; the path of a file; a folder of TensorBoard, Lightning or W&B; or
-            scheme://place with one of the schemes above. ablate.referee.compare adds wandb://.
-        wanted: columns that are kept however many different texts they hold.
+            scheme://path with one of the schemes above. ablate.referee.compare adds wandb://.
+        wanted: columns that are kept however many different texts they have.
 
     Raises:
         UserError: there is no such source, or it cannot be read.
@@ -56,7 +56,7 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
     ending = next((end for end in BY_ENDING if path.name.lower().endswith(end)), None)
     if ending is None:
         raise UserError(
-            f"{path}: the ending says what a table is, and {path.suffix or 'none'} is not one of "
+            f"{path}: the ending {path.suffix or '(none)'} is unknown; it must be one of "
             f"{', '.join(BY_ENDING)}"
         )
     return _read(BY_ENDING[ending], path, wanted)
@@ -73,8 +73,8 @@ def _reader_of_folder(path: Path) -> str:
         if next(path.glob(pattern), None) is not None:
             return reader
     raise UserError(
-        f"{path} is a folder without runs: there are no event files of TensorBoard, no "
-        "metrics.csv of Lightning and no offline runs of W&B in it"
+        f"{path} is a folder without runs: give one with event files of TensorBoard, a "
+        "metrics.csv of Lightning, or offline runs of W&B"
     )
 
 

@@ -1,8 +1,8 @@
-"""A table of runs by columns, as every reader of foreign runs returns it.
+"""A table of runs, stored by columns, as every reader of foreign runs returns it.
 
-A column keeps numbers as an array and texts by their codes, so that a million rows stay small: of
-texts alone it has no array of numbers, and of numbers alone none of codes. A column of texts that
-nearly all differ, such as run ids, is kept only where the reader was asked for it.
+A column stores numbers as an array and texts as integer codes, so that a million rows stay small. A
+column of texts alone has no array of numbers, and a column of numbers alone has no array of codes.
+A column whose texts nearly all differ, such as run ids, is kept only if the caller asks for it.
 """
 
 import difflib
@@ -19,11 +19,11 @@ from jaxtyping import Bool, Float, Int
 from ablate.errors import UserError
 
 NUMBER, EMPTY = -1, -2  # codes of cells without a text
-MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))  # texts without a number
-CHUNK = 20_000  # rows that are turned into columns at a time
-MOST_TEXTS = 20_000  # different texts of a column that is kept without being asked for
+MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))  # texts for a missing number
+CHUNK = 20_000  # number of rows that are converted to columns at a time
+MOST_TEXTS = 20_000  # largest number of texts of a column that the caller did not ask for
 TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
-DIGITS = 15  # of a whole number that a float holds exactly; a longer one is a name
+DIGITS = 15  # digits that a float represents exactly; a longer number is read as a name
 
 Numbers = Float[np.ndarray, " rows"]
 Codes = Int[np.ndarray, " rows"]
@@ -38,8 +38,8 @@ class Column:
 
     Args:
         numbers: the cells that are numbers; NaN for all others.
-        codes: by row the place in `texts`, or `NUMBER` or `EMPTY`; NaN that a file has in so many
-            letters is a number. Of as few bytes as the number of texts allows.
+        codes: for each row an index into `texts`, or `NUMBER` or `EMPTY`. A cell with the text
+            "nan" is a number. The dtype is as small as the number of texts permits.
         texts: the different texts.
     """
 
@@ -48,11 +48,11 @@ class Column:
     texts: list[str]
 
     def take(self, rows: np.ndarray) -> "Column":
-        """Return some rows of the column, by a mask or by their places."""
+        """Return some rows of the column; `rows` is a mask or row numbers."""
         return Column(self.numbers[rows], self.codes[rows], self.texts)
 
     def constant(self, rows: np.ndarray) -> str | None:
-        """Return the label that all of some rows have, "" where all are empty; None if none is."""
+        """Return the label that all given rows share, "" if all are empty, None if they differ."""
         codes, numbers = self.codes[rows], self.numbers[rows]
         if not len(codes) or (codes != codes[0]).any():
             return None
@@ -63,13 +63,15 @@ class Column:
         return number_text(float(numbers[0])) if (numbers == numbers[0]).all() else None
 
     def first_text(self) -> tuple[int, str] | None:
-        """Return row and text of the first cell that holds neither a number nor nothing."""
+        """Return the row and the text of the first cell that is neither a number nor empty."""
         wrong = [code for code, text in enumerate(self.texts) if text.lower() not in MISSING]
         rows = np.flatnonzero(np.isin(self.codes, wrong)) if wrong else np.empty(0, int)
         return (int(rows[0]), self.texts[self.codes[rows[0]]]) if len(rows) else None
 
     def labels(self) -> tuple[Codes, list[str]]:
-        """Return the place of each cell in a list of labels, and the list; empty cells have -1."""
+        """Return for each cell an index into a list of labels, and the list;
+        empty cells have -1.
+        """
         places = np.maximum(self.codes, -1, dtype=np.int32)
         named = list(self.texts)
         numeric = self.codes == NUMBER
@@ -85,14 +87,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Runs in rows.
+    """A table with a run (or a step of a run) in each row.
 
     Args:
-        source: where they come from, as a person says it.
-        columns: by name.
-        digests: a number per row that equal rows share, empty where the source gives none.
-        notes: what a reader of a verdict must know of the source.
-        unread: names of columns that were too varied to be kept.
+        source: description of the source, for readers.
+        columns: columns by name.
+        rows: number of rows.
+        digests: hash of each row; empty if the source has none.
+        notes: remarks about the source for readers of a verdict.
+        unread: names of columns that were dropped because they have too many different texts.
     """
 
     source: str
@@ -103,7 +106,7 @@ class Table:
     unread: tuple[str, ...] = ()
 
     def column(self, name: str, key: str) -> Column:
-        """Return a column; `key` is what asks for it.
+        """Return a column; `key` is the config key that asks for it, for messages.
 
         Raises:
             UserError: there is no such column.
@@ -114,22 +117,22 @@ class Table:
         return self.columns[name]
 
     def numbers(self, name: str, key: str) -> Numbers:
-        """Return a column of numbers, NaN where a cell is empty.
+        """Return a column of numbers, with NaN for empty cells.
 
         Raises:
-            UserError: there is no such column, or it holds a text.
+            UserError: there is no such column, or it has a text.
         """
         column = self.column(name, key)
         if (text := column.first_text()) is not None:
             row, cell = text
             raise UserError(
-                f"{key}={name}: {self.source} has the text {cell!r} in row {row + 1} where a "
-                "number such as 1234.5 must be; empty cells, NaN and inf are allowed"
+                f"{key}={name}: {self.source} has the text {cell!r} in row {row + 1}, where it "
+                "needs a number such as 1234.5; empty cells, NaN and inf are allowed"
             )
         return column.numbers
 
     def take(self, rows: np.ndarray) -> "Table":
-        """Return a table of some rows, by a mask or by their places."""
+        """Return a table of some rows; `rows` is a mask or row numbers."""
         columns = {name: column.take(rows) for name, column in self.columns.items()}
         digests = self.digests[rows] if len(self.digests) else self.digests
         count = int(rows.sum()) if rows.dtype == bool else len(rows)
@@ -137,21 +140,21 @@ class Table:
 
 
 def number_text(number: float) -> str:
-    """Return a number as a label: 3 for 3.0, else the shortest text that is the same number."""
+    """Return a number as a label: "3" for 3.0, else the shortest text for the same number."""
     if math.isfinite(number) and number == int(number) and abs(number) < 1e15:
         return str(int(number))
     return repr(number)
 
 
 def label_of(given: Any) -> str:
-    """Return the label that a value given by a user has in a column."""
+    """Return the label under which a user's value occurs in a column."""
     cell = _plain(given)
     number = _number(cell)
     return _text(str(cell)) if number is None else number_text(number)
 
 
 def meant(word: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about a name that does not exist."""
+    """Return the end of a message about an unknown name: a suggestion, or the allowed names."""
     by_case = [name for name in names if name.lower() == word.lower()]
     near = by_case or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     if near:
@@ -161,11 +164,11 @@ def meant(word: str, names: Sequence[str]) -> str:
 
 
 class TableBuilder:
-    """Collects columns, a piece of some rows at a time.
+    """Builds a table from chunks of rows.
 
     Args:
-        source: where the rows come from, for messages.
-        wanted: columns that are kept however many different texts they hold.
+        source: description of the source, for messages.
+        wanted: columns that are kept however many different texts they have.
     """
 
     def __init__(self, source: str, wanted: Iterable[str] = ()) -> None:
@@ -176,9 +179,9 @@ class TableBuilder:
         self.count = 0
 
     def add(self, piece: Mapping[str, Sequence[Any]]) -> None:
-        """Add rows with a column each: cells are texts, numbers, or None.
+        """Add rows, given by columns; cells are texts, numbers, or None.
 
-        A column that earlier pieces had not is empty in their rows, and the other way round.
+        A column that is missing in some chunks is empty in their rows.
         """
         rows = len(next(iter(piece.values()), ()))
         for name in [name for name in piece if name not in self.columns]:
@@ -193,7 +196,7 @@ class TableBuilder:
         self.count += rows
 
     def add_records(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add rows that are given as objects; a key that one lacks is an empty cell."""
+        """Add rows that are given as objects; a missing key is an empty cell."""
         rows = iter(records)
         while piece := [*islice(rows, CHUNK)]:
             names = dict.fromkeys(name for row in piece for name in row)
@@ -206,7 +209,7 @@ class TableBuilder:
             UserError: it has no rows.
         """
         if not self.count:
-            raise UserError(f"{self.source} has no rows: a table of runs has one row per run")
+            raise UserError(f"{self.source} has no rows: a table needs at least one row per run")
         kept = {name: c.column() for name, c in self.columns.items() if not c.dropped}
         unread = tuple(name for name, c in self.columns.items() if c.dropped)
         digests = np.concatenate(self.digests)
@@ -214,12 +217,12 @@ class TableBuilder:
 
 
 class Collector:
-    """The cells of a column while rows are read; so many of the first ones are `empty`."""
+    """Collects the cells of a column while rows are read; the first `empty` rows are empty."""
 
     def __init__(self, most: float | int = math.inf, empty: int = 0) -> None:
         self.most = most
-        self.numbers: list[Numbers | int] = []  # of each piece, or its length where it has none
-        self.codes: list[Codes | int] = []  # of each piece, or its length where all are numbers
+        self.numbers: list[Numbers | int] = []  # of each chunk, or its length if it has no numbers
+        self.codes: list[Codes | int] = []  # of each chunk, or its length if all are numbers
         self.texts: dict[str, int] = {}
         self.dropped = False
         if empty:
@@ -242,7 +245,7 @@ class Collector:
             self.dropped, self.numbers, self.codes, self.texts = True, [], [], {}
 
     def _add_mixed(self, cells: Sequence[Cell]) -> None:
-        """Add cells of which some are texts or empty; each different one is looked at once."""
+        """Add cells with texts or empty cells; equal cells are parsed once."""
         numbers: dict[Cell, float] = {}
         codes: dict[Cell, int] = {}
         for cell in dict.fromkeys(cells):
@@ -250,8 +253,8 @@ class Collector:
             numbers[cell] = math.nan if number is None else number
             codes[cell] = NUMBER if number is not None else self._code(str(cell))
         some = NUMBER in codes.values()
-        found = np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells)) if some else 0
-        self.numbers.append(found if some else len(cells))
+        parsed = np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells)) if some else 0
+        self.numbers.append(parsed if some else len(cells))
         least = next(d for d in (np.int8, np.int16, np.int32) if len(self.texts) <= np.iinfo(d).max)
         self.codes.append(np.fromiter(map(codes.__getitem__, cells), least, len(cells)))
 
@@ -260,16 +263,16 @@ class Collector:
         return self.texts.setdefault(text, len(self.texts)) if text else EMPTY
 
     def column(self) -> Column:
-        """Return the column, and forget it here."""
+        """Return the column, and release its chunks."""
         numbers, codes = _joined(self.numbers, math.nan), _joined(self.codes, np.int8(NUMBER))
         self.numbers, self.codes = [], []
         return Column(numbers, codes, list(self.texts))
 
 
 def _joined(pieces: Sequence[np.ndarray | int], value: Any) -> np.ndarray:
-    """Return pieces as an array, of which a length stands for so many times the value.
+    """Concatenate chunks; a chunk that is a length n stands for n times `value`.
 
-    An array of nothing else takes the memory of a single value.
+    If all chunks are lengths, the array takes the memory of a single value.
     """
     if all(isinstance(piece, int) for piece in pieces):
         return np.broadcast_to(value, sum(int(piece) for piece in pieces))
@@ -281,7 +284,7 @@ def _text(cell: str) -> str:
 
 
 def _plain(cell: Any) -> Cell:
-    """Return a cell as a text or a number; None is an empty text."""
+    """Return a cell as a text or a number; None becomes ""."""
     if cell is None:
         return ""
     if isinstance(cell, bool):
@@ -297,7 +300,7 @@ def _plain(cell: Any) -> Cell:
 
 
 def _numbers(cells: Sequence[Cell], kinds: set[type]) -> Numbers | None:
-    """Return the cells as numbers; None where one of them may be none."""
+    """Return the cells as numbers, or None if a cell might not be a number."""
     try:
         numbers = np.fromiter(map(float, cells), np.float64, len(cells))
     except (ValueError, OverflowError):
@@ -308,7 +311,7 @@ def _numbers(cells: Sequence[Cell], kinds: set[type]) -> Numbers | None:
 
 
 def _number(cell: Cell) -> float | None:
-    """Return the number of a cell, None for a text: names such as 1_2 and long ids are texts."""
+    """Return the number of a cell, or None for a text; names such as 1_2 and long ids are texts."""
     digits = str(cell).strip().lstrip("+-")
     if "_" in digits or (digits.isdigit() and len(digits) > DIGITS):
         return None

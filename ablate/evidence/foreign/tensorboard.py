@@ -1,9 +1,9 @@
-"""Runs of TensorBoard: every folder with event files is a run, every tag a column.
+"""Read runs of TensorBoard: every folder with event files is a run, every tag a column.
 
-All scalars are read, not a sample. Columns beside the tags: `run`, the folder below the source;
-`folder_1`, `folder_2`, ... its parts, which often say arm and seed; `_step`; `_wall_time` and
-`_started`, in seconds. A row has the last value of each tag of a run; where `_step` is asked for,
-all tags of one step.
+All scalars are read, not a sample. Further columns: `run`, the path of the folder below the source;
+`folder_1`, `folder_2`, ... its parts, which often contain arm and seed; `_step`; `_wall_time` and
+`_started`, in seconds. There is a row for each run with the last value of each tag; if the column
+`_step` is wanted, a row for each step.
 """
 
 import math
@@ -18,7 +18,7 @@ from ablate.evidence.foreign.table import Row, Table
 from ablate.evidence.foreign.wire import DamagedError, double, fields, first, masked, signed, text
 
 PATTERN = "**/*tfevents*"
-SUMMARY, VALUE = 5, 1  # fields of an event, and of its summary
+SUMMARY, VALUE = 5, 1  # field numbers: summary in an event, value in a summary
 FLOAT, DOUBLE = 1, 2  # types of a tensor
 OF_TYPE = {FLOAT: "<f", DOUBLE: "<d"}
 STEP, RUN, STARTED, TIME = "_step", "run", "_started", "_wall_time"
@@ -29,27 +29,29 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     """Return the scalars of all runs below a folder.
 
     Raises:
-        UserError: the folder is not there, or holds no event file with scalars.
+        UserError: the folder does not exist, or has no event file with scalars.
     """
     root, wanted = Path(place).expanduser(), [*wanted]
     if not root.is_dir():
-        raise UserError(f"{root}: there is no such folder with event files")
+        raise UserError(
+            f"{root}: there is no such folder; give one with event files of TensorBoard"
+        )
     files: dict[Path, list[Path]] = {}
     for path in sorted(root.glob(PATTERN)):
         files.setdefault(path.parent, []).append(path)
     rows: list[Row] = []
     notes: list[str] = []
     for folder, parts in files.items():
-        found = _run(root, folder, parts, notes)
-        last = {key: value for row in found for key, value in row.items()}
-        rows += found if STEP in wanted else [last] if last else []
+        steps = _run(root, folder, parts, notes)
+        last = {key: value for row in steps for key, value in row.items()}
+        rows += steps if STEP in wanted else [last] if last else []
     if not rows:
-        raise UserError(f"{root} holds no event file with scalars")
+        raise UserError(f"{root} has no event file with scalars: give a log folder of TensorBoard")
     return from_records(str(root), rows, [*wanted, RUN], notes)
 
 
 def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[Row]:
-    """Rows of one run; of two values of a tag at a step the later one counts."""
+    """Return the rows of one run; if a tag has two values at a step, the later counts."""
     name = folder.relative_to(root).as_posix()
     parts = {f"folder_{k}": part for k, part in enumerate(folder.relative_to(root).parts, 1)}
     by_step: dict[int, Row] = {}
@@ -63,7 +65,7 @@ def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[
 
 
 def _scalars(path: Path, notes: list[str]) -> Iterator[Scalar]:
-    """Yield the scalars of a file up to its last whole record."""
+    """Yield the scalars of a file up to its last complete record."""
     try:
         for message in _records(path.read_bytes()):
             seconds, step = double(first(message, 1)), signed(first(message, 2))
@@ -76,7 +78,7 @@ def _scalars(path: Path, notes: list[str]) -> Iterator[Scalar]:
 
 
 def _values(message: bytes) -> Iterator[tuple[str, float]]:
-    """Yield tag and number of each scalar in the summaries of a message."""
+    """Yield tag and value of each scalar in the summaries of a message."""
     for summary in _parts(message, SUMMARY):
         for value in _parts(summary, VALUE):
             scalar = _scalar(value)
@@ -85,7 +87,7 @@ def _values(message: bytes) -> Iterator[tuple[str, float]]:
 
 
 def _parts(message: bytes, number: int) -> Iterator[bytes]:
-    """Yield the messages within a message that have this field number."""
+    """Yield the nested messages with a field number."""
     for key, part in fields(message):
         if key == number and isinstance(part, bytes):
             yield part
@@ -100,7 +102,7 @@ def _scalar(value: bytes) -> float | None:
 
 
 def _of_tensor(tensor: bytes) -> float | None:
-    """Return a tensor of one number; None for any other."""
+    """Return the value of a tensor with one number; None for any other tensor."""
     form = OF_TYPE.get(signed(first(tensor, 1)), "")
     content = first(tensor, 4) or first(tensor, 5 if form == "<f" else 6)
     if not form or not isinstance(content, bytes) or len(content) != struct.calcsize(form):
@@ -109,7 +111,7 @@ def _of_tensor(tensor: bytes) -> float | None:
 
 
 def _records(content: bytes) -> Iterator[bytes]:
-    """Yield the messages of an event file, whose checksums must be right."""
+    """Yield the messages of an event file after checking their checksums."""
     place = 0
     while place < len(content):
         if place + 12 > len(content):

@@ -1,4 +1,4 @@
-"""Runs of a W&B project, by the public API: a row per run, or per step where `_step` is asked for.
+"""Read runs of a W&B project by the public API: a row per run, or per step if `_step` is wanted.
 
 Columns are those of offline runs (ablate.evidence.foreign.wandb_offline).
 """
@@ -14,15 +14,15 @@ from ablate.evidence.foreign.wandb_offline import STEP, merged
 
 
 def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
-    """Return the runs of a project, or of a group of it.
+    """Return the runs of a project, or of a group in it.
 
     Args:
         api: `wandb.Api()`.
         place: ENTITY/PROJECT, or ENTITY/PROJECT/GROUP.
-        wanted: columns that are needed; `_step` among them asks for the whole history.
+        wanted: columns that are needed; with `_step` the whole history is read.
 
     Raises:
-        UserError: the place is malformed, W&B does not have it, or it has no runs.
+        UserError: the path is malformed, W&B does not have it, or it has no runs.
     """
     entity, project, group = place_of(place)
     wanted = [*wanted]
@@ -31,18 +31,20 @@ def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
         runs = [*api.runs(f"{entity}/{project}", filters=filters)]
         rows = [row for run in runs for row in _rows(run, by_step=STEP in wanted)]
     except Exception as error:  # W&B's client has many kinds of errors
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"W&B, asked for {place}, said: {said}") from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"wandb://{place} cannot be read; W&B answered: {reason}") from None
     if not rows:
-        raise UserError(f"wandb://{place} has no runs with results")
+        raise UserError(
+            f"wandb://{place} has no runs with results: check the project and the group"
+        )
     return from_records(f"wandb://{place}", rows, [*wanted, "run"])
 
 
 def place_of(place: str) -> tuple[str, str, str]:
-    """Return entity, project and group, which may be empty.
+    """Return entity, project and group; the group may be "".
 
     Raises:
-        UserError: the place is malformed.
+        UserError: the path is malformed.
     """
     parts = place.strip("/").split("/", 2)
     if len(parts) < 2 or not all(parts):
@@ -59,7 +61,7 @@ def _rows(run: Any, *, by_step: bool) -> Iterator[Row]:
 
 
 def _plain(row: Row) -> Row:
-    """Return results with the numbers that W&B writes as words, as numbers."""
+    """Return results in which W&B's words for NaN and infinity are numbers."""
     words = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
     return {k: words.get(v, v) if isinstance(v, str) else v for k, v in row.items()}
 
@@ -67,5 +69,5 @@ def _plain(row: Row) -> Row:
 def _seconds(moment: str | None) -> float | None:
     if not moment:
         return None
-    found = datetime.fromisoformat(moment.replace("Z", "+00:00"))
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    time = datetime.fromisoformat(moment.replace("Z", "+00:00"))
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

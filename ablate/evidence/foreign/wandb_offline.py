@@ -1,7 +1,8 @@
-"""Offline runs of W&B: folders offline-run-* (and run-*) with a file run-ID.wandb.
+"""Read offline runs of W&B: folders offline-run-* (and run-*) with a file run-ID.wandb.
 
-Columns: `run` (its id), `name`, `group`, `job_type`, `state`, `_started` in seconds; the config by
-its keys; the summary by its keys. Where `_step` is asked for, each row is a step of the history.
+Columns: `run` (its id), `name`, `group`, `job_type`, `state`, `_started` in seconds; the keys of
+the config; the keys of the summary. If the column `_step` is wanted, each row is a step of the
+history.
 """
 
 import json
@@ -24,10 +25,10 @@ from ablate.evidence.foreign.wire import (
 )
 
 PATTERN = "**/run-*.wandb"
-HEADER, BLOCK, FRAME = 7, 32768, 7  # bytes of the file's head, of a block, of a record's head
+HEADER, BLOCK, FRAME = 7, 32768, 7  # bytes: header of the file, block, header of a record
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
-HISTORY, SUMMARY, CONFIG, RUN, EXIT = 2, 3, 5, 17, 18  # fields of a record
-VALUE = 16  # the JSON of an item
+HISTORY, SUMMARY, CONFIG, RUN, EXIT = 2, 3, 5, 17, 18  # field numbers of a record
+VALUE = 16  # field number of the JSON in an item
 STEP = "_step"
 
 
@@ -35,22 +36,22 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     """Return the offline runs below a folder.
 
     Raises:
-        UserError: the folder is not there, or holds no run.
+        UserError: the folder does not exist, or has no run.
     """
     root = Path(place).expanduser()
     if not root.exists():
-        raise UserError(f"{root}: there is no such folder with offline runs of W&B")
+        raise UserError(f"{root}: there is no such folder; give one with offline runs of W&B")
     notes: list[str] = []
     paths = [root] if root.is_file() else sorted(root.glob(PATTERN))
     rows = [row for path in paths for row in _run(path, STEP in {*wanted}, notes)]
     if not rows:
-        raise UserError(f"{root} holds no offline run of W&B with results")
+        raise UserError(f"{root} has no offline run of W&B with results: give the folder `wandb`")
     return from_records(str(root), rows, [*wanted, "run"], notes)
 
 
 @dataclass
 class _Run:
-    """What the records of a run have said so far."""
+    """The content of the records of a run that were read so far."""
 
     about: Row
     config: Row = field(default_factory=dict)
@@ -58,7 +59,7 @@ class _Run:
     history: list[Row] = field(default_factory=list)
 
     def take(self, kind: int, part: bytes) -> None:
-        """Take one record."""
+        """Add the content of a record."""
         if kind == RUN:
             self.about |= _about(part)
             self.config |= _items(first(part, 4))
@@ -95,7 +96,9 @@ def _run(path: Path, by_step: bool, notes: list[str]) -> list[Row]:
 
 
 def merged(about: Row, config: Row, results: Row) -> Row:
-    """Return one row; a key of the config that is a result too has `config.` before it."""
+    """Return a row of results and config; a config key that is also a result gets the
+    prefix `config.`.
+    """
     row = flat(results)
     settings = {key: value for key, value in flat(config).items() if not key.startswith("_wandb")}
     named = {f"config.{key}" if key in row else key: value for key, value in settings.items()}
@@ -113,8 +116,8 @@ def _about(run: bytes) -> Row:
 
 
 def _items(message: Any) -> Row:
-    """Return the updates of a message of items: by key the value of its JSON."""
-    found: Row = {}
+    """Return the updates in a message, by key."""
+    updates: Row = {}
     for number, item in fields(message or b""):
         if number != 1 or not isinstance(item, bytes):
             continue
@@ -124,21 +127,21 @@ def _items(message: Any) -> Row:
             value = json.loads(text(item, VALUE))
         except ValueError:
             continue
-        found[key] = value.get("value", value) if _is_setting(value) else value
-    return found
+        updates[key] = value.get("value", value) if _is_setting(value) else value
+    return updates
 
 
 def _is_setting(value: Any) -> bool:
-    """Whether a value is stored as W&B's config files store it, with a description."""
+    """Return whether a value has the form of W&B's config files, with a description."""
     return isinstance(value, dict) and value.keys() <= {"value", "desc"} and "value" in value
 
 
 def _records(content: bytes) -> Iterator[bytes]:
-    """Yield the messages of a log in LevelDB's format, whose checksums must be right."""
+    """Yield the messages of a log in LevelDB's format after checking their checksums."""
     place, pieces = HEADER, b""
     while place < len(content):
         left = BLOCK - place % BLOCK
-        if left < FRAME:  # the end of a block is filled up
+        if left < FRAME:  # the end of a block is padding
             place += left
             continue
         if place + FRAME > len(content):

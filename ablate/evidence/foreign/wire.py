@@ -1,8 +1,8 @@
-"""The wire format of Protocol Buffers, and the checksums of files that hold such messages.
+"""Decode Protocol Buffers, and compute the checksums of files that contain such messages.
 
-Event files of TensorBoard and the files of offline W&B runs hold a few fields that a verdict needs.
-To read them takes neither library, which both take seconds to import.
-Source: protobuf.dev/programming-guides/encoding; Castagnoli 1993 for CRC-32C.
+A verdict needs only a few fields of TensorBoard's event files and of offline W&B runs. This module
+reads them without the two libraries, which take seconds to import. Source:
+protobuf.dev/programming-guides/encoding; Castagnoli 1993 for CRC-32C.
 """
 
 import struct
@@ -14,11 +14,11 @@ Field = int | bytes
 
 
 class DamagedError(ValueError):
-    """Bytes that are no message."""
+    """Raised for bytes that are not a valid message."""
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Field]]:
-    """Yield number and value of each field: a whole number, or the bytes of any other type.
+    """Yield number and value of each field: an integer, or bytes for any other type.
 
     Raises:
         DamagedError: the message ends in the middle of a field, or has an unknown type.
@@ -56,25 +56,25 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def first(message: bytes, number: int) -> Field | None:
-    """Return the last value of a field, which is the one that counts; None where it is absent."""
+    """Return the last value of a field, which is the valid one; None if the field is missing."""
     return next((value for key, value in reversed([*fields(message)]) if key == number), None)
 
 
 def text(message: bytes, number: int) -> str:
-    """Return a field of text; "" where it is absent."""
+    """Return a text field; "" if it is missing."""
     value = first(message, number)
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 
 def signed(value: Field | None) -> int:
-    """Return a whole number of 64 bits with its sign; 0 where it is absent."""
+    """Return a 64-bit integer with its sign; 0 if it is missing."""
     if not isinstance(value, int):
         return 0
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def double(value: Field | None) -> float:
-    """Return a number of 64 bits; 0 where it is absent."""
+    """Return a 64-bit float; 0 if it is missing."""
     return float(struct.unpack("<d", value)[0]) if isinstance(value, bytes) else 0.0
 
 
@@ -91,7 +91,7 @@ TABLE = _table()
 
 
 def crc32c(content: bytes, crc: int = 0) -> int:
-    """Return the CRC-32C of some bytes."""
+    """Return the CRC-32C checksum of bytes."""
     crc ^= 0xFFFFFFFF
     for byte in content:
         crc = TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
@@ -99,6 +99,6 @@ def crc32c(content: bytes, crc: int = 0) -> int:
 
 
 def masked(content: bytes) -> int:
-    """Return the CRC-32C as event files and log files hold it."""
+    """Return the masked CRC-32C checksum that event files store."""
     crc = crc32c(content)
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
