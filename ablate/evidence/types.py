@@ -118,7 +118,7 @@ class Failures(TypedDict):
     interval: list[float]
 
 
-class Held(TypedDict):
+class ControlOutcome(TypedDict):
     """The outcome of the positive control of a claim that something is not lost."""
 
     arm: str
@@ -168,7 +168,7 @@ class Cases(TypedDict):
     holding: NotRequired[int]  # for a claim about trained models: number of seeds that satisfy it
 
 
-class Found(TypedDict):
+class ClaimResult(TypedDict):
     """The result of a claim, computed from the runs that count."""
 
     verdict: str
@@ -201,10 +201,10 @@ class Found(TypedDict):
     rates: NotRequired[list[tuple[int, int]]]  # unstable runs and all runs, first for the treatment
     information: NotRequired[list[float]]  # with interim analyses: the fraction of seeds at each
     interval_equivalence: NotRequired[list[float] | None]
-    control: NotRequired[Held | None]
+    control: NotRequired[ControlOutcome | None]
 
 
-class Answer(Found):
+class Answer(ClaimResult):
     """The result of a claim at one budget."""
 
     failed_runs: int
@@ -228,7 +228,7 @@ class Entry(Question, Answer):
     short: NotRequired[Short]
 
 
-class Told(Entry):
+class ReportedClaim(Entry):
     """A claim in verdict.json with further fields of the study, for a report."""
 
     tolerance: float

@@ -9,7 +9,7 @@ from ablate.referee.question import Question
 from ablate.referee.runs import Runs, runs_of
 from ablate.stats.holm import Tests, adjust
 from ablate.stats.means import MeanDifference
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, Decision, Turn, side
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, Decision, MarginThreshold, side
 from ablate.verdict.kind import KINDS
 from ablate.verdict.kind.base import Plan
 
@@ -32,7 +32,7 @@ class Judged:
     decision: Decision
     alone: Decision
     p_adjusted: Tests
-    turns: tuple[Turn, ...]
+    turns: tuple[MarginThreshold, ...]
     detectable: float | None
     plans: dict[str, Plan]
 

@@ -10,7 +10,7 @@ import numpy as np
 from ablate.errors import UserError
 from ablate.evidence.foreign.long_form import best_rows, curves, last_rows, steps_to
 from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
-from ablate.referee.question import REFUSE, Design
+from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Design
 
 ALL_RUNS = "all runs"  # the only arm of a table without arm columns
 

@@ -18,7 +18,14 @@ from ablate.referee.question import LEAVE_OUT, Claim, Design
 from ablate.referee.runs import ALL_RUNS
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SMALL, SUPPORTED, Turn
+from ablate.verdict.decision import (
+    DIRECTION,
+    INCONCLUSIVE,
+    LARGE,
+    SMALL,
+    SUPPORTED,
+    MarginThreshold,
+)
 from ablate.verdict.kind import KINDS
 from ablate.verdict.wording.layers import PER, opening_of
 
@@ -338,7 +345,7 @@ def level_of(claim: Claim) -> float:
     return 1 - (2 if SUPPORTED in KINDS[claim.kind].whole else 1) * claim.alpha
 
 
-def _turn(turn: Turn) -> str:
+def _turn(turn: MarginThreshold) -> str:
     start = "from 0 on" if not turn.margin else f"from {turn.margin:.4g} on"
     return f"{start} {turn.decision}"
 

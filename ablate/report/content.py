@@ -6,7 +6,7 @@ from typing import Any
 
 from ablate.config.labels import option_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Run, Told, Verdict
+from ablate.evidence.types import ReportedClaim, Run, Verdict
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import claims_numbered, listed
 from ablate.report import tables
@@ -135,18 +135,20 @@ def _tested(sentences: Any) -> str:
     return f"tested on {sentences:,} sentences" if sentences else ""
 
 
-def measured(claims: Sequence[Told]) -> list[str]:
+def measured(claims: Sequence[ReportedClaim]) -> list[str]:
     """How the claims are tested, those that are tested alike together."""
     return [f"{names}: {test}" if names else test for names, test in _grouped(claims, _test)]
 
 
-def sources(claims: Sequence[Told]) -> list[str]:
+def sources(claims: Sequence[ReportedClaim]) -> list[str]:
     """Where the claims come from, those of one source together."""
     grouped = _grouped(claims, lambda claim: claim["source"])
     return [f"Source{f' of {names.lower()}' * bool(names)}: {text}." for names, text in grouped]
 
 
-def _grouped(claims: Sequence[Told], say: Callable[[Told], str]) -> list[tuple[str, str]]:
+def _grouped(
+    claims: Sequence[ReportedClaim], say: Callable[[ReportedClaim], str]
+) -> list[tuple[str, str]]:
     """Each text that is said of claims, after their numbers; "" where there is one claim."""
     groups: dict[str, list[int]] = {}
     for number, claim in enumerate(claims, 1):
@@ -155,7 +157,7 @@ def _grouped(claims: Sequence[Told], say: Callable[[Told], str]) -> list[tuple[s
     return [(claims_numbered(numbers) * several, text) for text, numbers in groups.items()]
 
 
-def _test(claim: Told) -> str:
+def _test(claim: ReportedClaim) -> str:
     """How a claim is tested, in sentences."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     name = f"{metric.name} in {metric.unit}" if metric.unit == "points" else metric.axis
@@ -167,7 +169,7 @@ def _test(claim: Told) -> str:
     return f"{test} {needed}: {claim['margin']:g}{reason}."
 
 
-def _better(claim: Told) -> str:
+def _better(claim: ReportedClaim) -> str:
     if claim["kind"] == "equivalence":
         return ""
     if claim["kind"] != "exact":

@@ -6,17 +6,17 @@ from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, UNSTABLE, value
 from ablate.evidence.table import by_label
-from ablate.evidence.types import Question, Run, Told, Verdict
+from ablate.evidence.types import Question, ReportedClaim, Run, Verdict
 from ablate.metric.table import metric_of
 
 # the step of its factor that a slope is for; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
 
 
-def claims(evidence: Evidence, verdict: Verdict) -> list[Told]:
+def claims(evidence: Evidence, verdict: Verdict) -> list[ReportedClaim]:
     """Every claim as the study asks it and as the verdict answers it."""
     asked = {_key(claim): claim for claim in evidence.study["claims"]}
-    return [cast(Told, {**asked[_key(found)], **found}) for found in verdict["claims"]]
+    return [cast(ReportedClaim, {**asked[_key(found)], **found}) for found in verdict["claims"]]
 
 
 def _key(claim: Question) -> tuple[str, str]:
@@ -24,7 +24,7 @@ def _key(claim: Question) -> tuple[str, str]:
     return claim["id"], claim.get("reading", "")
 
 
-def contrast(claim: Told) -> list[str]:
+def contrast(claim: ReportedClaim) -> list[str]:
     """Return what is compared, in short lines: `Pre-LN`, `against Post-LN`, `with no warm-up`."""
     lines = [f"slope over {factor_label(claim['over'])}"] if claim["kind"] == "trend" else []
     if claim["treatment"]:
@@ -34,19 +34,19 @@ def contrast(claim: Told) -> list[str]:
     return lines + ([f"more than with {arm_label(claim['minus'])}"] if claim["minus"] else [])
 
 
-def has_effect(claim: Told) -> bool:
+def has_effect(claim: ReportedClaim) -> bool:
     """Whether arms were compared and something came of it."""
     compared = claim["kind"] == "trend" or bool(claim["treatment"])
     return compared and claim["effect"] is not None
 
 
-def bound(claim: Told) -> tuple[str, float]:
+def bound(claim: ReportedClaim) -> tuple[str, float]:
     """What an effect is held against: margin or tolerance, 0 where there is none."""
     which = "tolerance" if claim["kind"] == "exact" and not claim["margin"] else "margin"
     return which, claim["tolerance"] if which == "tolerance" else claim["margin"]
 
 
-def effect_axis(claim: Told) -> str:
+def effect_axis(claim: ReportedClaim) -> str:
     """Label of an axis of effects, with the unit."""
     metric = metric_of(claim["metric"])
     if claim["kind"] == "trend":

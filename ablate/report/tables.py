@@ -9,7 +9,16 @@ from typing import Any
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.table import by_label
-from ablate.evidence.types import Entry, Levels, Published, Run, Spread, Target, Told, Verdict
+from ablate.evidence.types import (
+    Entry,
+    Levels,
+    Published,
+    ReportedClaim,
+    Run,
+    Spread,
+    Target,
+    Verdict,
+)
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import listed, name_of, number_of
 from ablate.report.selection import claims, measured, outcomes
@@ -108,17 +117,19 @@ def titles(claims: Sequence[Entry]) -> list[str]:
     ]
 
 
-def estimates(claims: Sequence[Told]) -> Table | None:
+def estimates(claims: Sequence[ReportedClaim]) -> Table | None:
     """One row per claim that is estimated: the numbers and the tests behind its answer."""
     return _answers(claims, ESTIMATES, exact=False)
 
 
-def cases(claims: Sequence[Told]) -> Table | None:
+def cases(claims: Sequence[ReportedClaim]) -> Table | None:
     """One row per exact claim: how many of its cases hold, and the deviation that decides."""
     return _answers(claims, CASES, exact=True)
 
 
-def _answers(claims: Sequence[Told], fields: Sequence[str], *, exact: bool) -> Table | None:
+def _answers(
+    claims: Sequence[ReportedClaim], fields: Sequence[str], *, exact: bool
+) -> Table | None:
     """These fields of the details of some claims, without fields that none of them has."""
     chosen = [
         (title, claim["details"])
@@ -132,7 +143,7 @@ def _answers(claims: Sequence[Told], fields: Sequence[str], *, exact: bool) -> T
     return Table(["Claim", *used], rows, words=1 + len(WORDS & {*used}))
 
 
-def fields_of(claim: Told) -> Table:
+def fields_of(claim: ReportedClaim) -> Table:
     """Return what is behind the answer to a claim, but for what the tables above have."""
     rows = [[key, value] for key, value in claim["details"].items() if key not in COMPARED]
     return Table(["Field", "Value"], rows, words=2)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ablate.evidence.types import Told
+from ablate.evidence.types import ReportedClaim
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import MIXED
 from ablate.ledger.pairs import Pair
@@ -27,7 +27,7 @@ class View:
 
     finding: Finding
     source: Source
-    told: Told | None
+    told: ReportedClaim | None
     page: str  # of its experiment
     key: str  # by which a slider finds its row
     decides: bool = True  # whether the headline of the claim rests on it

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ablate.config.labels import factor_label
-from ablate.evidence.types import Told
+from ablate.evidence.types import ReportedClaim
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interval
 from ablate.report.selection import PER, bound, contrast
@@ -69,7 +69,7 @@ class Axis:
 class Row:
     """One effect."""
 
-    told: Told
+    told: ReportedClaim
     label: list[str]  # what is compared
     place: str  # experiment, data and scale
 
@@ -130,7 +130,7 @@ class Forest:
         return any(row.told["kind"] != "equivalence" for row in self.rows)
 
 
-def row(told: Told, place: str) -> Row | None:
+def row(told: ReportedClaim, place: str) -> Row | None:
     """The row of an answer; None where nothing was measured."""
     if told["effect"] is None or not all(map(math.isfinite, told["interval"] or [])):
         return None
@@ -149,7 +149,7 @@ def _axis_of(one: Row) -> tuple[str, ...]:
     return ("exact",) if one.exact else tuple(str(told[key]) for key in ONE_AXIS)
 
 
-def _subject(told: Told) -> list[str]:
+def _subject(told: ReportedClaim) -> list[str]:
     """What an exact claim measured; where two arms were compared, which."""
     return [metric_in_words(told["metric"], told.get("measures")).named, *contrast(told)]
 
@@ -164,7 +164,7 @@ def _axis(rows: list[Row]) -> Axis:
     return Axis(low - around, high + around, False, _axis_name(rows[0].told))
 
 
-def _axis_name(told: Told) -> str:
+def _axis_name(told: ReportedClaim) -> str:
     """What an axis of effects shows, in the words of the claim; positive is always better."""
     name = metric_in_words(told["metric"], told.get("measures")).axis
     falls = told["better"] == "lower"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ablate.evidence.types import Told
+from ablate.evidence.types import ReportedClaim
 from ablate.metric.table import metric_of
 from ablate.report.selection import bound
 from ablate.site.forest import LEAST, Axis
@@ -39,7 +39,7 @@ class Margins:
         return self.axis.place(self.own)
 
 
-def margins(told: Told) -> Margins | None:
+def margins(told: ReportedClaim) -> Margins | None:
     """The bands of an answer; None where every margin gives the same verdict."""
     turns = told["sensitivity"]
     if len(turns) < 2:

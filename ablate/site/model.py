@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ablate.evidence.types import Told
+from ablate.evidence.types import ReportedClaim
 from ablate.ledger.claims import Document, read_documents
 from ablate.ledger.entries import Entry
 from ablate.ledger.pairs import Pair, read_pairs
@@ -62,7 +62,7 @@ class Site:
         """The page of each document: documents/<name>.html."""
         return anchors(document.title for document in self.documents)
 
-    def told(self, finding: Finding) -> Told | None:
+    def told(self, finding: Finding) -> ReportedClaim | None:
         """A verdict with all its numbers; None where its evidence is not at hand."""
         source = self.sources[finding.report.parent]
         for told in source.answers:

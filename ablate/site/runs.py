@@ -9,7 +9,7 @@ from typing import Any
 
 from ablate.config.labels import arm_label, level_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Curve, Levels, Run, Told, Verdict
+from ablate.evidence.types import Curve, Levels, ReportedClaim, Run, Verdict
 from ablate.metric.table import metric_of
 from ablate.record.label import value_text
 from ablate.report.marks import arm_colours
@@ -18,7 +18,7 @@ from ablate.verdict.decision import is_exact
 from ablate.verdict.sides import has
 
 
-def data(evidence: Evidence, answers: list[Told], verdict: Verdict, page: str) -> str:
+def data(evidence: Evidence, answers: list[ReportedClaim], verdict: Verdict, page: str) -> str:
     """The runs as a script."""
     metrics, arms = shown(evidence, verdict), arm_names(evidence)
     told = {
@@ -102,7 +102,7 @@ def _short(value: int | float | None) -> int | float | None:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def _claim(told: Told, evidence: Evidence) -> dict[str, object]:
+def _claim(told: ReportedClaim, evidence: Evidence) -> dict[str, object]:
     """The difference of every seed, and the runs that it is the difference of."""
     metric = metric_of(told["metric"])
     sides = [told["treatment"], told["baseline"]] if told["treatment"] else [{}]
@@ -121,7 +121,7 @@ def _claim(told: Told, evidence: Evidence) -> dict[str, object]:
     }
 
 
-def by_seed(told: Told) -> bool:
+def by_seed(told: ReportedClaim) -> bool:
     """Whether there is one difference per seed."""
     known = [value for value in told["differences"] if value is not None]
     return not is_exact(told) and len(told["seeds"]) == len(known) > 0

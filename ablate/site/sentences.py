@@ -16,7 +16,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import STATISTICS, read_rows
 from ablate.evidence.sentence_scores import contributions
-from ablate.evidence.types import Run, Told
+from ablate.evidence.types import ReportedClaim, Run
 from ablate.record.sealed import read_result
 from ablate.site.attention import Kept, of_pair
 from ablate.site.runs import arm_names, by_seed, numbers, script
@@ -30,7 +30,9 @@ def tests(results: Path) -> Tests:
     return {path.name: path for path in results.glob("runs/*/tests/*/")}
 
 
-def data(evidence: Evidence, answers: list[Told], known: Tests, attention: Kept, page: str) -> str:
+def data(
+    evidence: Evidence, answers: list[ReportedClaim], known: Tests, attention: Kept, page: str
+) -> str:
     """Sentences and attention of every claim and seed as a script; "" where there are none."""
     claims = [dict(_claim(told, evidence, known, attention)) for told in answers]
     if not any(claims):
@@ -64,7 +66,7 @@ def _of_run(folder: Path) -> dict[str, Any]:
 
 
 def _claim(
-    told: Told, evidence: Evidence, known: Tests, attention: Kept
+    told: ReportedClaim, evidence: Evidence, known: Tests, attention: Kept
 ) -> Iterator[tuple[str, Any]]:
     """The sentences of each seed whose two runs have their translations, or their attention."""
     split, names = told["metric"].partition("/")[0], arm_names(evidence)

@@ -13,7 +13,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.form import check_form
 from ablate.evidence.seal import ABOUT
-from ablate.evidence.types import Entry, Question, Told, Verdict
+from ablate.evidence.types import Entry, Question, ReportedClaim, Verdict
 from ablate.ledger.headline import SEVERAL
 from ablate.ledger.places import COMMITTED
 from ablate.report.content import regime
@@ -64,7 +64,7 @@ class Source:
         return [*at_each_budget(self.verdict["claims"])] if self.well_formed else []
 
     @property
-    def answers(self) -> list[Told]:
+    def answers(self) -> list[ReportedClaim]:
         """The entries with what the study says of their claims besides.
 
         A verdict without its study lacks tolerances, and so the answers of exact claims.
@@ -72,7 +72,7 @@ class Source:
         if self.evidence is not None:
             return [*at_each_budget(claims(self.evidence, self.verdict))]
         by_margin = [one for one in self.entries if one["kind"] != "exact" or one["margin"]]
-        return [cast(Told, {**entry, "tolerance": 0.0}) for entry in by_margin]
+        return [cast(ReportedClaim, {**entry, "tolerance": 0.0}) for entry in by_margin]
 
     def again(self, told: Entry) -> Replication | None:
         """What fresh seeds said of an answer."""
@@ -129,7 +129,7 @@ class Source:
         """What all runs took, each on a machine of its time."""
         return sum(run["seconds"] for run in self.evidence.runs) if self.evidence else 0.0
 
-    def per_seed(self, told: Told) -> float:
+    def per_seed(self, told: ReportedClaim) -> float:
         """Seconds that the arms of an answer took per seed, those that chose a rate included."""
         evidence = self.evidence
         if evidence is None or not evidence.runs:

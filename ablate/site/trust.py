@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ablate.evidence.types import Told
+from ablate.evidence.types import ReportedClaim
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.site.source import Source
 from ablate.site.wording import counted
 from ablate.verdict.decision import INCONCLUSIVE, is_exact
 
-Basis = list[tuple[Finding, Source, Told | None]]  # the verdicts that decide a claim
+Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that decide a claim
 
 
 def support(basis: Basis) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ablate.evidence.types import Told
+from ablate.evidence.types import ReportedClaim
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
@@ -28,7 +28,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def changes(told: Told, per_seed: float) -> list[str]:
+def changes(told: ReportedClaim, per_seed: float) -> list[str]:
     """What would change a verdict, as sentences; `per_seed` are seconds of one seed of its arms."""
     sentences = _more_seeds(told, per_seed)
     if told.get("cannot") and told["verdict"] == INCONCLUSIVE:
@@ -40,7 +40,7 @@ def changes(told: Told, per_seed: float) -> list[str]:
     return sentences
 
 
-def _not_planned(told: Told) -> list[str]:
+def _not_planned(told: ReportedClaim) -> list[str]:
     """What would decide a claim for which no number of seeds is planned."""
     if not told["sensitivity"]:
         return ["No number of seeds would decide it: other variants or settings are needed."]
@@ -49,12 +49,12 @@ def _not_planned(told: Told) -> list[str]:
     return ["Each further seed makes the interval narrower."]
 
 
-def rule(told: Told) -> str:
+def rule(told: ReportedClaim) -> str:
     """When such a claim is supported and when refuted."""
     return f"{KINDS[told['kind']].rule}."
 
 
-def _more_seeds(told: Told, per_seed: float) -> list[str]:
+def _more_seeds(told: ReportedClaim, per_seed: float) -> list[str]:
     """Say how many seeds would show each answer, if a named effect were the true one."""
     pairs = told["pairs"]
     return [
@@ -64,7 +64,7 @@ def _more_seeds(told: Told, per_seed: float) -> list[str]:
     ]
 
 
-def _if_true(told: Told, effect: float) -> str:
+def _if_true(told: ReportedClaim, effect: float) -> str:
     metric = metric_of(told["metric"])
     if not effect:
         return "there is no difference"

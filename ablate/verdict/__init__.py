@@ -1,1 +1,3 @@
-"""From evidence to verdicts: claims, kinds, decisions. Only `wording` turns them into sentences."""
+"""Derive verdicts from evidence: claims, kinds and decisions as data; only `wording`
+writes sentences.
+"""

@@ -1,8 +1,9 @@
-"""The verdicts of a study at its two budgets, side by side.
+"""Combine the verdicts of a study at its two budgets.
 
-The verdict of a claim is that of the long budget, with whether learning was flat there; the other
-one stands below `short`, with how long the baseline takes to get where the treatment is then. Each
-is judged as it would be alone: they share runs, and answer two questions.
+The verdict of a claim is that of the long budget, with a note whether learning had levelled off.
+The verdict at the short budget is stored under `short`, with the steps that the baseline needs to
+reach the treatment's score at the short budget. Each verdict is judged separately: the two share
+runs, but answer different questions.
 """
 
 from typing import cast
@@ -15,17 +16,25 @@ from ablate.verdict.judge import ASKED
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
-    """The entries of the long budget, each with that of the short one, made from `short`."""
+    """Return the entries of the long budget, each with its entry of the short budget (`short`)."""
     asked = list(zip(evidence.study["claims"], long, early, strict=True))
-    held = [_held(claim, one, other) for claim, one, other in asked]
+    early_entries = [
+        _confirmed(claim, late_entry, early_entry) for claim, late_entry, early_entry in asked
+    ]
     return [
-        {**_late(claim, one, evidence), "short": _early(one, other, evidence, short)}
-        for (claim, one, _), other in zip(asked, held, strict=True)
+        {
+            **_late(claim, late_entry, evidence),
+            "short": _early(late_entry, early_entry, evidence, short),
+        }
+        for (claim, late_entry, _), early_entry in zip(asked, early_entries, strict=True)
     ]
 
 
-def _held(claim: Claim, late: Entry, early: Entry) -> Entry:
-    """The early entry; a plateau on the way to where an arm can shows nothing of what it cannot."""
+def _confirmed(claim: Claim, late: Entry, early: Entry) -> Entry:
+    """Return the early entry; leave *cannot* claims open unless the long budget supports them.
+
+    An arm that is still learning may look as if it could not learn.
+    """
     if late["verdict"] == SUPPORTED:
         return early
     return learning.withhold(claim, early, "longer training does not confirm it")

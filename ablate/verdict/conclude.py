@@ -1,8 +1,8 @@
-"""From the evidence of a study to its verdicts: pure and deterministic.
+"""Derive the verdicts of a study from its evidence; the result is deterministic.
 
-Several claims: verdicts follow Holm-adjusted p-values (ablate.stats.holm), intervals are shown
-unadjusted for that. Looks are paid for before it, in the p-values and intervals of each claim
-(ablate.stats.spending). Of two budgets each has its own verdicts, as another regime has.
+With several claims, verdicts use Holm-adjusted p-values (ablate.stats.holm); intervals are not
+adjusted. The p-values and intervals of each claim already account for interim analyses
+(ablate.stats.spending). With two budgets, each has verdicts of its own.
 """
 
 import statistics
@@ -27,7 +27,7 @@ from ablate.verdict.learning import withheld
 from ablate.verdict.wording.caveats import caveats
 from ablate.verdict.wording.layers import with_layers
 
-# What a regime calls a config key that may be a factor; the steps stay the number that they are.
+# Config keys that may be factors, with their names in the regime (the setting of a study).
 REGIME = {
     **{name: name for name in ("scale", "data", "model", "threads")},
     "model.d_model": "d_model",
@@ -39,9 +39,9 @@ UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 
 
 def conclude(evidence: Evidence) -> Verdict:
-    """Return what verdict.json holds: a verdict per claim, the arms, and all caveats.
+    """Return the content of verdict.json: a verdict per claim, the arms, and all caveats.
 
-    Where the study is not the one that was registered, every verdict is exploratory.
+    If the study differs from the registered one, every verdict is exploratory.
 
     Raises:
         UserError: the record of a run and its statistics disagree.
@@ -77,65 +77,69 @@ def conclude(evidence: Evidence) -> Verdict:
 
 
 def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Finding], list[Entry]]:
-    """What is found of every claim, and its entry."""
-    found = decide(evidence)
-    undecided = sum(bool(p) and one.status == INCONCLUSIVE for _, p, one in found)
-    findings = [finding for finding, _, _ in found]
+    """Return the finding on every claim, and its entry in verdict.json."""
+    decided = decide(evidence)
+    undecided = sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
+    findings = [finding for finding, _, _ in decided]
     claims = [
         judged(finding, p, undecided, registration, evidence, primary=number == 0)
-        for number, (finding, p, _) in enumerate(found)
+        for number, (finding, p, _) in enumerate(decided)
     ]
     pairs = zip(findings, claims, strict=True)
     return findings, [withheld(finding.claim, entry, evidence) for finding, entry in pairs]
 
 
 def _regime(evidence: Evidence) -> Regime:
-    """The regime; of a size or setting that is a factor, its levels and not the default."""
-    found: Any = dict(evidence.regime)
+    """Return the setting of a study; a size that is a factor has its levels
+    instead of the default.
+    """
+    setting: Any = dict(evidence.regime)
     for factor in evidence.study["factors"]:
         name = REGIME.get(factor, "")
-        if name in found:
+        if name in setting:
             levels = dict.fromkeys(value_text(run["levels"][factor]) for run in evidence.runs)
-            found[name] = listed(list(levels))
-    regime: Regime = found
+            setting[name] = listed(list(levels))
+    regime: Regime = setting
     return regime
 
 
 def alpha_spent(findings: list[Finding]) -> float:
-    """The largest part of a claim's alpha that the looks so far may have used up."""
+    """Return the largest part of a claim's alpha that the interim analyses so
+    far may have spent.
+    """
     parts = [
         finding.claim["alpha"]
-        if isinstance(finding.found, Exact)
-        else 2 * spent(finding.claim["alpha"] / 2, finding.found.looks[-1])
+        if isinstance(finding.result, Exact)
+        else 2 * spent(finding.claim["alpha"] / 2, finding.result.looks[-1])
         for finding in findings
     ]
     return max(parts, default=0.0)
 
 
 def versions(runs: list[Run]) -> dict[str, str | list[str]]:
-    """Versions of what the runs executed; a list where they differ."""
+    """Return the versions of the packages that the runs used; a list if runs differ."""
     names = dict.fromkeys(name for run in runs for name in run["versions"])
-    found = {n: sorted({r["versions"][n] for r in runs if n in r["versions"]}) for n in names}
-    return {name: known[0] if len(known) == 1 else known for name, known in found.items()}
+    by_name = {n: sorted({r["versions"][n] for r in runs if n in r["versions"]}) for n in names}
+    return {name: used[0] if len(used) == 1 else used for name, used in by_name.items()}
 
 
 def _arm(label: str, runs: list[Run]) -> Arm:
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = dict.fromkeys(metric for run in ended for metric in run["metrics"])
-    found: Any = {
+    entry: Any = {
         "arm": runs[0]["arm"],
         "label": label,
         "levels": runs[0]["levels"],
         "seeds": len(ended),
         **{status: sum(run["status"] == status for run in runs) for status in STATUSES},
-        "metrics": {metric: known for metric in metrics if (known := _spread(ended, metric))},
+        "metrics": {metric: spread for metric in metrics if (spread := _spread(ended, metric))},
     }
-    return cast(Arm, found)
+    return cast(Arm, entry)
 
 
 def _spread(runs: list[Run], metric: str) -> Spread | None:
-    found = values(runs, metric)
-    if not found:
+    scores = values(runs, metric)
+    if not scores:
         return None
-    sd = statistics.stdev(found) if len(found) > 1 else None
-    return {"mean": statistics.fmean(found), "sd": sd}
+    sd = statistics.stdev(scores) if len(scores) > 1 else None
+    return {"mean": statistics.fmean(scores), "sd": sd}

@@ -1,7 +1,7 @@
-"""From the runs of a study to the paired differences that a claim is about.
+"""Compute the paired differences that a claim is about.
 
-A contrast is a weighted sum of runs of the same seed (ablate.verdict.sides). For BLEU it is also
-one of the contributions of every test sentence.
+A contrast is a weighted sum of runs with the same seed (ablate.verdict.sides). For BLEU it is also
+split into contributions of the test sentences.
 """
 
 import math
@@ -22,43 +22,46 @@ from ablate.verdict.floor import has_learned
 from ablate.verdict.interim import looks_of
 from ablate.verdict.sides import Side, ended_in, names, sides
 
-CHANGED = "changed"  # metric of a pair of runs: share of sentences translated differently
-SAME_SCORE = 1e-6  # BLEU, between what a run recorded and what its statistics give
+CHANGED = "changed"  # metric of a pair of runs: fraction of sentences translated differently
+SAME_SCORE = 1e-6  # allowed difference between a recorded BLEU and the BLEU of its statistics
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Paired differences, in units of the metric, positive where the treatment is better.
+    """Paired differences in units of the metric, positive if the treatment is better.
 
-    `parts` splits each difference into contributions of the test sentences (their mean is the
-    difference); None where the metric has no statistics per sentence.
+    `parts` splits each difference into contributions of the test sentences, whose mean is the
+    difference; None if the metric has no statistics per sentence.
     """
 
     seeds: list[int]
     differences: Float[np.ndarray, " seeds"]
-    plus: Float[np.ndarray, " seeds"]  # the sum of what counts as plus in each difference
+    plus: Float[
+        np.ndarray, " seeds"
+    ]  # the sum of the terms with positive weight in each difference
     parts: Float[np.ndarray, "seeds sentences"] | None
-    grouped: bool  # whether the sentences of a group are one column of the parts
+    grouped: bool  # whether each column of `parts` is a group of sentences
     learned: Bool[np.ndarray, " seeds"]  # whether all runs of the pair have learned
-    sides: list[Side]  # its arms, with every run at their levels
+    sides: list[Side]  # its arms, with all of their runs
     arms: list[str]
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
-    looks: Fractions  # those that were taken at these arms, this one last
+    # interim analyses of these arms as fractions of the seeds; the current one is last
+    looks: Fractions
 
     @property
     def runs(self) -> list[Run]:
-        """Every run at its levels, failed ones too."""
+        """All runs of the arms, including failed ones."""
         return [run for side in self.sides for run in side.every]
 
     @property
     def estimate(self) -> Estimate:
         """The mean difference with its errors."""
-        found = estimate(self.differences, self.parts, self.plus)
-        units = GROUPS if self.grouped else found.units
-        return replace(found, units=units, looks=self.looks)
+        mean_difference = estimate(self.differences, self.parts, self.plus)
+        units = GROUPS if self.grouped else mean_difference.units
+        return replace(mean_difference, units=units, looks=self.looks)
 
     def among_learned(self) -> "Contrast":
-        """Return the contrast of the seeds whose runs have all learned."""
+        """Return the contrast restricted to seeds whose runs have all learned."""
         kept = np.flatnonzero(self.learned)
         return replace(
             self,
@@ -71,7 +74,9 @@ class Contrast:
 
 
 class Pair(NamedTuple):
-    """Of one seed the difference, the sum of what counts as plus in it, and its contributions."""
+    """For one seed: the difference, its terms with positive weight, and the contribution
+    of each sentence.
+    """
 
     difference: float
     plus: float
@@ -79,7 +84,7 @@ class Pair(NamedTuple):
 
 
 def contrast(claim: Claim, evidence: Evidence) -> Contrast:
-    """Return the contrast of a claim of any kind but exact without arms.
+    """Return the contrast of a claim; not for exact claims without arms.
 
     Raises:
         ContrastError: a trend has fewer than two levels, or a level without a logarithm.
@@ -87,8 +92,8 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     """
     arms = sides(claim, evidence)
     every = {seed for side in arms for seed in side.runs}
-    found = {seed: _difference(claim, arms, seed, evidence) for seed in sorted(every)}
-    measured = {seed: pair for seed, pair in found.items() if pair is not None}
+    pairs = {seed: _difference(claim, arms, seed, evidence) for seed in sorted(every)}
+    measured = {seed: pair for seed, pair in pairs.items() if pair is not None}
     seeds = list(measured)
     parts = _stack([measured[seed].parts for seed in seeds])
     groups = evidence.groups.get(claim["metric"].rpartition("/")[0])
@@ -109,10 +114,10 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
 
 
 def _difference(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair | None:
-    """What a seed measured; None when a run or its metric is missing."""
+    """Return the difference of a seed; None if a run or its metric is missing."""
     for side in sides:
         runs = side.runs.get(seed, [])
-        planned = max((len(found) for found in side.runs.values()), default=0)
+        planned = max((len(side_runs) for side_runs in side.runs.values()), default=0)
         if not runs or len(runs) < planned or any(run["status"] == "failed" for run in runs):
             return None
     try:
@@ -145,28 +150,30 @@ def _scaled(score: float, log: bool) -> float:
 def _parts(
     run: Run, metric: str, evidence: Evidence, log: bool
 ) -> Float[np.ndarray, " sentences"] | None:
-    """Contributions of the sentences to a run's BLEU; zeros for a run that went wrong."""
+    """Return the contributions of sentences to a run's BLEU; zeros for a run that
+    diverged or collapsed.
+    """
     split, _, name = metric.rpartition("/")
     if name != BLEU:
         return None
     score = value(run, metric)
     if run["status"] != "finished":
-        sizes = [len(found[split]) for found in evidence.statistics.values() if split in found]
+        sizes = [len(shares[split]) for shares in evidence.statistics.values() if split in shares]
         return np.zeros(sizes[0]) if len(set(sizes)) == 1 else None
     rows = evidence.statistics.get(run["identity"], {}).get(split)
     if rows is None:
         return None
-    found = contributions(rows)
-    if abs(found.mean() - score) > SAME_SCORE:
+    shares = contributions(rows)
+    if abs(shares.mean() - score) > SAME_SCORE:
         raise UserError(
             f"run {run['identity']}: {metric} is recorded as {score:g}, "
-            f"but its statistics per sentence give {found.mean():g}"
+            f"but its statistics per sentence give {shares.mean():g}"
         )
-    return math.log(score) + found / score - 1 if log else found
+    return math.log(score) + shares / score - 1 if log else shares
 
 
 def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> Pair:
-    """Signed average over the pairs of runs of what `differ` says."""
+    """Return the weighted mean over the pairs of runs of the fraction that `differ` gives."""
     split = metric.rpartition("/")[0]
     total: Any = 0.0
     plus = 0.0
@@ -182,27 +189,27 @@ def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> P
 def differ(
     pair: tuple[Run, Run], split: str, evidence: Evidence
 ) -> Float[np.ndarray, " sentences"]:
-    """1 where the statistics of a sentence differ between two runs, else 0.
+    """Return for each sentence 1 if its statistics differ between two runs, else 0.
 
     Raises:
         KeyError: neither run has statistics of this split.
     """
     rows = [evidence.statistics.get(run["identity"], {}).get(split) for run in pair]
-    known = [found for found in rows if found is not None]
-    if len(known) == 1:  # the other run went wrong and translates nothing
-        return np.ones(len(known[0]))
-    if not known or len(known[0]) != len(known[1]):
+    present = [row for row in rows if row is not None]
+    if len(present) == 1:  # the other run diverged or collapsed, so it has no translations
+        return np.ones(len(present[0]))
+    if not present or len(present[0]) != len(present[1]):
         raise KeyError(split)
-    return (known[0] != known[1]).any(1).astype(np.float64)
+    return (present[0] != present[1]).any(1).astype(np.float64)
 
 
 def _stack(
     parts: list[Float[np.ndarray, " sentences"] | None],
 ) -> Float[np.ndarray, "seeds sentences"] | None:
-    found = [part for part in parts if part is not None]
-    if not found or len(found) < len(parts) or len({len(part) for part in found}) > 1:
+    present = [part for part in parts if part is not None]
+    if not present or len(present) < len(parts) or len({len(part) for part in present}) > 1:
         return None
-    return np.stack(found)
+    return np.stack(present)
 
 
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:

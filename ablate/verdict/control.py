@@ -1,27 +1,27 @@
-"""The control of a claim that nothing is lost: an arm of the same runs that loses more than m.
+"""The positive control of a claim that nothing is lost: an arm that loses more than the margin.
 
-Where such an arm stands beside it, the runs could have shown the loss that the claim denies.
+If the control loses in the same runs, these runs could have shown the loss that the claim denies.
 """
 
 from dataclasses import dataclass
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Held
+from ablate.evidence.types import Claim, ControlOutcome
 from ablate.verdict.contrast import contrast
 
 
 @dataclass(frozen=True)
 class Control:
-    """What the control arm scores above the arm that the claim takes as its measure."""
+    """The difference between the control arm and the baseline of the claim."""
 
     arm: str
     effect: float
     interval: tuple[float, float]
-    loses: bool  # whether the whole interval lies below minus the margin
+    loses: bool  # whether the whole interval is below minus the margin
 
-    def entry(self) -> Held:
-        """As verdict.json has it."""
+    def entry(self) -> ControlOutcome:
+        """Return the control as in verdict.json."""
         return {
             "arm": self.arm,
             "effect": self.effect,
@@ -31,17 +31,14 @@ class Control:
 
 
 def control(claim: Claim, evidence: Evidence) -> Control | None:
-    """The control that a claim names, None where it names none or its runs are too few.
-
-    It stands in the treatment's place.
-    """
-    named = claim.get("loses")
-    if not named:
+    """Return the control of a claim; None if it names none, or if the control has too few runs."""
+    loses = claim.get("loses")
+    if not loses:
         return None
     measure = claim["baseline"]
-    paired = contrast({**claim, "treatment": measure | named, "baseline": measure}, evidence)
-    found = paired.estimate
-    if found.pairs < 2:
+    paired = contrast({**claim, "treatment": measure | loses, "baseline": measure}, evidence)
+    difference = paired.estimate
+    if difference.pairs < 2:
         return None
-    low, high = found.interval(1 - claim["alpha"])
-    return Control(arm_label(named), found.effect, (low, high), high < -claim["margin"])
+    low, high = difference.interval(1 - claim["alpha"])
+    return Control(arm_label(loses), difference.effect, (low, high), high < -claim["margin"])

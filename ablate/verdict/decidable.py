@@ -1,8 +1,8 @@
-"""Whether a claim could have come out in more than one way.
+"""Check whether a claim could have had more than one answer.
 
-It could not where every arm failed to learn, where an arm failed to learn whose learned behaviour
-the claim is about, where the scale of the metric leaves less room than the margin, and where two
-arms compute the same numbers. Such a claim is inconclusive, and its verdict says why.
+It could not if every arm failed to learn, if the claim is about the learned behaviour of an arm
+that failed to learn, if the range of the metric is smaller than the margin, or if two arms compute
+the same numbers. Such a claim is undecided, and its verdict states the reason.
 """
 
 import statistics
@@ -20,7 +20,7 @@ from ablate.verdict.control import control
 from ablate.verdict.floor import nothing_learned, unlearned
 from ablate.verdict.sides import Side
 
-AT_BEST = 0.01  # of the range of a metric: arms this close to its best value are at the ceiling
+AT_BEST = 0.01  # fraction of the metric's range within which an arm counts as at the best value
 BETTER = ("superiority", "trend")
 SAME = ("equivalence", "non_inferiority")
 NO_DIFFERENCES = np.empty(0)
@@ -32,21 +32,21 @@ def one_way(
     evidence: Evidence,
     differences: Float[np.ndarray, " seeds"] = NO_DIFFERENCES,
 ) -> str:
-    """Return why a contrast could have come out in one way only; "" where it could in several."""
+    """Return why a contrast can have only one answer; "" if several are possible."""
     reasons = (nothing_learned, unlearned, _no_room)
-    found = (reason(claim, arms, evidence) for reason in reasons)
-    return next(filter(None, found), "") or _identical(claim, differences)
+    explanations = (reason(claim, arms, evidence) for reason in reasons)
+    return next(filter(None, explanations), "") or _identical(claim, differences)
 
 
 def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
-    """Arms that compute the same numbers cannot be better than each other."""
+    """Return a reason if the arms compute the same numbers, so that neither can be better."""
     if claim["kind"] not in BETTER or not len(differences) or differences.any():
         return ""
     return f"the arms have exactly equal {metric_of(claim['metric']).name} in every pair of runs"
 
 
 def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """The baseline is too close to an end of the scale for a difference of the margin."""
+    """Return a reason if the baseline is too close to an end of the scale for the margin."""
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
         return ""
@@ -63,7 +63,10 @@ def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
 
 
 def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> str:
-    """Both arms are near the best value; a treatment far below it is worse, which is an answer."""
+    """Return a reason if both arms are near the best value.
+
+    A treatment far below the best value is worse than the baseline, which is an answer.
+    """
     if metric.best is None or claim["better"] != metric.better:
         return ""
     treatment, baseline = (abs(metric.best - mean) for mean in means)
@@ -88,7 +91,9 @@ def _less(verb: str, claim: Claim, metric: Metric, room: float) -> str:
 def _at_ceiling(
     claim: Claim, metric: Metric, means: tuple[float, float], evidence: Evidence
 ) -> str:
-    """Both arms are at the best value, and no control shows that a loss could be seen."""
+    """Return a reason if both arms are at the best value and no control shows that a
+    loss is visible.
+    """
     if metric.best is None or not isinstance(metric.wrong, float):
         return ""
     near = AT_BEST * abs(metric.best - metric.wrong)
@@ -101,10 +106,10 @@ def _at_ceiling(
 
 
 def _mean(side: Side, metric: str) -> float | None:
-    """Return the mean over the finished runs of an arm; None where there is none."""
-    found = [
+    """Return the mean over the finished runs of an arm; None if there are none."""
+    scores = [
         value(run, metric)
         for run in side.every
         if run["status"] == "finished" and isinstance(run["metrics"].get(metric), int | float)
     ]
-    return statistics.fmean(found) if found else None
+    return statistics.fmean(scores) if scores else None

@@ -1,4 +1,4 @@
-"""The decision on every claim of a study, without its words."""
+"""Decide every claim of a study; sentences are written elsewhere."""
 
 from ablate.evidence.folder import Evidence
 from ablate.stats.holm import Tests, adjust
@@ -9,9 +9,9 @@ from ablate.verdict.kind.base import Finding
 
 
 def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
-    """Of every claim what is found, its p-values after Holm's correction, and its verdict.
+    """Return for every claim its finding, its p-values after Holm's correction, and its decision.
 
-    Exact claims cannot err by chance and have no p-values.
+    Exact claims have no random error and therefore no p-values.
 
     Raises:
         UserError: the record of a run and its statistics disagree.
@@ -24,13 +24,13 @@ def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
 
 
 def _decided(finding: Finding, p: Tests) -> tuple[Finding, Tests, Decision]:
-    if isinstance(finding.found, Exact):
-        return finding, p, Decision(finding.found.verdict)
+    if isinstance(finding.result, Exact):
+        return finding, p, Decision(finding.result.verdict)
     return finding, p, decision(finding, p)
 
 
 def decision(finding: Finding, p: Tests) -> Decision:
-    """Return the decision that p-values on the scale of alpha give; rates of failure grade none."""
+    """Return the decision for p-values on the scale of alpha; failure rates give no grade."""
     if finding.rates is not None:
         return Decision(side(p, finding.claim["alpha"]))
     return kind_of(finding.claim).decide(p, finding.claim["alpha"])

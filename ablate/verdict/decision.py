@@ -1,10 +1,10 @@
-"""The words of a verdict: its status, and the grade beside it.
+"""The status of a verdict, and its grade.
 
-A status is supported, refuted or inconclusive. Of a claim that one thing is better, the grade says
-by how much, in a fixed sequence of tests: *direction only* (above 0), then *large enough to matter*
-(at least the margin). An effect that is shown to be below the margin refutes the claim, since the
-margin is the smallest difference that the claim names: *too small to matter*, or, where it is shown
-to be below 0, *the other way round*.
+The status is supported, refuted or inconclusive. For a claim that an arm is better, the grade tells
+the size, from a fixed sequence of tests: *direction only* (above 0), then *large enough to matter*
+(at least the margin). An effect below the margin refutes the claim, because the margin is the
+smallest difference that the claim asserts: *too small to matter*, or, below 0, *the other way
+round*.
 """
 
 import json
@@ -18,8 +18,8 @@ from ablate.evidence.types import Entry, Verdict
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
-DIRECTION, LARGE = "direction only", "large enough to matter"  # of supported
-SMALL, OPPOSITE = "too small to matter", "the other way round"  # of refuted
+DIRECTION, LARGE = "direction only", "large enough to matter"  # grades of supported claims
+SMALL, OPPOSITE = "too small to matter", "the other way round"  # grades of refuted claims
 FORMER = {  # grades in the verdict.json of earlier versions
     "there": DIRECTION,
     "at least the margin": LARGE,
@@ -29,73 +29,78 @@ FORMER = {  # grades in the verdict.json of earlier versions
 
 @dataclass(frozen=True)
 class Decision:
-    """A status with its grade, "" where the kind of claim has none."""
+    """A status with its grade; the grade is "" for kinds of claims without grades."""
 
     status: str
     grade: str = ""
 
     def __str__(self) -> str:
-        """`supported, large enough to matter`, or the status alone."""
+        """Return status and grade, such as "supported, large enough to matter"."""
         return f"{self.status}, {self.grade}" if self.grade else self.status
 
 
 def side(p: dict[str, float], alpha: float) -> str:
-    """The status that p-values on the scale of alpha give; of two that hold, refuted."""
+    """Return the status for p-values on the scale of alpha; if both tests reject, refuted."""
     if p[REFUTED] <= alpha:
         return REFUTED
     return SUPPORTED if p[SUPPORTED] <= alpha else INCONCLUSIVE
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What a verdict is from this margin on, until the next turn."""
+class MarginThreshold:
+    """The decision for margins from `margin` up to the next threshold."""
 
     margin: float
     decision: Decision
 
 
 def read_verdict(path: Path) -> Verdict:
-    """What a verdict.json says; one of an earlier version has no seal.
+    """Return the content of a verdict.json; files of earlier versions have no seal.
 
     Raises:
-        UserError: it is missing or damaged, or was changed since it was written.
+        UserError: the file is missing or damaged, or was changed after it was written.
     """
     from ablate.record.files import SEAL, check_seal  # numpy
 
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        sealed = SEAL in found
+        verdict = json.loads(path.read_text(encoding="utf-8"))
+        sealed = SEAL in verdict
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise UserError(f"{path} is damaged ({type(error).__name__})") from None
-    if sealed and not check_seal(found):
         raise UserError(
-            f"{path} is damaged or was edited: ablate judge {path.parent} makes it anew"
+            f"{path} is damaged ({type(error).__name__}): run `ablate judge {path.parent}` to "
+            "write it again"
+        ) from None
+    if sealed and not check_seal(verdict):
+        raise UserError(
+            f"{path} is damaged or was edited: run `ablate judge {path.parent}` to write it again"
         )
-    for entry in found.get("claims", []):
+    for entry in verdict.get("claims", []):
         for answer in (entry, entry.get("short", {})):
             for graded in (answer, *answer.get("sensitivity", [])):
                 graded |= {"grade": today(graded["grade"])} if "grade" in graded else {}
-    return cast(Verdict, found)
+    return cast(Verdict, verdict)
 
 
 def today(grade: str) -> str:
-    """Return the grade that an earlier version called so."""
+    """Return the current name of a grade, which an earlier version may have named differently."""
     return FORMER.get(grade, grade)
 
 
 def is_exact(claim: Mapping[str, object]) -> bool:
-    """Return whether a verdict leaves nothing to chance: exact, and about no trained model."""
+    """Return whether a claim is exact and is not about trained models, so that
+    nothing is random.
+    """
     return claim["kind"] == "exact" and not claim["p"]
 
 
 def was_trained(verdict: Verdict) -> bool:
-    """Return whether the runs of a verdict took optimiser steps; also where none has ended."""
+    """Return whether the runs of a verdict were trained; also true if no run has ended."""
     ended = [arm for arm in verdict["arms"] if arm["metrics"]]
     return not ended or any("steps" in arm["metrics"] for arm in ended)
 
 
 def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
-    """Every claim of verdict.json, and then what that says of it at its short budget."""
+    """Yield every claim of verdict.json, followed by the same claim at its short budget."""
     for claim in claims:
         yield claim
         if "short" in claim:

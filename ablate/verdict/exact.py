@@ -1,9 +1,11 @@
-"""Claims that must hold in every case: a probe's value, or the difference of two runs.
+"""Judge claims that must hold in every case: for the value of a probe, or the difference of two
+runs.
 
-Rule: supported when no value is further from 0 than the tolerance, refuted when one is; where lower
-is better, a value below 0 is near enough. With a margin it is the other way round: no value may be
-closer to 0 than that, for a claim that something is there. A case counts only where the negative
-control moved, else it could not have failed; with no case that counts, inconclusive.
+Rule: supported if no value is further from 0 than the tolerance, refuted if a value is. If lower is
+better, negative values satisfy the claim. With a margin, the claim asserts a difference: every
+value must be at least as far from 0 as the margin. If the claim has a negative control (a
+deliberate fault), only cases count in which the control responded, because the others could not
+have failed. If no case counts, the claim is undecided.
 """
 
 import math
@@ -18,22 +20,22 @@ from ablate.verdict.contrast import CHANGED, differ
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 from ablate.verdict.sides import has, sides
 
-MOVED = 1e-3  # what the control must exceed
+MOVED = 1e-3  # smallest response of the negative control
 Measured = Callable[[Run], float | None]
-DRAWS = re.compile(r"(\d+) draws\b")  # in what a study holds fixed
+DRAWS = re.compile(r"(\d+) draws\b")  # number of random draws in the list `fixed` of a study
 
 
 @dataclass(frozen=True)
 class Case:
-    """One value that must be 0, or must not; `value` is None where it was not measured."""
+    """A value that must be 0, or must differ from 0; None if it was not measured."""
 
     seed: int
     value: float | None
-    control: float | None  # how far the control moved; None of a claim without one
+    control: float | None  # response of the negative control; None if the claim has none
 
     @property
     def counts(self) -> bool:
-        """Whether it could have failed."""
+        """Whether the case could have failed."""
         return self.control is None or self.control > MOVED
 
 
@@ -42,40 +44,44 @@ class Exact:
     """The cases of a claim and its verdict."""
 
     cases: list[Case]
-    runs: list[Run]  # every run at its levels, failed ones too
+    runs: list[Run]  # all runs of the claim, including failed ones
     tolerance: float
     margin: float  # 0: none
-    one_sided: bool = False  # a value below 0 is at no distance
-    draws: int | None = None  # random draws behind each value; None where none are recorded
+    one_sided: bool = False  # whether negative values satisfy the claim
+    draws: int | None = None  # random draws behind each value; None if not recorded
     elsewhere: tuple[str, float] | None = None  # an arm outside the claim that breaks its rule
 
     @property
     def counted(self) -> list[Case]:
-        """Cases that were measured and whose control moved."""
+        """The cases that were measured and could have failed."""
         return [case for case in self.cases if case.value is not None and case.counts]
 
     @property
     def seeds(self) -> list[int]:
-        """Seeds of all cases, ascending."""
+        """The seeds of all cases, ascending."""
         return sorted({case.seed for case in self.cases})
 
     @property
     def values(self) -> list[float | None]:
-        """Values of the cases that count."""
+        """The values of the cases that count."""
         return [case.value for case in self.counted]
 
     @property
     def broken(self) -> int:
-        """Cases that violate the claim; a value that is not finite does."""
+        """The number of cases that violate the claim; a value that is not finite violates it."""
         return sum(not self.holds(self.distance(case)) for case in self.counted)
 
     def signed(self, case: Case) -> float:
-        """Return the distance from 0; where only values above 0 break the claim, the value."""
+        """Return the value if only positive values can violate the claim, else
+        its absolute value.
+        """
         value = case.value or 0.0
         return value if self.one_sided else abs(value)
 
     def distance(self, case: Case) -> float:
-        """Return how far a value is from 0, on the side that can break the claim."""
+        """Return the distance of a value from 0; negative values have distance 0 in
+        one-sided claims.
+        """
         distance = self.signed(case)
         return distance if math.isnan(distance) else max(distance, 0.0)
 
@@ -87,19 +93,21 @@ class Exact:
 
     @property
     def worst(self) -> float | None:
-        """Largest deviation from 0; with a margin the smallest."""
+        """The largest distance from 0; with a margin, the smallest."""
         pick = min if self.margin else max
         return pick(map(self.distance, self.counted), default=None)
 
     @property
     def control(self) -> float | None:
-        """How far the control moved at least where a case counts; None of a claim without one."""
+        """The smallest response of the control among the cases that count; None
+        without a control.
+        """
         moved = (case.control for case in self.counted if case.control is not None)
         return min(moved, default=None)
 
     @property
     def verdict(self) -> str:
-        """The rule."""
+        """The status by the rule of exact claims."""
         if not self.counted:
             return INCONCLUSIVE
         return REFUTED if self.broken else SUPPORTED
@@ -136,12 +144,12 @@ def _exact(
 ) -> Exact:
     below = claim["better"] == "lower" and not claim["margin"]
     draws = _draws(runs, evidence) if claim["metric"].startswith("probe/") else None
-    found = Exact(cases, runs, claim["tolerance"], claim["margin"], below, draws)
-    return replace(found, elsewhere=_fault(found, evidence, measure))
+    result = Exact(cases, runs, claim["tolerance"], claim["margin"], below, draws)
+    return replace(result, elsewhere=_fault(result, evidence, measure))
 
 
 def _draws(runs: list[Run], evidence: Evidence) -> int | None:
-    """Return how many random draws each run made: as recorded, else as the study states it."""
+    """Return the number of random draws of each run: as recorded, else as the study states."""
     recorded = {run.get("draws") for run in runs}
     if recorded and None not in recorded:
         return min(number for number in recorded if number is not None)
@@ -150,7 +158,7 @@ def _draws(runs: list[Run], evidence: Evidence) -> int | None:
 
 
 def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, float] | None:
-    """Return another arm of the study that breaks the rule, with its distance from 0."""
+    """Return another arm of the study that violates the rule, with its distance from 0."""
     inside = {run["cell"] for run in cases.runs}
     for run in evidence.runs:
         value = None if run["cell"] in inside else measure(run)
@@ -163,11 +171,11 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
 
 
 def _measured(run: Run, metric: str) -> float | None:
-    """A run's value; one that was not finite is null in its record."""
+    """Return the value of a run; NaN for null, which stands for a value that was not finite."""
     if metric not in run["metrics"]:
         return None
-    found = run["metrics"][metric]
-    return math.nan if found is None else float(found)
+    score = run["metrics"][metric]
+    return math.nan if score is None else float(score)
 
 
 def _difference(claim: Claim, pair: tuple[Run, Run], evidence: Evidence) -> float | None:
@@ -182,8 +190,8 @@ def _difference(claim: Claim, pair: tuple[Run, Run], evidence: Evidence) -> floa
 
 
 def _moved(claim: Claim, runs: tuple[Run, ...] | list[Run]) -> float | None:
-    """How far the control moved in the run where it moved most; a NaN is no movement."""
+    """Return the largest response of the control among the runs; NaN counts as no response."""
     if not claim["control"]:
         return None
-    found = (abs(_measured(run, claim["control"]) or 0.0) for run in runs)
-    return max((distance for distance in found if not math.isnan(distance)), default=0.0)
+    responses = (abs(_measured(run, claim["control"]) or 0.0) for run in runs)
+    return max((distance for distance in responses if not math.isnan(distance)), default=0.0)

@@ -1,13 +1,12 @@
-"""Runs that failed to learn: a rate beside a claim about a metric, which is about learned runs.
+"""Compare the rates of runs that failed to learn, besides the mean over runs that learned.
 
 A run that diverged, collapsed, stayed at the floor of its metric or is stuck on a plateau has no
-score to compare. So the
-seed's pair is left out of the mean. Where the arms fail at clearly different rates, that decides a
-claim about quality: the arm that fails less often is the better one. Both tests are one-sided.
-Where some run failed, each of the two ways to a decision has half of alpha (Bonferroni), and the
-mean is consulted where the rates do not decide. Where no split of the failed runs between the arms
-could decide, the mean has all of alpha (after Tarone 1990: a test that cannot reject costs
-nothing).
+meaningful score. Its seed is left out of the mean. If the arms fail at clearly different rates, the
+rates decide a claim about quality: the arm that fails less often is better. Both tests are
+one-sided. If some run failed, the rates and the mean each have half of alpha (Bonferroni), and the
+mean decides if the rates do not. If no distribution of the failed runs between the arms could be
+significant, the mean has all of alpha (after Tarone 1990: a test that cannot reject costs nothing).
+
 Source: Barnard 1945 for the test (ablate.stats.rates); Clopper & Pearson 1934 for the interval.
 """
 
@@ -20,12 +19,12 @@ from ablate.stats.rates import Rates, share_interval
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side
 
-LEVEL = 0.9  # of the exact interval of a rate: 5 % beyond each end
-FEWEST = 2  # pairs that must have learned for a verdict on their mean: fewer have no spread
+LEVEL = 0.9  # confidence level of the exact interval of a rate
+FEWEST = 2  # smallest number of learned pairs for a verdict on their mean
 
 
 def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
-    """Return how many runs of every arm failed to learn, by the arm's label."""
+    """Return the number of runs that failed to learn in each arm, by the arm's label."""
     counted = {arm_label(side.levels): _count(side, claim["metric"]) for side in arms}
     return {
         arm: {"runs": failed, "of": ended, "interval": [*share_interval(failed, ended, LEVEL)]}
@@ -34,15 +33,16 @@ def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
 
 
 def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
-    """Return the rates that a claim about quality may be decided by, None for other claims.
+    """Return the failure rates by which a claim about quality may be decided; None for other
+    claims.
 
     The rate of the arms that the treatment is compared with comes first, so that the difference is
-    positive where the treatment fails less often. Of an interaction or a trend, the arms of either
-    sign are pooled: counts of unequal rates vary less than the binomial counts of the test
-    (Hoeffding 1956).
+    positive if the treatment fails less often. For an interaction or a trend, arms of the same sign
+    are pooled: counts of unequal rates vary less than the binomial counts of the test (Hoeffding
+    1956).
     """
-    known = METRICS.get(claim["metric"].rpartition("/")[2])
-    if known is None or known.wrong is None or _is_gap(claim):
+    metric = METRICS.get(claim["metric"].rpartition("/")[2])
+    if metric is None or metric.wrong is None or _is_gap(claim):
         return None
     failed_runs, ended_runs = [0, 0], [0, 0]
     for side in arms:
@@ -55,10 +55,10 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
 
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
-    """Return the number of runs that failed to learn, and of all that ended."""
+    """Return the number of runs that failed to learn, and of all runs that ended."""
     return sum(not has_learned(run, metric, side) for run in side.ended), len(side.ended)
 
 
 def _is_gap(claim: Claim) -> bool:
-    """Return whether the metric is a gap: a model that has learned nothing has none to speak of."""
+    """Return whether the metric is a generalisation gap, which is meaningless without learning."""
     return claim["metric"].startswith("gap/")

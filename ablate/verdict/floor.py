@@ -1,8 +1,8 @@
-"""The floor of a metric: what a model scores that has learned nothing.
+"""Detect arms and runs at the floor of a metric: the score of a model that has learned nothing.
 
-Where every arm of a contrast stands there, that they are alike says nothing of the claim, and a
-difference between them says little; so there is no verdict. Exempt are claims about the runs that
-go wrong, and what is measured without any learning.
+If every arm of a contrast is at the floor, their equality is no evidence for a claim, and a
+difference means little; so there is no verdict. Exceptions are claims about runs that fail to
+learn, and metrics that need no learning.
 """
 
 import statistics
@@ -16,15 +16,16 @@ from ablate.metric.table import METRICS, metric_of
 from ablate.phrases import listed
 from ablate.verdict.sides import Side
 
-INITIAL = "initial"  # level of `weights`: what is measured are the weights before training
+INITIAL = "initial"  # value of `weights` that tests the weights before training
 SPLITS = ("train", "val", "test")
-OF_TRAINING = ("train", "gap")  # metrics of training sentences, and of what unseen ones lack
-UNLEARNED_KINDS = ("stability",)  # about runs that go wrong
+OF_TRAINING = ("train", "gap")  # metrics of training sentences, and of the gap to unseen sentences
+UNLEARNED_KINDS = ("stability",)  # kinds of claims about runs that fail
 AGAINST_BASELINE = ("equivalence", "non_inferiority")
-# Of the gain of the best run of an arm: with less, a run is stuck. Of the unigram's nll: a run with
-# less on its training sentences knows them.
+# A run with less than this fraction of the best gain of its arm is stuck. A run whose nll on
+# training
+# sentences is below this fraction of the unigram's has memorised them.
 PLATEAU = 0.5
-# they have no floor
+# metrics without a floor
 UNLEARNED = (
     "probe",
     "gap",
@@ -39,30 +40,32 @@ UNLEARNED = (
 
 
 def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Why a contrast cannot be judged: all its arms are at the floor; "" where one is above."""
+    """Return why a contrast cannot be judged if all its arms are at the floor; ""
+    if one is above.
+    """
     if claim["metric"].partition("/")[0] in UNLEARNED:
         return ""
     if not arms or not all(_failed_to_learn(arm, claim["metric"], evidence) for arm in arms):
         return ""
-    told = _told_by(claim["metric"])
-    which = {"nll": "the unigram model", "bleu": "an untrained model"}.get(told, "")
+    indicator = _indicator_of(claim["metric"])
+    which = {"nll": "the unigram model", "bleu": "an untrained model"}.get(indicator, "")
     better = f"better than {which}" if which else "that neither diverged nor collapsed"
     return f"nothing was learned: by {metric_of(claim['metric']).name} no arm is {better}"
 
 
 def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return why an arm that failed to learn leaves the claim undecided; "" where none does.
+    """Return why an arm that failed to learn leaves the claim undecided; "" if no arm does.
 
-    A score compares an arm that learned with one that did not. But what was measured inside a
-    model, an interaction, and the loss against a baseline are about models that learned.
+    A score may compare an arm that learned with one that did not. But measurements inside a model,
+    interactions, and the loss against a baseline are about models that learned.
     """
     place = claim["metric"].partition("/")[0]
     if place in (*UNLEARNED, "train") or claim["kind"] in UNLEARNED_KINDS:
         return ""
     most = 0
     if claim["minus"]:
-        most = 1  # one arm that fails may be the effect; of two the difference is cut off
-    elif _told_by(claim["metric"]):
+        most = 1  # one failing arm may be the effect; with two, the difference is meaningless
+    elif _indicator_of(claim["metric"]):
         arms = arms[1:] if claim["kind"] in AGAINST_BASELINE else []
     metric = claim["metric"]
     failed = [arm_label(arm.levels) for arm in arms if _failed_to_learn(arm, metric, evidence)]
@@ -72,9 +75,11 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
 
 
 def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
-    """Whether a trained arm is at the floor of the metric, or of BLEU where BLEU tells arms apart.
+    """Return whether a trained arm is at the floor of the metric, or of BLEU if BLEU is
+    informative.
 
-    Skill has a floor of its own. Of a corpus whose answers are too short, BLEU is 0 in every arm.
+    The metric skill has a floor of its own. With very short answers, BLEU is 0 in every arm and not
+    informative.
     """
     if _never_trained(arm):
         return False
@@ -85,7 +90,7 @@ def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
 
 
 def _never_trained(arm: Side) -> bool:
-    """Whether an arm is untrained on purpose."""
+    """Return whether an arm is untrained on purpose."""
     return bool(arm.every) and all(
         run["metrics"].get("steps") == 0 or run["levels"].get("weights") == INITIAL
         for run in arm.every
@@ -93,13 +98,13 @@ def _never_trained(arm: Side) -> bool:
 
 
 def has_learned(run: Run, metric: str, arm: Side) -> bool:
-    """Return whether a run has learned the task, so that its metric says how well.
+    """Return whether a run has learned the task, so that its metric is meaningful.
 
-    It has not where it diverged or collapsed, scores no better than without learning, or is stuck
-    on a plateau: it gained less than half of what the best run of its arm gained over the unigram
-    model, in nll. Metrics that count such runs, and those that need no learning, are about all
-    runs. A run that collapsed on unseen sentences may know its training sentences by heart. Of a
-    claim about these sentences, or about the gap to them, it has learned.
+    It has not if it diverged or collapsed, scores no better than without learning, or is stuck on a
+    plateau: its gain in nll over the unigram model is less than half of the best gain in its arm.
+    Metrics that count such runs, and those that need no learning, are about all runs. A run that
+    collapsed on unseen sentences may have memorised its training sentences: in a claim about these
+    sentences, or about the gap to them, it counts as learned.
     """
     place = metric.partition("/")[0]
     if metric in UNSTABLE or (place in UNLEARNED and place != "gap"):
@@ -108,8 +113,8 @@ def has_learned(run: Run, metric: str, arm: Side) -> bool:
         return _knows_training(run)
     if run["status"] != "finished":
         return False
-    told = _told_by(metric) if place != "gap" else ""
-    above = _above(run, f"{metric.rpartition('/')[0]}/{told}") if told else None
+    indicator = _indicator_of(metric) if place != "gap" else ""
+    above = _above(run, f"{metric.rpartition('/')[0]}/{indicator}") if indicator else None
     return (above is None or above > 0) and not _is_stuck(run, metric, arm)
 
 
@@ -129,28 +134,28 @@ def _is_stuck(run: Run, metric: str, arm: Side) -> bool:
     return gained < PLATEAU * max(finished)
 
 
-def _told_by(metric: str) -> str:
-    known = METRICS.get(metric.rpartition("/")[2])
-    return known.told_by if known else ""
+def _indicator_of(metric: str) -> str:
+    metric_info = METRICS.get(metric.rpartition("/")[2])
+    return metric_info.told_by if metric_info else ""
 
 
 def _at_floor(arm: Side, metric: str) -> bool:
-    """Whether the runs of an arm are, on average, no better than without learning."""
-    told = _told_by(metric)
-    if not told:
+    """Return whether the runs of an arm are, on average, no better than without learning."""
+    indicator = _indicator_of(metric)
+    if not indicator:
         return bool(arm.ended) and all(run["status"] in WENT_WRONG for run in arm.ended)
-    heights = (_above(run, f"{metric.rpartition('/')[0]}/{told}") for run in arm.ended)
+    heights = (_above(run, f"{metric.rpartition('/')[0]}/{indicator}") for run in arm.ended)
     above = [height for height in heights if height is not None]
     return bool(above) and statistics.fmean(above) <= 0
 
 
 def _above(run: Run, metric: str) -> float | None:
-    """How far above the floor a run stands; None where it has no such metric."""
+    """Return how far a run is above the floor of a metric; None if it has no such metric."""
     try:
-        found = value(run, metric)
+        score = value(run, metric)
         if metric.endswith("bleu"):
-            return found - UNTRAINED_BLEU
+            return score - UNTRAINED_BLEU
         unigram = run["metrics"]["unigram_nll"]
     except KeyError:
         return None
-    return None if unigram is None else unigram - found
+    return None if unigram is None else unigram - score

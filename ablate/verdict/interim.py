@@ -1,4 +1,4 @@
-"""The interim looks taken at the runs of a claim, as fractions of the planned seeds."""
+"""The interim analyses of a claim, as fractions of the planned seeds."""
 
 from collections.abc import Collection
 
@@ -11,24 +11,27 @@ UNASKED = Asked(looks=[], tried=[], regimes=0)
 
 
 def asked_of(claim: Question, evidence: Evidence) -> Asked:
-    """Return what the analysis log says of a claim; nothing for evidence without one.
+    """Return the entry of the analysis log for a claim; an empty one for evidence without a log.
 
-    The log has the claims that leave something to chance, in their order: a claim that has another
-    name since is the same question.
+    The log lists the claims that are not exact, in order, so that a renamed claim keeps its entry.
     """
     asked = evidence.registration.get("asked", {})
-    names = [name_of(one) for one in evidence.study["claims"] if one["kind"] != "exact"]
+    names = [
+        name_of(other_claim)
+        for other_claim in evidence.study["claims"]
+        if other_claim["kind"] != "exact"
+    ]
     if len(asked) != len(names):
         return asked.get(name_of(claim), UNASKED)
     return dict(zip(names, asked.values(), strict=True)).get(name_of(claim), UNASKED)
 
 
 def looks_of(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:
-    """The share of the planned seeds that each look saw, this one last.
+    """Return the fraction of the planned seeds at each interim analysis, the current one last.
 
-    `seeds` are those of the claim's runs that ended; a look that saw all of them, or none, counts
-    no further. After one that saw all planned seeds nothing of alpha is left: such a look is
-    judged as if it were the only one, and is exploratory.
+    `seeds` are those of the claim's finished runs. Earlier analyses of all of them, or of none, do
+    not count. After an analysis of all planned seeds no alpha is left: a later analysis is judged
+    as if it were the only one, and is exploratory.
     """
     planned = evidence.study["seeds"]
     saw = [len({*seeds} & {*seen}) for seen in asked_of(claim, evidence)["looks"]]

@@ -1,11 +1,20 @@
-"""One claim and the evidence: what is estimated, and its verdict as verdict.json has it."""
+"""Judge a claim: return its estimate and its verdict as an entry of verdict.json."""
 
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Band, Cases, Claim, Entry, Found, Question, Registration, Run
+from ablate.evidence.types import (
+    Band,
+    Cases,
+    Claim,
+    ClaimResult,
+    Entry,
+    Question,
+    Registration,
+    Run,
+)
 from ablate.stats.estimate import SENTENCES, Estimate
 from ablate.stats.holm import Tests
 from ablate.stats.rates import Rates
@@ -13,7 +22,7 @@ from ablate.stats.signs import sign_flip
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.control import Control, control
 from ablate.verdict.decide import decision as decide
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Turn
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, MarginThreshold
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
@@ -21,8 +30,10 @@ from ablate.verdict.seen_noise import seen_noise
 from ablate.verdict.sides import names
 from ablate.verdict.trained import TrainedValue
 
-ASKED = tuple(Question.__annotations__)  # of a claim, in the order of verdict.json
-KEPT = tuple(key for key in ASKED if key in Question.__required_keys__)  # the others if used
+ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
+KEPT = tuple(
+    key for key in ASKED if key in Question.__required_keys__
+)  # always written; the others only if set
 
 
 def judged(
@@ -34,100 +45,106 @@ def judged(
     *,
     primary: bool,
 ) -> Entry:
-    """The entry of a claim in verdict.json; `undecided` claims share alpha by Holm's correction."""
+    """Return the entry of a claim in verdict.json.
+
+    `undecided` claims share alpha by Holm's correction.
+    """
     claim = finding.claim
     older, exploratory = age(finding.runs, registration)
     entry: Any = {key: value for key, value in _in_order(claim) if key in KEPT or value}
-    if isinstance(finding.found, Exact):
-        entry |= _exact(claim, finding.found)
+    if isinstance(finding.result, Exact):
+        entry |= _exact(claim, finding.result)
     else:
         entry |= _effect(finding, p_adjusted, undecided, control(claim, evidence))
-    known: Entry = entry | {
+    result: Entry = entry | {
         "arms": names(claim),
         "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
         "exploratory": exploratory,
         "older_cells": older,
         "primary": primary,
     }
-    return known
+    return result
 
 
 def _in_order(claim: Claim) -> Iterator[tuple[str, Any]]:
-    """The keys of a claim's question with their values, None for those that it does not have."""
-    given: Mapping[str, object] = claim
-    return ((key, given.get(key)) for key in ASKED)
+    """Yield the fields of a claim with their values; None for fields that it lacks."""
+    fields: Mapping[str, object] = claim
+    return ((key, fields.get(key)) for key in ASKED)
 
 
 def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
-    """Number of runs that ended before the study was registered; whether that makes it exploratory.
+    """Return the number of runs that ended before the registration, and whether the claim is
+    exploratory.
 
-    It does when all of them had, or when the study had another form while some of them had.
+    It is exploratory if all runs ended before, or if some did and the study was changed since.
     """
     ended = [run for run in runs if run["status"] != "failed"]
     older = sum(run["ended"] < registration["time"] for run in ended)
     return older, older > 0 and (older == len(ended) or bool(registration["earlier"]))
 
 
-def _exact(claim: Claim, found: Exact) -> Found:
+def _exact(claim: Claim, exact: Exact) -> ClaimResult:
     return {
-        "verdict": found.verdict,
+        "verdict": exact.verdict,
         "grade": "",
-        "effect": found.worst,
+        "effect": exact.worst,
         "interval": None,
         "p": {},
         "p_adjusted": {},
         "p_look": {},
-        "seeds": found.seeds,
-        "pairs": len(found.counted),
-        "differences": found.values,
+        "seeds": exact.seeds,
+        "pairs": len(exact.counted),
+        "differences": exact.values,
         "method": "every case is checked",
         "levels_of_noise": "none: a case holds or does not",
         "detectable": None,
         "seeds_needed": None,
-        "sensitivity": _bands(kind_of(claim).turns(found, claim["alpha"])),
-        "cases": _cases(found),
+        "sensitivity": _bands(kind_of(claim).turns(exact, claim["alpha"])),
+        "cases": _cases(exact),
     }
 
 
-def _cases(found: Exact) -> Cases:
+def _cases(exact: Exact) -> Cases:
     cases: Cases = {
-        "of": len(found.cases),
-        "counted": len(found.counted),
-        "broken": found.broken,
-        "draws": found.draws,
-        "control": found.control,
+        "of": len(exact.cases),
+        "counted": len(exact.counted),
+        "broken": exact.broken,
+        "draws": exact.draws,
+        "control": exact.control,
     }
-    return cases if found.elsewhere is None else {**cases, "elsewhere": found.elsewhere}
+    return cases if exact.elsewhere is None else {**cases, "elsewhere": exact.elsewhere}
 
 
-def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control | None) -> Found:
-    claim, found, paired = finding.claim, finding.found, finding.paired
-    assert not isinstance(found, Exact)
+def _effect(
+    finding: Finding, p_adjusted: Tests, undecided: int, outcome: Control | None
+) -> ClaimResult:
+    claim, estimate, paired = finding.claim, finding.result, finding.paired
+    assert not isinstance(estimate, Exact)
     kind = kind_of(claim)
     decision = decide(finding, p_adjusted)
     open_ = decision.status == INCONCLUSIVE
     shared = claim["alpha"] / (undecided if open_ else 1)
     decidable = not finding.problem and finding.rates is None
-    share = 2 * nominal(shared / 2, found.looks)  # of alpha, at this look
-    least = kind.detectable(claim, found, share) if decidable else None
+    share = 2 * nominal(shared / 2, estimate.looks)  # of alpha, at this look
+    least = kind.detectable(claim, estimate, share) if decidable else None
     more = decidable and (open_ or decision.grade == DIRECTION)
-    plans = kind.seeds_needed(claim, found, shared) if more else {}
-    turns = kind.turns(found, claim["alpha"]) if decidable else []
+    plans = kind.seeds_needed(claim, estimate, shared) if more else {}
+    turns = kind.turns(estimate, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
     uncorrected = decide(finding, scaled)
-    entry: Found = {
+    entry: ClaimResult = {
         "verdict": decision.status,
         "grade": decision.grade,
-        "effect": None if math.isnan(found.effect) else found.effect,
-        "interval": _bounded(found.interval(1 - claim["alpha"])),
+        "effect": None if math.isnan(estimate.effect) else estimate.effect,
+        "interval": _bounded(estimate.interval(1 - claim["alpha"])),
         "p": finding.p,
         "p_adjusted": p_adjusted,
         "p_look": scaled,
         "seeds": paired.seeds if paired else [],
-        "pairs": found.pairs,
+        "pairs": estimate.pairs,
         "differences": paired.differences.tolist() if paired else [],
-        "method": found.method,
-        "levels_of_noise": found.levels_of_noise,
+        "method": estimate.method,
+        "levels_of_noise": estimate.levels_of_noise,
         "sign_flip": sign_flip(paired.differences) if paired and len(paired.seeds) else None,
         "detectable": least,
         "seeds_needed": {side: plan.entry() for side, plan in plans.items()} or None,
@@ -135,49 +152,52 @@ def _effect(finding: Finding, p_adjusted: Tests, undecided: int, held: Control |
     }
     if uncorrected != decision and not finding.problem:
         entry["uncorrected"] = str(uncorrected)
-    besides: Any = _counts(finding) | _of_kind(finding, held)
+    besides: Any = _counts(finding) | _of_kind(finding, outcome)
     return {**entry, **besides}
 
 
 def _counts(finding: Finding) -> dict[str, Any]:
-    """The numbers of runs, cases and sentences that some claims have."""
-    found, cases = finding.found, finding.cases
+    """Return the numbers of runs, cases and sentences that some claims have."""
+    estimate, cases = finding.result, finding.cases
     entry: dict[str, Any] = {}
-    if isinstance(found, Estimate) and found.sentences and found.units == SENTENCES:
-        entry["sentences"] = found.sentences
-    if isinstance(found, Rates):
-        entry["rates"] = [(found.first, found.of_first), (found.second, found.of_second)]
+    if isinstance(estimate, Estimate) and estimate.sentences and estimate.units == SENTENCES:
+        entry["sentences"] = estimate.sentences
+    if isinstance(estimate, Rates):
+        entry["rates"] = [
+            (estimate.first, estimate.of_first),
+            (estimate.second, estimate.of_second),
+        ]
     if finding.failures:
         entry["failed_to_learn"] = finding.failures
     if finding.rates is not None:
         entry["decided_by_failures"] = True
     if cases is not None:
-        holding = {"holding": found.holding} if isinstance(found, TrainedValue) else {}
+        holding = {"holding": estimate.holding} if isinstance(estimate, TrainedValue) else {}
         entry |= {"seeds": cases.seeds, "differences": cases.values}
         entry["cases"] = {**_cases(cases), **holding}
     return entry
 
 
-def _of_kind(finding: Finding, held: Control | None) -> dict[str, Any]:
-    """What only some kinds of claims, or claims at some looks, have."""
-    found, kind, claim = finding.found, kind_of(finding.claim), finding.claim
-    assert not isinstance(found, Exact)
+def _of_kind(finding: Finding, outcome: Control | None) -> dict[str, Any]:
+    """Return fields that only some kinds of claims, or claims with interim analyses, have."""
+    estimate, kind, claim = finding.result, kind_of(finding.claim), finding.claim
+    assert not isinstance(estimate, Exact)
     entry: dict[str, Any] = {}
     if finding.problem:
         entry["problem"] = finding.problem
     if (noise := seen_noise(finding)) is not None:
         entry["false_rate"] = noise.rate
-    if found.looks != ONCE:
-        entry["information"] = list(found.looks)
+    if estimate.looks != ONCE:
+        entry["information"] = list(estimate.looks)
     if SUPPORTED in kind.whole:
-        entry["interval_equivalence"] = _bounded(found.interval(1 - 2 * claim["alpha"]))
+        entry["interval_equivalence"] = _bounded(estimate.interval(1 - 2 * claim["alpha"]))
     if kind.controlled:
-        entry["control"] = held.entry() if held else None
+        entry["control"] = outcome.entry() if outcome else None
     return entry
 
 
-def _bands(turns: list[Turn]) -> list[Band]:
-    """What the verdict would be from each margin (exact claims: tolerance) on."""
+def _bands(turns: list[MarginThreshold]) -> list[Band]:
+    """Return the verdicts for other margins (for exact claims: other tolerances)."""
     return [
         {
             "from": turn.margin,

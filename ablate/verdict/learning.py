@@ -1,9 +1,10 @@
-"""Whether a claim was judged where learning is flat: what the last quarter of the updates gained.
+"""Check whether the arms of a claim were still learning at the end of training.
 
-Learning is flat where no arm gains half the margin or more in it, by the claim's own metric on the
-validation sentences: then the same again of updates would not move an effect by much. Skill is not
-measured on the way; the nll tells it, as a share of its own way from chance to the bound. Runs that
-went wrong learn nothing and do not enter. What an arm *cannot* is shown by none that still learns.
+Learning has levelled off if no arm gained half the margin or more in the last quarter of its steps,
+by the claim's metric on the validation sentences: then as many further steps would hardly change
+the effect. The metric skill is not measured during training; its value follows from the nll, as a
+fraction of the way from chance to the bound. Runs that diverged or collapsed do not count. A claim
+that an arm *cannot* do something is not supported while an arm is still learning.
 """
 
 import statistics
@@ -23,15 +24,15 @@ from ablate.verdict.sides import ContrastError, sides
 
 Points = Float[np.ndarray, " points"]
 QUARTER = 0.25
-UNJUDGED = ("exact", "stability")  # say nothing of how good a model has become
+UNJUDGED = ("exact", "stability")  # kinds of claims that do not depend on the quality of a model
 SKILL = "val/skill"
 
 
 def learning(claim: Claim, evidence: Evidence) -> Learning:
-    """As verdict.json has it: the gain of every arm, and which of them still learn.
+    """Return the gain of every arm, and the arms that are still learning, as in verdict.json.
 
-    Without gains where the claim has no margin, or its metric no curve, to tell by; and where no
-    arm has left the floor, which is flat as well.
+    There are no gains if the claim has no margin, if its metric has no curve, or if no arm has left
+    the floor.
     """
     log = claim["kind"] == "trend" and claim["scale"] == "log_log"
     metric = f"val/{claim['metric'].rpartition('/')[2]}"
@@ -40,30 +41,34 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
     better = metric_of(metric).better or claim["better"]  # equality has no better side
     sign = 1 if better == "higher" else -1
     arms = {name: _gains(runs, metric) for name, runs in _arms(claim, evidence).items()}
-    gains = {name: sign * statistics.fmean(found) for name, found in arms.items() if found}
+    gains = {
+        name: sign * statistics.fmean(arm_gains) for name, arm_gains in arms.items() if arm_gains
+    }
     still = [name for name, gain in gains.items() if gain >= claim["margin"] / 2]
     return {"metric": metric, "gains": gains, "still": still}
 
 
 def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
-    """The entry; inconclusive where an arm *cannot* and still learns, or that is not known."""
+    """Return the entry, left undecided if the claim is about what an arm *cannot* and
+    arms still learn.
+    """
     if not claim.get("cannot"):
         return entry
-    found = learning(claim, evidence)
-    flat = found["gains"] and not found["still"]
+    state = learning(claim, evidence)
+    flat = state["gains"] and not state["still"]
     return entry if flat else withhold(claim, entry, "an arm may still have been learning")
 
 
 def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
-    """The entry; inconclusive where it supports that an arm *cannot*."""
+    """Return the entry, left undecided if it supports that an arm *cannot* do something."""
     if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
-    nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # that chance could have made
+    nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # no test is decisive any more
     return {**entry, **nothing, "verdict": INCONCLUSIVE, "withheld": when}
 
 
 def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
-    """The finished runs of every arm of a claim."""
+    """Return the finished runs of every arm of a claim."""
     try:
         arms = sides(claim, evidence)
     except ContrastError:
@@ -77,7 +82,7 @@ def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
 
 
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:
-    """What the last quarter of its updates gained each run that has a curve of this metric."""
+    """Return the gain in the last quarter of the steps for each run with a curve of this metric."""
     curves = [(run["curve"].get("step", []), _curve(run, metric)) for run in runs]
     return [
         _gain(np.array(steps, float), np.array(values, float))
@@ -87,7 +92,7 @@ def _gains(runs: Iterable[Run], metric: str) -> list[float]:
 
 
 def _curve(run: Run, metric: str) -> Sequence[float | None]:
-    """The values of a metric at every validation; [] where there are none."""
+    """Return the values of a metric at every validation; [] if there are none."""
     if metric != SKILL:
         return run["curve"].get(metric, [])
     chance, bound = (run["metrics"].get(f"{level}/nll") for level in ("chance", "bound"))
@@ -98,5 +103,5 @@ def _curve(run: Run, metric: str) -> Sequence[float | None]:
 
 
 def _gain(steps: Points, values: Points) -> float:
-    """The last value without that of three quarters of the way, between two validations."""
+    """Return the last value minus the interpolated value at three quarters of the steps."""
     return float(values[-1] - np.interp((1 - QUARTER) * steps[-1], steps, values))

@@ -1,4 +1,4 @@
-"""Evidence that a rule can decide, from its folder."""
+"""Load evidence that can be judged."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from ablate.verdict.study_checks import check_study
 
 
 def load_evidence(folder: Path) -> Evidence:
-    """Read the evidence of a study and check that its runs are all there and can be judged.
+    """Read the evidence of a study, and check that it is complete and can be judged.
 
     Raises:
-        UserError: a file is missing, damaged, malformed, or not as it was sealed, runs that the
-            analysis log has are gone, or no rule could decide a claim; the sentence names the file.
+        UserError: a file is missing, damaged, malformed or differs from its seal, runs in the
+            analysis log are missing, or no rule can decide a claim; the message names the file.
     """
     evidence = Evidence.load(folder)
     check_manifest(folder, evidence)

@@ -1,4 +1,4 @@
-"""Arms that are matched: which keys a match sets, and what a verdict says of it."""
+"""Matched arms: the keys that a match sets, and its description."""
 
 from collections.abc import Iterator
 
@@ -15,12 +15,12 @@ BUDGET = ("budget.steps", "budget.short")
 
 
 def keys(match: Match) -> tuple[str, ...]:
-    """The keys that a match sets, which may differ between arms."""
+    """Return the keys that a match sets, which may differ between arms."""
     return BUDGET if match["by"] == "flops" else (match["key"],)
 
 
 def check_match(study: Study) -> None:
-    """Raise UserError for a match that says nothing that can be solved."""
+    """Raise UserError for a match that cannot be solved."""
     match = study.get("match")
     if match is None:
         return
@@ -29,15 +29,18 @@ def check_match(study: Study) -> None:
         raise UserError(f"study.match: by={match['by']}; {likely(match['by'], BY)}")
     if not match["to"] or not match["to"].keys() <= set(factors):
         raise UserError(
-            f"study.match: to={match['to']}; it gives levels of factors: {', '.join(factors)}"
+            f"study.match: to={match['to']}; it must give levels of factors: {', '.join(factors)}"
         )
     for key in keys(match):
         if key in factors:
-            raise UserError(f"study.match: {key} is a factor, so it cannot be solved for")
+            raise UserError(
+                f"study.match: {key} is a factor, so it cannot be set by the match; choose "
+                "another key"
+            )
 
 
-def told(evidence: Evidence) -> Iterator[str]:
-    """What matching did to the arms of a study."""
+def describe(evidence: Evidence) -> Iterator[str]:
+    """Yield the sentence about the matched sizes of a study's arms."""
     match = evidence.study.get("match")
     if not match:
         return

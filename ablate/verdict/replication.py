@@ -1,15 +1,17 @@
-"""Whether fresh seeds come to the verdict that a study came to before.
+"""Compare the verdict on new seeds with the earlier verdict of a study.
 
-The same question, the same rule and plan, other random numbers throughout, and nothing pooled. With
-the first and the fresh verdict on a claim:
-    reproduced      the same verdict, and of one that is supported at least the same grade
-    weaker          the same verdict with a lower grade; or none, while the two effects agree: they
-                    differ by no more than the root of the squared halves of their intervals
-    not reproduced  another verdict; or none, while the effects do not agree
+The question, the rule and the plan are the same; all random numbers are new; nothing is pooled. The
+outcomes for a claim:
+
+    reproduced      the same verdict; if supported, at least the same grade
+    weaker          the same verdict with a lower grade; or undecided, while the two effects agree
+    not reproduced  another verdict; or undecided, while the effects do not agree
     open            there was no verdict to reproduce
-Effects agree by an interval for the difference of two independent estimates. A rule that only asks
-whether the fresh result is significant too would call many true effects lost (Open Science
-Collaboration 2015, Science 349, aac4716, which uses several).
+
+Two effects agree if they differ by no more than the root of the squared half-widths of their
+intervals: an interval for the difference of two independent estimates. A rule that only asks
+whether the new result is significant too would reject many true effects (Open Science Collaboration
+2015, Science 349, aac4716, which uses several rules).
 """
 
 import math
@@ -19,7 +21,7 @@ from typing import TypedDict
 from ablate.evidence.types import Entry, Verdict
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, today
 
-RULE = (  # as pages say it
+RULE = (  # the rule in words, for pages
     "Reproduced: fresh seeds alone come to the same verdict, and of a supported claim to the same "
     "grade at least. Weaker: to a lower grade, or to no verdict while both effects differ by no "
     "more than the root of the squared halves of their intervals. Not reproduced: every other "
@@ -27,16 +29,16 @@ RULE = (  # as pages say it
     "Open: there was no verdict to reproduce."
 )
 REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
-GRADES = ("", DIRECTION, LARGE)  # of what is supported, ascending
+GRADES = ("", DIRECTION, LARGE)  # grades of supported claims, ascending
 
 
 def _rank(grade: str) -> int:
-    """Return the place of a grade, also of one that an earlier version named."""
+    """Return the rank of a grade, also of a former name."""
     return GRADES.index(today(grade))
 
 
 def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
-    """The word for a claim, from its entries in the two verdicts."""
+    """Return the outcome of a replication, given the entries of a claim in the two verdicts."""
     if first["verdict"] == INCONCLUSIVE:
         return OPEN
     if fresh["verdict"] == first["verdict"]:
@@ -47,24 +49,27 @@ def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
 
 
 def agree(first: "Entry | Short", fresh: "Entry | Short") -> bool:
-    """Whether two effects differ by no more than chance; never where one has no interval."""
+    """Return whether two effects differ by no more than chance; False if an interval is missing."""
     if first["effect"] is None or fresh["effect"] is None:
         return False
     if not first["interval"] or not fresh["interval"]:
         return False
-    one, other = first["effect"], fresh["effect"]
-    halves = [_towards(one, first["interval"], other), _towards(other, fresh["interval"], one)]
-    return bool(abs(one - other) <= math.hypot(*halves))
+    first_effect, fresh_effect = first["effect"], fresh["effect"]
+    halves = [
+        _towards(first_effect, first["interval"], fresh_effect),
+        _towards(fresh_effect, fresh["interval"], first_effect),
+    ]
+    return bool(abs(first_effect - fresh_effect) <= math.hypot(*halves))
 
 
 def _towards(effect: float, interval: Sequence[float], other: float) -> float:
-    """From an effect to the end of its interval on the side of another effect."""
+    """Return the distance from an effect to the end of its interval in the direction of `other`."""
     low, high = interval
     return high - effect if other > effect else effect - low
 
 
 class Short(TypedDict):
-    """What is told of a verdict."""
+    """The part of a verdict that a replication stores."""
 
     verdict: str
     grade: str
@@ -74,7 +79,7 @@ class Short(TypedDict):
 
 
 class Replication(TypedDict):
-    """A claim of contest.json."""
+    """A claim in contest.json."""
 
     id: str
     reading: str
@@ -86,7 +91,7 @@ class Replication(TypedDict):
 
 
 def replications(first: Verdict, fresh: Verdict) -> list[Replication]:
-    """Of every claim of two verdict.json of one study what came of it, beside both verdicts."""
+    """Return the replication of every claim, given two verdict.json of one study."""
     return [
         {
             "id": old["id"],

@@ -1,4 +1,4 @@
-"""contest.json: what fresh seeds said of the verdicts beside it."""
+"""Read and check contest.json: the verdicts on new seeds, stored beside the original verdicts."""
 
 import math
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from ablate.verdict.decision import SUPPORTED, today
 from ablate.verdict.replication import Replication, Short, replication
 
 RESULT = "contest.json"
-SAME = 1e-6  # of an effect: verdict.json has fewer digits
+SAME = 1e-6  # relative tolerance of an effect, because verdict.json has fewer digits
 
 
 def read_contest(folder: Path) -> list[Replication]:
-    """What fresh seeds said of the verdicts in a folder; nothing where nobody asked them.
+    """Return the replications in a folder; empty if there was none.
 
     Raises:
-        UserError: the file is damaged, or its words do not follow from its verdicts.
+        UserError: the file is damaged, or its outcomes do not follow from its verdicts.
     """
     from ablate.evidence.seal import read_json  # numpy
 
@@ -28,17 +28,17 @@ def read_contest(folder: Path) -> list[Replication]:
         return []
     claims = read_json(path).get("claims")
     if not isinstance(claims, list):
-        raise UserError(f"{path} has no list of claims")
+        raise UserError(f"{path} has no list `claims`: run `ablate reproduce` again to write it")
     for number, claim in enumerate(claims, 1):
         _check(f"{path}: claims, number {number}", claim)
     return claims
 
 
 def used_replicate(folder: Path, following: int) -> int | None:
-    """Return the replicate whose seeds a contest used; None where nobody asked fresh seeds.
+    """Return the number of the replicate whose seeds a replication used; None if there was none.
 
-    `following` is the replicate after those of the evidence. A contest.json that names none is of a
-    time when a contest took always that one.
+    `following` is the replicate after those of the evidence. Files of earlier versions have no
+    number; they always used that replicate.
 
     Raises:
         UserError: the file is damaged.
@@ -55,7 +55,7 @@ def used_replicate(folder: Path, following: int) -> int | None:
 
 
 def _update(claim: Replication) -> None:
-    """Give the line of evidence of an earlier version the name that it has today."""
+    """Rename a field of earlier versions: `sentence` is now `evidence`."""
     for answer in (claim["first"], claim["fresh"]):
         former = cast(dict[str, str], answer)
         if "sentence" in former:
@@ -73,12 +73,12 @@ def _check(where: str, claim: Replication) -> None:
         raise UserError(f"{where}: its two verdicts cannot be compared: {error}") from None
     if claim["replication"] != word:
         raise UserError(
-            f"{where}: replication={claim['replication']}, and its two verdicts give {word}"
+            f"{where}: replication={claim['replication']}, but its two verdicts give {word}"
         )
 
 
 def copy_contest(source: Path, target: Path) -> None:
-    """Put what fresh seeds said beside evidence that is copied."""
+    """Copy contest.json beside evidence that is copied."""
     from ablate.record.files import write_text  # numpy
 
     if (source / RESULT).exists():
@@ -86,19 +86,18 @@ def copy_contest(source: Path, target: Path) -> None:
 
 
 def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | None:
-    """What fresh seeds said of a verdict.
-
-    Nothing of a verdict that is another one since, or of that at the short budget.
+    """Return the replication of a claim; None if the verdict has changed since, or at
+    the short budget.
     """
     if "short" in claim and claim["steps"] == claim["short"]["steps"]:
         return None
-    return next((one for one in contest if _is_of(one, claim)), None)
+    return next((replicated for replicated in contest if _is_of(replicated, claim)), None)
 
 
-def _is_of(one: Replication, claim: Entry) -> bool:
-    first = one["first"]
-    said = [one["id"], one["reading"], one["statement"], first["verdict"]]
-    if said != [claim["id"], claim.get("reading", ""), claim["statement"], claim["verdict"]]:
+def _is_of(replicated: Replication, claim: Entry) -> bool:
+    first = replicated["first"]
+    key = [replicated["id"], replicated["reading"], replicated["statement"], first["verdict"]]
+    if key != [claim["id"], claim.get("reading", ""), claim["statement"], claim["verdict"]]:
         return False
     if claim["verdict"] == SUPPORTED and today(first["grade"]) != today(claim.get("grade", "")):
         return False

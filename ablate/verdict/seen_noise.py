@@ -1,4 +1,6 @@
-"""What the noise behind a verdict looks like, and how often such verdicts are false."""
+"""Classify the noise behind a verdict, and give the measured rate of false verdicts
+with such noise.
+"""
 
 from typing import NamedTuple
 
@@ -19,9 +21,9 @@ from ablate.verdict.kind.base import Finding
 
 
 class SeenNoise(NamedTuple):
-    """A reason to doubt the nominal level, one of those of `ablate.stats.false_rates`.
+    """A reason to doubt the nominal level, from `ablate.stats.false_rates`.
 
-    `rate` is the measured share of false verdicts, `nominal` the one that the level promises.
+    `rate` is the measured rate of false verdicts, `nominal` the rate that the level promises.
     """
 
     reason: str
@@ -31,8 +33,8 @@ class SeenNoise(NamedTuple):
 
 
 def seen_noise(finding: Finding) -> SeenNoise | None:
-    """Return how often such a verdict is false at worst; None where it rests on no mean."""
-    effect, paired = finding.found, finding.paired
+    """Return the worst rate of false verdicts with such noise; None if no mean decided."""
+    effect, paired = finding.result, finding.paired
     if finding.problem or finding.rates or paired is None or not isinstance(effect, Estimate):
         return None
     if effect.skewness is None or not effect.error > 0:

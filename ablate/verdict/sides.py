@@ -1,8 +1,9 @@
-"""Which runs a claim compares: the arms of its contrast, with their weights.
+"""Select the runs that a claim compares: the arms of its contrast, with their weights.
 
-+ treatment - baseline; for an interaction minus the same at other levels; for a trend every level
-of a factor, with the weights of a least-squares slope. Factors that a contrast leaves open are
-averaged over (main effect), at the levels that all arms have. Signed so that positive is better.
+The contrast is treatment minus baseline; for an interaction, minus the same difference at other
+levels; for a trend, the sum over the levels of a factor with the weights of a least-squares slope.
+Factors that the claim does not fix are averaged over, at the levels that all arms have. The sign is
+chosen so that positive is better.
 """
 
 import math
@@ -18,12 +19,12 @@ from ablate.record.label import key, say
 
 
 class ContrastError(UserError):
-    """The runs that there are do not make the contrast of the claim."""
+    """Raised if the existing runs cannot form the contrast of the claim."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """The runs of one arm of a contrast, by seed, in an order that all seeds share."""
+    """The runs of an arm of a contrast by seed, in an order that all seeds share."""
 
     weight: float
     levels: Levels
@@ -31,45 +32,47 @@ class Side:
 
     @property
     def every(self) -> list[Run]:
-        """All runs, of all seeds."""
+        """All runs of all seeds."""
         return [run for runs in self.runs.values() for run in runs]
 
     @property
     def ended(self) -> list[Run]:
-        """All runs that did not fail."""
+        """All runs that did not fail with an error."""
         return [run for run in self.every if run["status"] != "failed"]
 
 
 def sides(claim: Question, evidence: Evidence) -> list[Side]:
-    """The arms of a contrast, at those levels of the open factors that all of them have."""
-    found = [_side(*side, evidence) for side in _sides(claim, evidence)]
-    return _shared(found, evidence.study["factors"])
+    """Return the arms of a contrast, restricted to levels of the other factors
+    that all arms have.
+    """
+    arms = [_side(*side, evidence) for side in _sides(claim, evidence)]
+    return _shared(arms, evidence.study["factors"])
 
 
 def ended_in(sides: list[Side]) -> set[int]:
-    """Seeds that every arm has runs of, none of them failed."""
+    """Return the seeds for which every arm has runs and none failed with an error."""
     shared = set.intersection(*(set(side.runs) for side in sides)) if sides else set()
     return shared - {run["seed"] for s in sides for run in s.every if run["status"] == "failed"}
 
 
 def has(run: Run, levels: Levels) -> bool:
-    """Whether a run has these levels."""
+    """Return whether a run has these levels."""
     return within(run["levels"], levels)
 
 
 def within(arm: Levels, levels: Levels) -> bool:
-    """Whether an arm has these levels."""
+    """Return whether an arm has these levels."""
     return all(factor in arm and arm[factor] == level for factor, level in levels.items())
 
 
 def slope_levels(claim: Question, arms: Iterable[Levels]) -> list[int | float]:
-    """The numeric levels of a trend, ascending."""
-    found = [levels.get(claim["over"]) for levels in arms if within(levels, claim["where"])]
-    return sorted({v for v in found if isinstance(v, int | float) and not isinstance(v, bool)})
+    """Return the numeric levels of a trend, ascending."""
+    values = [levels.get(claim["over"]) for levels in arms if within(levels, claim["where"])]
+    return sorted({v for v in values if isinstance(v, int | float) and not isinstance(v, bool)})
 
 
 def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
-    """Weight and levels of each arm, without and with the levels that are subtracted."""
+    """Return weight and levels of each arm, including the arms that are subtracted."""
     sign = 1.0 if claim["better"] == "higher" else -1.0
     if claim["kind"] == "trend":
         arms: list[tuple[float, Levels]] = [
@@ -85,10 +88,10 @@ def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
 
 
 def slope(claim: Question, arms: Iterable[Levels]) -> dict[int | float, float]:
-    """Weight of each level in the least-squares slope over the levels.
+    """Return the weight of each level in the least-squares slope over the levels.
 
     Raises:
-        ContrastError: fewer than two levels are numbers, or one has no logarithm.
+        ContrastError: fewer than two levels are numbers, or a level has no logarithm.
     """
     levels = slope_levels(claim, arms)
     if len(levels) < 2:
@@ -113,7 +116,7 @@ def _side(weight: float, levels: Levels, evidence: Evidence) -> Side:
 
 
 def _shared(sides: list[Side], factors: list[str]) -> list[Side]:
-    """Only the runs at those levels of the open factors that all sides have."""
+    """Return the sides with only the runs at levels of the other factors that all sides have."""
     fixed = {factor for side in sides for factor in side.levels}
     free = [factor for factor in factors if factor not in fixed]
     groups = [{_group(r, free) for runs in s.runs.values() for r in runs} for s in sides]
@@ -136,5 +139,5 @@ def _group(run: Run, free: list[str]) -> str:
 
 
 def names(claim: Question) -> list[str]:
-    """Treatment and baseline as a person says them; none where the claim has no arms."""
+    """Return the labels of treatment and baseline; none if the claim has no arms."""
     return [say(claim["treatment"]), say(claim["baseline"])] if claim["treatment"] else []

@@ -1,10 +1,11 @@
-"""Planned looks: at how many seeds, and which arms a study can do without after one.
+"""Planned interim analyses: check their number of seeds, and find the arms that can stop after one.
 
-`study.looks: 3` runs a sweep in three stages and concludes after each. A claim is over when it is
-decided, or when it could hardly be decided any more: with less than 10 % conditional power, given
-the trend so far, for both of its decisions. The latter is non-binding: alpha is spent as if nobody
-stopped for it (ablate.stats.spending). An arm ends when every claim that uses it is over. Exact
-claims keep no arm running, as their cases are no sample.
+`study.looks: 3` runs a sweep in three stages and judges after each. A claim is over if it is
+decided, or if it is unlikely to be decided: if the conditional power of both decisions, given the
+trend so far, is below 10 %. Stopping for that reason is non-binding: alpha is spent as if no claim
+stopped for it (ablate.stats.spending). An arm stops when every claim that uses it is over. Exact
+claims keep no arm running, because their cases are no sample.
+
 Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power).
 """
 
@@ -24,12 +25,12 @@ from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import has, sides
 
-LEAST = 4  # seeds at the first of several looks
-FUTILE = 0.1  # conditional power below which a claim is given up
+LEAST = 4  # smallest number of seeds at the first of several interim analyses
+FUTILE = 0.1  # conditional power below which a claim is not continued
 
 
 def check_looks(study: Study) -> None:
-    """Raise UserError for looks at too few seeds."""
+    """Raise UserError for interim analyses of too few seeds."""
     looks, seeds = study.get("looks"), study["seeds"]
     if looks is None or looks == 1:
         return
@@ -42,29 +43,32 @@ def check_looks(study: Study) -> None:
 
 
 def needed(evidence: Evidence) -> list[Levels]:
-    """The arms that go on after a look: those of claims that are not over, at some budget."""
+    """Return the arms that continue after an interim analysis: those of claims
+    that are not over.
+    """
     budgets = [evidence, *([evidence.short] if evidence.short else [])]
     claims = [
-        one.claim
+        finding.claim
         for budget in budgets
-        for one, _, decision in decide(budget)
-        if not over(one, decision)
+        for finding, _, decision in decide(budget)
+        if not over(finding, decision)
     ]
-    found: list[Levels] = []
+    arms: list[Levels] = []
     for claim in claims:
-        found += [arm for arm in _arms(claim, evidence) if arm not in found]
-    return found
+        arms += [arm for arm in _arms(claim, evidence) if arm not in arms]
+    return arms
 
 
 def over(finding: Finding, decision: Decision) -> bool:
-    """Whether a claim needs no further seeds."""
+    """Return whether a claim needs no further seeds."""
     return not finding.p or decision.status != INCONCLUSIVE or _futile(finding)
 
 
 def conditional_power(p: float, share: float, level: float) -> float:
-    """Chance of a decision once all seeds are in, when the trend of this share of them goes on.
+    """Return the probability of a decision with all seeds if the present trend continues.
 
-    `p` is the one-sided p-value so far, `level` the one-sided level of the last look.
+    `share` is the fraction of the seeds so far, `p` their one-sided p-value, and `level` the
+    one-sided level of the last analysis.
     """
     if share >= 1:
         return float(p <= level)
@@ -73,8 +77,8 @@ def conditional_power(p: float, share: float, level: float) -> float:
 
 
 def _futile(finding: Finding) -> bool:
-    assert not isinstance(finding.found, Exact)
-    looks, alpha = finding.found.looks, finding.claim["alpha"]
+    assert not isinstance(finding.result, Exact)
+    looks, alpha = finding.result.looks, finding.claim["alpha"]
     whole = kind_of(finding.claim).whole
     return all(
         conditional_power(
@@ -86,7 +90,7 @@ def _futile(finding: Finding) -> bool:
 
 
 def _arms(claim: Claim, evidence: Evidence) -> Iterable[Levels]:
-    """Levels of every arm that a claim uses, its control's as well."""
+    """Return the levels of every arm that a claim uses, including its control."""
     runs = [run for side in sides(claim, evidence) for run in side.every]
     if loses := claim.get("loses"):
         arm = claim["where"] | claim["baseline"] | loses

@@ -1,4 +1,4 @@
-"""Whether a study can be judged at all, checked before its runs."""
+"""Check, before the runs, that a study can be judged."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,9 +18,12 @@ ALLOWED = {
     "scale": ("linear", "log", "log_log"),
 }
 EXPECT = ("different", "identical")
-CANNOT = ("superiority", "exact")  # kinds of a claim about what an arm cannot
-LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")  # of a figure over layers
-# Levels that one and the same run would need to have, so that they must not contradict.
+CANNOT = ("superiority", "exact")  # kinds that may claim that an arm cannot do something
+LAYER, GRADIENTS = (
+    "layer",
+    ("gradient/first", "gradient/last"),
+)  # axis and metrics of a figure over layers
+# Pairs of levels that apply to the same run, so that they must not contradict each other.
 TOGETHER = (
     *(("where", "treatment"), ("where", "baseline")),
     *(("minus", "treatment"), ("minus", "baseline")),
@@ -28,19 +31,19 @@ TOGETHER = (
 
 
 class Rule(NamedTuple):
-    """What the value of a key must be, whatever the other keys say."""
+    """A condition on the value of one key."""
 
     key: str
     holds: Callable[[Any], bool]
     allowed: str
-    words: tuple[str, ...] = ()  # the only values, where they are words
+    words: tuple[str, ...] = ()  # the allowed values, if they are words
 
     def explain(self, given: Any) -> str:
-        """Say what is allowed, and what may have been meant."""
+        """Return which values are allowed, and a suggestion."""
         return likely(str(given), self.words) if self.words else f"allowed is {self.allowed}"
 
 
-def _said(text: Any) -> bool:
+def _is_text(text: Any) -> bool:
     return isinstance(text, str) and bool(text.strip()) and text != "???"
 
 
@@ -55,7 +58,7 @@ OF_STUDY = (
     Rule("expect", EXPECT.__contains__, " or ".join(EXPECT), EXPECT),
 )
 OF_CLAIM = (
-    *(Rule(key, _said, "text") for key in ("id", "statement", "source", "metric")),
+    *(Rule(key, _is_text, "text") for key in ("id", "statement", "source", "metric")),
     *(Rule(k, words.__contains__, " or ".join(words), words) for k, words in ALLOWED.items()),
     Rule("alpha", lambda alpha: 0 < alpha < 0.5, "a number between 0 and 0.5"),
     Rule("margin", _at_least_0, "a finite number of at least 0"),
@@ -64,7 +67,7 @@ OF_CLAIM = (
 
 
 def check_study(study: Study) -> None:
-    """Raise UserError for a claim that no rule could decide, naming what is allowed."""
+    """Raise UserError for a study with a claim that no rule can decide."""
     given: Mapping[str, object] = study
     for rule in OF_STUDY:
         if not rule.holds(given[rule.key]):
@@ -77,7 +80,9 @@ def check_study(study: Study) -> None:
     for claim in study["claims"]:
         name = f"study.claims, {claim['id']}"
         if ids.count((claim["id"], claim.get("reading", ""))) > 1:
-            raise UserError(f"{name}: two claims have this id and no other reading")
+            raise UserError(
+                f"{name}: two claims have this id and the same reading; change one of them"
+            )
         _check_claim(name, claim, study["factors"])
 
 
@@ -88,12 +93,15 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
             value = given[rule.key]
             raise UserError(f"{name}: {rule.key}={value}; {rule.explain(value)}")
     if claim["margin"] > 0 and not claim["margin_reason"]:
-        raise UserError(f"{name}: margin={claim['margin']} has no margin_reason")
+        raise UserError(
+            f"{name}: margin={claim['margin']} has no margin_reason; state why smaller "
+            "differences do not matter"
+        )
     for part in ("where", "treatment", "baseline", "minus", "loses"):
         _check_levels(f"{name}: {part}", cast(Levels, given.get(part, {})), factors)
     _check_together(name, claim)
     if claim["minus"] and claim["kind"] in ("exact", "stability"):
-        raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}")
+        raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}; remove it")
     _check_range(name, claim)
     _check_loses(name, claim)
     _check_cannot(name, claim)
@@ -102,7 +110,7 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
 
 
 def _check_range(name: str, claim: Claim) -> None:
-    """No difference exceeds the range of a metric, so that such a margin decides by itself."""
+    """Raise UserError for a margin that the range of the metric cannot reach."""
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if metric is None or metric.best is None or claim["kind"] in ("exact", "trend"):
         return
@@ -116,7 +124,7 @@ def _check_range(name: str, claim: Claim) -> None:
 
 
 def _check_loses(name: str, claim: Claim) -> None:
-    """Only a claim that nothing is lost takes an arm that loses."""
+    """Raise UserError for `loses` in a claim of a kind without a positive control."""
     takers = [kind for kind in KINDS if KINDS[kind].controlled]
     if claim.get("loses") and claim["kind"] not in takers:
         raise UserError(
@@ -125,7 +133,7 @@ def _check_loses(name: str, claim: Claim) -> None:
 
 
 def _check_cannot(name: str, claim: Claim) -> None:
-    """Only a claim that one arm is better says what the other cannot, or one about every case."""
+    """Raise UserError for `cannot` in a claim of a kind that does not support it."""
     if claim.get("cannot") and claim["kind"] not in CANNOT:
         allowed = " and ".join(CANNOT)
         raise UserError(
@@ -134,14 +142,14 @@ def _check_cannot(name: str, claim: Claim) -> None:
 
 
 def _check_plan(name: str, claim: Claim) -> None:
-    """Seeds are planned for an effect that the rule calls supported."""
+    """Raise UserError for `plan_for` with an effect that the rule would not call supported."""
     planned, margin = claim.get("plan_for"), claim["margin"]
     if planned is None:
         return
     same = kind_of(claim).controlled
     if not (-margin < planned < margin if same else planned >= margin):
-        allowed = "one within the margin" if same else "one of at least the margin"
-        raise UserError(f"{name}: plan_for={planned}; {claim['kind']} takes {allowed}, {margin:g}")
+        allowed = "an effect within the margin" if same else "an effect of at least the margin"
+        raise UserError(f"{name}: plan_for={planned}; {claim['kind']} needs {allowed}, {margin:g}")
 
 
 def _check_levels(name: str, levels: Levels, factors: list[str]) -> None:
@@ -162,23 +170,28 @@ def _check_together(name: str, claim: Claim) -> None:
             if given[part][key] != levels[key]:
                 raise UserError(
                     f"{name}: {part} has {key}={given[part][key]}, but {other} has "
-                    f"{key}={levels[key]}; a level stands in one of them"
+                    f"{key}={levels[key]}; remove the level from one of them"
                 )
     if claim["minus"] and claim["minus"].items() <= claim["where"].items():
-        raise UserError(f"{name}: minus={claim['minus']} is where again; allowed is other levels")
+        raise UserError(
+            f"{name}: minus={claim['minus']} repeats levels of where; give other levels"
+        )
 
 
 def _check_figures(study: Study) -> None:
-    for number, one in enumerate(study.get("figures", []), start=1):
+    for number, figure in enumerate(study.get("figures", []), start=1):
         name = f"study.figures, number {number}"
-        if one["over"] == LAYER and one["metric"] not in GRADIENTS:
+        if figure["over"] == LAYER and figure["metric"] not in GRADIENTS:
             raise UserError(
-                f"{name}: metric={one['metric']} over={LAYER}; allowed is {' or '.join(GRADIENTS)}"
+                f"{name}: metric={figure['metric']} over={LAYER}; allowed is "
+                f"{' or '.join(GRADIENTS)}"
             )
-        over = {} if one["over"] == LAYER else {one["over"]: None}
-        _check_levels(name, over | one["where"], study["factors"])
-        if not one["caption"].endswith((".", "?")):
-            raise UserError(f"{name}: caption={one['caption']}; allowed is a sentence")
+        over = {} if figure["over"] == LAYER else {figure["over"]: None}
+        _check_levels(name, over | figure["where"], study["factors"])
+        if not figure["caption"].endswith((".", "?")):
+            raise UserError(
+                f"{name}: caption={figure['caption']}; it must be a sentence that ends in . or ?"
+            )
 
 
 def _check_tune(study: Study) -> None:
@@ -186,11 +199,13 @@ def _check_tune(study: Study) -> None:
     if tune is None:
         return
     if not tune["values"] or not tune["seeds"]:
-        raise UserError("study.tune: values and seeds must not be empty")
+        raise UserError(
+            f"study.tune: values={tune['values']} and seeds={tune['seeds']}; neither may be empty"
+        )
     if tune["better"] not in ALLOWED["better"]:
         allowed = likely(tune["better"], ALLOWED["better"])
         raise UserError(f"study.tune: better={tune['better']}; {allowed}")
     if tune["metric"].startswith("test"):
         raise UserError(
-            f"study.tune: metric={tune['metric']}; a nuisance is chosen on validation, val/..."
+            f"study.tune: metric={tune['metric']}; values are tuned on validation, so use val/..."
         )

@@ -1,13 +1,14 @@
-"""Time to target: the updates that the baseline needs to reach the treatment's short-budget nll.
+"""Time to target: the steps that the baseline needs to reach the treatment's short-budget nll.
 
-Per seed: the update at which the validation nll of the baseline's long run has fallen to that of
-the treatment at the short budget, interpolated between two validations. A run that never gets there
-is censored: it takes more than the long budget. Of the seeds, the median is told, with the interval
-that inverts the sign test: two order statistics, which a censored seed does not spoil.
+For each seed: the step at which the validation nll of the baseline's long run has fallen to that of
+the treatment at the short budget, interpolated between two validations. A run that never reaches it
+is censored: it needs more than the long budget. The result is the median over the seeds, with the
+interval that inverts the sign test: two order statistics, which tolerate censored seeds.
+
 Source: Conover 1999, Practical Nonparametric Statistics, section 3.2 (interval of a quantile).
 What differs: nothing.
-What to expect: at least its level for any distribution; fewer than 6 seeds have no .95 interval. A
-target that is met before the first validation counts as met there.
+What to expect: at least the nominal coverage for any distribution; fewer than 6 seeds have no .95
+    interval. A target that is reached before the first validation counts as reached there.
 """
 
 import math
@@ -25,14 +26,15 @@ from ablate.verdict.sides import sides
 Number = int | float
 Point = tuple[Number, Number]
 NLL = "val/nll"
-WITHOUT = ("exact", "stability", "trend")  # kinds that set no model's loss against another's
+WITHOUT = ("exact", "stability", "trend")  # kinds that do not compare the losses of two models
 
 
 def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | None:
-    """As verdict.json has it, `null` standing for more updates than the long budget has.
+    """Return the time to target as in verdict.json; null stands for more steps than the long
+    budget.
 
-    None where a claim does not compare two arms, where both test one training, or where no run was
-    validated.
+    None if the claim does not compare two arms, if both arms test the same training, or if no run
+    was validated.
     """
     if entry["kind"] in WITHOUT or entry["minus"] or not entry["baseline"]:
         return None
@@ -40,9 +42,9 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
         return None
     treatment, baseline = sides(entry, short)[0], sides(entry, long)[1]
     needed = {
-        seed: statistics.median(found)
+        seed: statistics.median(steps)
         for seed in sorted(treatment.runs.keys() & baseline.runs.keys())
-        if (found := _needed(treatment.runs[seed], baseline.runs[seed]))
+        if (steps := _needed(treatment.runs[seed], baseline.runs[seed]))
     }
     if not needed:
         return None
@@ -53,31 +55,31 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
         "updates": _reached(statistics.median(updates)),
         "interval": ends and [_reached(end) for end in ends],
         "seeds": [*needed],
-        "of_seeds": [_reached(one) for one in updates],
+        "of_seeds": [_reached(update) for update in updates],
     }
 
 
 def _curves(entry: Entry, evidence: Evidence, side: int) -> list[object]:
-    """Every validation of the runs of one side."""
+    """Return the validation curves of the runs of one side."""
     return [run["curve"] for run in sides(entry, evidence)[side].every]
 
 
 def _needed(early: list[Run], late: list[Run]) -> list[float]:
-    """Updates by pair of runs; infinite where the later one never gets there."""
-    found = []
-    for one, other in zip(early, late, strict=False):
-        curve = other["curve"]
+    """Return the steps by pair of runs; infinite if the long run never reaches the target."""
+    steps = []
+    for early_run, late_run in zip(early, late, strict=False):
+        curve = late_run["curve"]
         try:
-            target = value(one, NLL)
+            target = value(early_run, NLL)
         except KeyError:
             continue
-        if NLL in curve and other["status"] != "failed":
-            found.append(first_at(curve["step"], curve[NLL], target))
-    return found
+        if NLL in curve and late_run["status"] != "failed":
+            steps.append(first_at(curve["step"], curve[NLL], target))
+    return steps
 
 
 def _interval(updates: Sequence[Number], alpha: float) -> Point | None:
-    """Order statistics around the median; None where the seeds are too few."""
+    """Return order statistics around the median; None if the seeds are too few."""
     ordered, n = sorted(updates), len(updates)
     rank = int(stats.binom.ppf(alpha / 2, n, 0.5))
     return (ordered[rank - 1], ordered[n - rank]) if rank else None

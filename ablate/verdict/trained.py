@@ -1,9 +1,9 @@
-"""An exact claim about trained models: its value varies between seeds and is estimated.
+"""Judge an exact claim about trained models, whose value varies between seeds.
 
-The estimate is the mean, over the seeds, of each seed's worst distance from 0. Supported when the
-1 - 2 alpha interval lies within the tolerance (with a margin: beyond it), refuted when it lies on
-the other side, else inconclusive. Each decision is a one-sided test at alpha. Where two arms agree
-in every run, they compute the same thing, so that nothing varies and the claim stays exact.
+The estimate is the mean over the seeds of each seed's worst distance from 0. Supported if the 1 - 2
+alpha interval is within the tolerance (with a margin: beyond it), refuted if it is on the other
+side, else undecided. Each decision is a one-sided test at alpha. If two arms agree in every run,
+they compute the same numbers, so nothing is random and the claim stays exact.
 """
 
 import math
@@ -16,7 +16,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Run
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.holm import Tests
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Turn
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, MarginThreshold
 from ablate.verdict.exact import Exact
 from ablate.verdict.interim import looks_of
 
@@ -29,21 +29,21 @@ class TrainedValue(Estimate):
     """The mean distance from 0 over seeds. `away`: it must be at least the bound, not at most."""
 
     away: bool = False
-    holding: int = 0  # seeds whose value satisfies the claim
+    holding: int = 0  # number of seeds whose value satisfies the claim
 
     def tests(self, bound: float) -> Tests:
         """Return the one-sided p-values of both decisions."""
         near, far = self.p_at_least(bound), self.p_at_most(bound)
         return {SUPPORTED: far, REFUTED: near} if self.away else {SUPPORTED: near, REFUTED: far}
 
-    def turns(self, alpha: float) -> list[Turn]:
-        """Return the verdict for every bound, from 0 on."""
+    def turns(self, alpha: float) -> list[MarginThreshold]:
+        """Return the decision for every bound from 0 on, as thresholds."""
         low, high = self.interval(1 - 2 * alpha)
         first, last = (SUPPORTED, REFUTED) if self.away else (REFUTED, SUPPORTED)
         return [
-            Turn(0.0, Decision(first)),
-            Turn(low, Decision(INCONCLUSIVE)),
-            Turn(high, Decision(last)),
+            MarginThreshold(0.0, Decision(first)),
+            MarginThreshold(low, Decision(INCONCLUSIVE)),
+            MarginThreshold(high, Decision(last)),
         ]
 
 
@@ -53,18 +53,18 @@ def took_steps(runs: Iterable[Run]) -> bool:
 
 
 def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValue | None:
-    """Return the estimate over seeds; None where training has no part in the values."""
+    """Return the estimate over seeds; None if training does not affect the values."""
     constructed = claim["metric"].partition("/")[0] in UNTRAINED
     identical = bool(claim["treatment"]) and not any(case.value for case in cases.counted)
     if constructed or identical or not took_steps(cases.runs):
         return None
     worst = _worst_by_seed(cases)
-    found = estimate(np.array([*worst.values()], dtype=np.float64))
+    mean_distance = estimate(np.array([*worst.values()], dtype=np.float64))
     return TrainedValue(
-        found.effect,
-        found.pairs,
+        mean_distance.effect,
+        mean_distance.pairs,
         0,
-        found.seed_variance,
+        mean_distance.seed_variance,
         0.0,
         looks=looks_of(claim, evidence, {*worst}),
         away=bool(claim["margin"]),
@@ -73,7 +73,7 @@ def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValu
 
 
 def _worst_by_seed(cases: Exact) -> dict[int, float]:
-    """Return the worst distance of every seed, without runs whose value is not finite."""
+    """Return the worst distance of every seed, ignoring values that are not finite."""
     pick = min if cases.margin else max
     by_seed: dict[int, list[float]] = {}
     for case in cases.counted:

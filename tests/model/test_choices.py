@@ -4,7 +4,7 @@ import pytest
 import torch
 
 WRONG = {
-    "model.n_heads=3": r"model.n_heads is 3.*model.d_model 16.*1, 2, 4, 8, 16.*model.d_head",
+    "model.n_heads=3": r"model.n_heads is 3.*model.d_model.*16.*1, 2, 4, 8, 16.*model.d_head",
     "model.n_heads=0": "model.n_heads is 0",
     "model.d_head=0": "model.d_head is 0",
     "model.n_layers=0": "model.n_layers is 0",

@@ -134,7 +134,7 @@ def test_names_that_look_like_numbers_stay_apart_and_none_is_cut(tmp_path):
 
 
 TABLES = {
-    "empty": ("", "empty"),
+    "empty": ("", "header"),
     "a header alone": ("variant,val_loss\n", "no rows"),
     "text among numbers": ("variant,val_loss\nrelu,1\nswiglu,one\n", "'one' in row 2"),
     "cells too many": ("variant,val_loss\nrelu,1,2\n", "3 cells"),

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.evidence.types import Told
+from ablate.evidence.types import ReportedClaim
 from ablate.report.draw.style import GRID, INK, folded, stack
 from ablate.report.marks import MARKS
 from ablate.report.selection import bound, contrast, effect_axis
@@ -19,7 +19,7 @@ SHARED = ("metric", "kind", "margin", "tolerance", "better", "over", "scale")
 ALIKE = 8  # effects whose sizes differ by more do not share an axis
 
 
-def draw_effects(claims: list[Told]) -> Figure:
+def draw_effects(claims: list[ReportedClaim]) -> Figure:
     """One row per claim; claims on one metric with one margin share an axis where they can."""
     groups = _groups(claims)
     figure, axes = stack([AROUND + _height(group) * len(group) for group in groups])
@@ -28,18 +28,18 @@ def draw_effects(claims: list[Told]) -> Figure:
     return figure
 
 
-def _height(claims: list[Told]) -> float:
+def _height(claims: list[ReportedClaim]) -> float:
     """Inches of each row of a panel."""
     lines = max(_name(claim).count("\n") + 1 for claim in claims)
     return max(ROW, BETWEEN + LINE * lines)
 
 
-def _name(claim: Told) -> str:
+def _name(claim: ReportedClaim) -> str:
     return "\n".join(map(folded, contrast(claim)))
 
 
-def _groups(claims: list[Told]) -> list[list[Told]]:
-    groups: list[list[Told]] = []
+def _groups(claims: list[ReportedClaim]) -> list[list[ReportedClaim]]:
+    groups: list[list[ReportedClaim]] = []
     for claim in claims:
         if groups and _share_axis(groups[-1], claim):
             groups[-1].append(claim)
@@ -48,19 +48,19 @@ def _groups(claims: list[Told]) -> list[list[Told]]:
     return groups
 
 
-def _share_axis(group: list[Told], claim: Told) -> bool:
+def _share_axis(group: list[ReportedClaim], claim: ReportedClaim) -> bool:
     sizes = [_reach(other) for other in (*group, claim)]
     first, other = dict(group[0]), dict(claim)
     same = all(first[key] == other[key] for key in SHARED)
     return same and max(sizes) <= ALIKE * min(sizes)
 
 
-def _reach(claim: Told) -> float:
+def _reach(claim: ReportedClaim) -> float:
     """How far from 0 the row of a claim goes."""
     return max(map(abs, (*(claim["interval"] or ()), claim["effect"], bound(claim)[1], 1e-12)))
 
 
-def _draw_panel(axes: Axes, claims: list[Told]) -> None:
+def _draw_panel(axes: Axes, claims: list[ReportedClaim]) -> None:
     _draw_bound(axes, claims[0])
     for row, claim in enumerate(claims):
         _draw_row(axes, row, claim)
@@ -74,12 +74,12 @@ def _draw_panel(axes: Axes, claims: list[Told]) -> None:
     axes.set_xlabel(_axis(claims[0]))
 
 
-def _axis(claim: Told) -> str:
+def _axis(claim: ReportedClaim) -> str:
     which, size = bound(claim)
     return f"{effect_axis(claim)}; dashed: {which} {size:g}" if size else effect_axis(claim)
 
 
-def _draw_bound(axes: Axes, claim: Told) -> None:
+def _draw_bound(axes: Axes, claim: ReportedClaim) -> None:
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     _, size = bound(claim)
     if not size:
@@ -91,7 +91,7 @@ def _draw_bound(axes: Axes, claim: Told) -> None:
         axes.axvspan(*sides, color=GRID, alpha=0.3, linewidth=0)
 
 
-def _draw_row(axes: Axes, row: int, claim: Told) -> None:
+def _draw_row(axes: Axes, row: int, claim: ReportedClaim) -> None:
     above, middle, below = -row + 0.12, -row, -row - 0.12
     mark = MARKS[claim["verdict"]]
     colour = mark.colour

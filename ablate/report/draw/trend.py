@@ -5,7 +5,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from ablate.config.labels import factor_label
-from ablate.evidence.types import Told
+from ablate.evidence.types import ReportedClaim
 from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, log_y, stack
 from ablate.report.marks import ARM_COLOURS
@@ -13,7 +13,7 @@ from ablate.report.marks import ARM_COLOURS
 HEIGHT = 3.0  # inches
 
 
-def draw_trend(claim: Told, points: list[tuple[float, float]]) -> Figure:
+def draw_trend(claim: ReportedClaim, points: list[tuple[float, float]]) -> Figure:
     """`points` are level and value of every run at the levels of the claim."""
     scale, effect = claim["scale"], claim["effect"]
     figure, (axes,) = stack([HEIGHT])

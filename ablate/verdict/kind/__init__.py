@@ -1,4 +1,4 @@
-"""Every kind of claim by its name: a class with its checks, its rule, its power and its words."""
+"""All kinds of claims by name; each is a class with its checks, its rule and its power."""
 
 from collections.abc import Mapping
 
@@ -21,5 +21,5 @@ KINDS: dict[str, Kind] = {
 
 
 def kind_of(claim: Mapping[str, object]) -> Kind:
-    """The class of a claim's kind."""
+    """Return the kind of a claim."""
     return KINDS[str(claim["kind"])]

@@ -1,7 +1,7 @@
-"""Two arms are the same but for the margin m: two one-sided tests (Schuirmann 1987).
+"""Equivalence: two arms differ by less than the margin m, by two one-sided tests (Schuirmann 1987).
 
-Supported when the 1 - 2 alpha interval lies inside +-m, refuted when the 1 - alpha interval lies
-outside, else inconclusive.
+Supported if the 1 - 2 alpha interval is inside +-m, refuted if the 1 - alpha interval is outside,
+else undecided.
 """
 
 from typing import Any
@@ -11,13 +11,13 @@ from scipy import special
 
 from ablate.stats.holm import Tests
 from ablate.stats.power import half_widths
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Turn
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, MarginThreshold
 from ablate.verdict.kind.base import distinct
 from ablate.verdict.kind.sameness import Sameness
 
 
 class Equivalence(Sameness):
-    """The mean paired difference lies within the margin on both sides."""
+    """The mean paired difference is within the margin on both sides."""
 
     rule = (
         "supported when the 90 % interval (1 - 2 alpha) lies within the margin on both sides, "
@@ -25,38 +25,40 @@ class Equivalence(Sameness):
     )
     whole = (SUPPORTED,)
 
-    def tests(self, found: Any, margin: float) -> Tests:
-        """Both sides must hold to support; one is enough to refute."""
+    def tests(self, estimate: Any, margin: float) -> Tests:
+        """Return the p-values: both sides must hold to support; one is enough to refute."""
         return {
-            SUPPORTED: max(found.p_at_most(-margin), found.p_at_least(margin)),
-            REFUTED: min(found.p_at_most(margin), found.p_at_least(-margin)),
+            SUPPORTED: max(estimate.p_at_most(-margin), estimate.p_at_least(margin)),
+            REFUTED: min(estimate.p_at_most(margin), estimate.p_at_least(-margin)),
         }
 
     def of_failures(self, better: float, worse: float) -> Tests:
-        """Two arms that fail at different rates are not the same."""
+        """Return the p-values: different failure rates refute equivalence."""
         return {SUPPORTED: 1.0, REFUTED: min(better, worse)}
 
-    def turns(self, found: Any, alpha: float) -> list[Turn]:
-        """Where +-m leaves the wide interval, and where it holds the narrow one."""
-        (low, high), narrow = found.interval(1 - alpha), found.interval(1 - 2 * alpha)
+    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+        """Return the margins at which the wide interval is excluded and the narrow
+        one is included.
+        """
+        (low, high), narrow = estimate.interval(1 - alpha), estimate.interval(1 - 2 * alpha)
         return distinct(
             [
-                Turn(0.0, Decision(REFUTED)),
-                Turn(max(low, -high), Decision(INCONCLUSIVE)),
-                Turn(max(map(abs, narrow)), Decision(SUPPORTED)),
+                MarginThreshold(0.0, Decision(REFUTED)),
+                MarginThreshold(max(low, -high), Decision(INCONCLUSIVE)),
+                MarginThreshold(max(map(abs, narrow)), Decision(SUPPORTED)),
             ]
         )
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Both sides."""
+        """Return both sides of the margin."""
         return (-margin, margin)
 
     def power(
-        self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
+        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Integrals over the spread that a sweep would measure."""
-        error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
-        down, up = half_widths(found, pairs, alpha)
+        """Return the power, averaged over the standard deviations that a sweep may measure."""
+        error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
+        down, up = half_widths(estimate, pairs, alpha)
         chance = special.ndtr((margin - up - effect) / error)
         chance = chance - special.ndtr((down - margin - effect) / error)
         return float(np.maximum(chance, 0.0).mean())

@@ -1,4 +1,4 @@
-"""A predicate that must hold in every case; ablate.verdict.exact has its rule."""
+"""Exact claims: a condition that must hold in every case; the rule is in ablate.verdict.exact."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
-from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, Turn, side
+from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
 from ablate.verdict.exact import examine
 from ablate.verdict.kind.base import Finding, Kind, check_arms, distinct
 from ablate.verdict.trained import TrainedValue, trained_value
 
 
 class ExactKind(Kind):
-    """Every case lies within the tolerance, or with a margin outside of that."""
+    """Every case is within the tolerance, or, with a margin, at least that far from 0."""
 
     rule = (
         "supported when every case lies within the tolerance (or, if the claim has a margin, at "
@@ -24,10 +24,11 @@ class ExactKind(Kind):
     whole = (SUPPORTED, REFUTED)
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Two arms or none; a tolerance or a margin."""
+        """Raise UserError unless there are two arms or none, and a tolerance or a margin."""
         if bool(claim["treatment"]) != bool(claim["baseline"]):
             raise UserError(
-                f"{name}: an exact claim has both a treatment and a baseline, or neither"
+                f"{name}: treatment={claim['treatment']} and baseline={claim['baseline']}; an "
+                "exact claim needs both of them, or neither"
             )
         if claim["treatment"]:
             check_arms(name, claim)
@@ -38,7 +39,7 @@ class ExactKind(Kind):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Look at every case; estimate what varies between trained models."""
+        """Check every case; estimate values that vary between trained models."""
         cases = examine(claim, evidence)
         value = trained_value(claim, cases, evidence)
         if value is None:
@@ -47,39 +48,45 @@ class ExactKind(Kind):
         problem = "" if value.pairs else "no trained model was measured"
         return Finding(claim, value, cases.runs, cases=cases, p=tests, problem=problem)
 
-    def tests(self, found: Any, margin: float) -> Tests:
-        """None where no model was trained: nothing is left to chance."""
-        return found.tests(margin) if isinstance(found, TrainedValue) else {}
+    def tests(self, estimate: Any, margin: float) -> Tests:
+        """Return the p-values for trained models; none without training, as nothing is random."""
+        return estimate.tests(margin) if isinstance(estimate, TrainedValue) else {}
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Of trained models, the decision whose test rejects."""
+        """Return the decision for trained models, whose test rejects."""
         return Decision(side(p, alpha))
 
-    def planned(self, found: Any) -> bool:
-        """No effect is named, so that no seeds can be planned."""
+    def planned(self, estimate: Any) -> bool:
+        """Return False: exact claims name no effect, so seeds cannot be planned."""
         return False
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Nothing."""
+        """Return no effect."""
         return {}
 
     def power(
-        self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
+        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Never asked either."""
+        """Raise NotImplementedError: exact claims have no power."""
         raise NotImplementedError
 
-    def turns(self, found: Any, alpha: float) -> list[Turn]:
-        """At the worst case, or the interval of trained models; by tolerance, or by margin."""
-        if isinstance(found, TrainedValue):
-            return distinct(found.turns(alpha))
-        if found.worst is None:
+    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+        """Return the tolerances or margins at which the decision changes."""
+        if isinstance(estimate, TrainedValue):
+            return distinct(estimate.turns(alpha))
+        if estimate.worst is None:
             return []
-        near, far = Turn(0.0, Decision(REFUTED)), Turn(found.worst, Decision(SUPPORTED))
-        if found.margin:
-            near, far = Turn(0.0, far.decision), Turn(found.worst, near.decision)
-        return [near, far] if found.worst > 0 else [Turn(0.0, far.decision)]
+        near, far = (
+            MarginThreshold(0.0, Decision(REFUTED)),
+            MarginThreshold(estimate.worst, Decision(SUPPORTED)),
+        )
+        if estimate.margin:
+            near, far = (
+                MarginThreshold(0.0, far.decision),
+                MarginThreshold(estimate.worst, near.decision),
+            )
+        return [near, far] if estimate.worst > 0 else [MarginThreshold(0.0, far.decision)]
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Both sides."""
+        """Return both sides of the margin."""
         return (-margin, margin)

@@ -1,7 +1,7 @@
-"""One arm is no worse than the other by the margin m: "works as well", "may be left out".
+"""Non-inferiority: an arm is no worse than another by the margin m ("works as well").
 
-One-sided: supported when the 1 - alpha interval lies above -m, refuted only when it lies below -m.
-Being better never refutes it.
+One-sided: supported if the 1 - alpha interval is above -m, refuted only if it is below -m. Being
+better never refutes it.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from scipy import special
 
 from ablate.stats.holm import Tests
 from ablate.stats.power import half_widths
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, Turn
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, MarginThreshold
 from ablate.verdict.kind.base import distinct
 from ablate.verdict.kind.sameness import Sameness
 
@@ -24,33 +24,33 @@ class NonInferiority(Sameness):
         "that; being better never refutes it"
     )
 
-    def tests(self, found: Any, margin: float) -> Tests:
-        """Against a loss of at least the margin, and against one of at most that."""
-        return {SUPPORTED: found.p_at_most(-margin), REFUTED: found.p_at_least(-margin)}
+    def tests(self, estimate: Any, margin: float) -> Tests:
+        """Return the p-values against a loss of at least the margin, and of at most the margin."""
+        return {SUPPORTED: estimate.p_at_most(-margin), REFUTED: estimate.p_at_least(-margin)}
 
-    def turns(self, found: Any, alpha: float) -> list[Turn]:
-        """At the ends of the interval, with their signs turned."""
-        return losses(*found.interval(1 - alpha))
+    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+        """Return the margins at which the decision changes: the negated ends of the interval."""
+        return losses(*estimate.interval(1 - alpha))
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """The loss."""
+        """Return the loss."""
         return (-margin,)
 
     def power(
-        self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
+        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Integrals over the spread that a sweep would measure."""
-        error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
-        bound = half_widths(found, pairs, alpha / 2)[0] - margin
+        """Return the power, averaged over the standard deviations that a sweep may measure."""
+        error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
+        bound = half_widths(estimate, pairs, alpha / 2)[0] - margin
         return float(special.ndtr((effect - bound) / error).mean())
 
 
-def losses(low: float, high: float) -> list[Turn]:
-    """The verdict on "no loss of the margin" by the ends of an interval, for every margin."""
+def losses(low: float, high: float) -> list[MarginThreshold]:
+    """Return the decision on "no loss of the margin" for every margin, given an interval."""
     return distinct(
         [
-            Turn(0.0, Decision(REFUTED)),
-            Turn(-high, Decision(INCONCLUSIVE)),
-            Turn(-low, Decision(SUPPORTED)),
+            MarginThreshold(0.0, Decision(REFUTED)),
+            MarginThreshold(-high, Decision(INCONCLUSIVE)),
+            MarginThreshold(-low, Decision(SUPPORTED)),
         ]
     )

@@ -1,7 +1,8 @@
-"""What claims that nothing is lost have in common: a margin, a control, and equal arms to plan for.
+"""The common part of claims that nothing is lost: a margin, a positive control, equal arms to plan
+for.
 
-A control is an arm of the same runs that loses more than the margin: without one, no loss may
-only mean that these runs could not have shown any.
+A positive control is an arm of the same runs that loses more than the margin. Without one, the runs
+may simply be unable to show a loss.
 """
 
 from ablate.evidence.types import Claim
@@ -11,15 +12,15 @@ from ablate.verdict.kind.base import Kind
 
 
 class Sameness(Kind):
-    """The difference is no more than the margin."""
+    """The difference is at most the margin."""
 
     needs_margin = True
     controlled = True
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Refuted where the loss is shown, supported where it is excluded."""
+        """Return refuted if a loss is shown, supported if it is excluded."""
         return Decision(side(p, alpha))
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Arms that are truly equal, or differ by what the claim plans for."""
+        """Return the planned effect: equal arms, or the claim's `plan_for`."""
         return {SUPPORTED: claim.get("plan_for") or 0.0}

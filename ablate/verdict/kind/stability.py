@@ -1,4 +1,6 @@
-"""Fewer runs of one arm go wrong: superiority of the difference of two shares, tested exactly."""
+"""Stability: fewer runs of an arm fail; superiority of the difference of two
+proportions, by exact tests.
+"""
 
 from typing import Any
 
@@ -17,17 +19,17 @@ from ablate.verdict.kind.base import POWER, Finding, check_arms
 from ablate.verdict.kind.superiority import Superiority
 from ablate.verdict.sides import ended_in, sides
 
-PLANNED = 0.2  # the share that seeds are planned for where a claim names none
+PLANNED = 0.2  # proportion for which seeds are planned if a claim names none
 
 
 class Stability(Superiority):
-    """The share of runs that diverge or collapse differs between two arms."""
+    """The proportion of runs that diverge or collapse differs between two arms."""
 
     rule = "the rule of superiority, for the difference between the shares of runs that fail"
-    most_seeds = 100  # the tables grow with the square
+    most_seeds = 100  # the tables of the test grow with the square
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """The metric counts runs."""
+        """Raise UserError unless the metric counts unstable runs."""
         check_arms(name, claim)
         if claim["metric"] not in UNSTABLE:
             raise UserError(
@@ -35,35 +37,39 @@ class Stability(Superiority):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Count the runs that went wrong; all of them are what the claim is about."""
+        """Return the finding on the numbers of unstable runs; the claim is about all runs."""
         return self.with_effect(claim, rates(claim, evidence), contrast(claim, evidence))
 
-    def detectable(self, claim: Claim, found: Any, alpha: float) -> float | None:
-        """Smallest share that is seen when no run of the other arm goes wrong."""
-        if not found.known:
+    def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
+        """Return the smallest proportion that is detected if no run of the other arm fails."""
+        if not estimate.known:
             return None
         from scipy import stats  # takes longer to import than all else here
 
-        rejected = p_values(found.of_first, found.of_second, 0.0)[:, 0] <= alpha / 2
-        events = np.arange(found.of_first + 1)
+        rejected = p_values(estimate.of_first, estimate.of_second, 0.0)[:, 0] <= alpha / 2
+        events = np.arange(estimate.of_first + 1)
         for share in np.arange(1, 101) / 100:
-            if stats.binom.pmf(events, found.of_first, share)[rejected].sum() >= POWER:
+            if stats.binom.pmf(events, estimate.of_first, share)[rejected].sum() >= POWER:
                 return float(share)
         return None
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """As of superiority, where it is a share; without a margin, a fifth of the runs."""
+        """Return the planned effects that are proportions; without a margin, a
+        fifth of the runs.
+        """
         named = super().named(claim) or {SUPPORTED: PLANNED}
         return {side: share for side, share in named.items() if share <= 1}
 
-    def planned(self, found: Any) -> bool:
-        """Whether there are runs."""
-        return bool(found.known)
+    def planned(self, estimate: Any) -> bool:
+        """Return whether there are runs."""
+        return bool(estimate.known)
 
     def power(
-        self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
+        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Exact, with as many runs of each arm, when no run of the other arm goes wrong."""
+        """Return the exact power for equally many runs of each arm if no run of the
+        other arm fails.
+        """
         from scipy import stats
 
         chance = stats.binom.pmf(np.arange(pairs + 1), pairs, effect)
@@ -71,7 +77,9 @@ class Stability(Superiority):
 
 
 def rates(claim: Claim, evidence: Evidence) -> Rates:
-    """Runs that went wrong in each arm, paired or not; the arm whose share counts as plus first."""
+    """Return the unstable runs of each arm, paired or not; the arm with positive
+    weight comes first.
+    """
     counts = []
     arms = sides(claim, evidence)
     for side in sorted(arms, key=lambda side: -side.weight):
@@ -83,7 +91,7 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
 
 
 def _shown(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
-    """Tables with this decision."""
+    """Return which tables of counts lead to this decision."""
     if side == LARGE:
         return np.asarray(p_values(runs, runs, margin) <= alpha / 2)
     below = alpha / 2 >= p_values(runs, runs, -margin).T

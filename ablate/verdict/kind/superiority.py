@@ -1,10 +1,9 @@
-"""One arm is better: above 0, and then by the margin, tested in this order.
+"""Superiority: an arm is better; the effect is tested against 0 and then against the margin.
 
 With the two-sided 1 - alpha interval [l, u] and margin m: l >= m is supported, *large enough to
 matter*; 0 < l < m <= u supported, *direction only*; u < 0 refuted, *the other way round*; u < m
-refuted, *too small to matter*; anything else is inconclusive.
-The second test needs no share of alpha, since it can only hold where the first one does
-(fixed sequence: Maurer, Hothorn & Lehmacher 1995).
+refuted, *too small to matter*; anything else is undecided. The second test needs no part of alpha,
+since it can only reject if the first one does (fixed sequence: Maurer, Hothorn & Lehmacher 1995).
 """
 
 from typing import Any
@@ -24,7 +23,7 @@ from ablate.verdict.decision import (
     SMALL,
     SUPPORTED,
     Decision,
-    Turn,
+    MarginThreshold,
     side,
 )
 from ablate.verdict.kind.base import Kind, distinct
@@ -40,15 +39,17 @@ class Superiority(Kind):
         "to matter). Otherwise undecided"
     )
 
-    def tests(self, found: Any, margin: float) -> Tests:
-        """p-values against a true effect of at most 0, at least and at most m, and at least 0."""
-        p = {SUPPORTED: found.p_at_most(0.0), REFUTED: found.p_at_least(margin)}
+    def tests(self, estimate: Any, margin: float) -> Tests:
+        """Return p-values for a true effect of at most 0, of at least and at most m,
+        and of at least 0.
+        """
+        p = {SUPPORTED: estimate.p_at_most(0.0), REFUTED: estimate.p_at_least(margin)}
         if not margin:
             return p
-        return p | {LARGE: found.p_at_most(margin), OPPOSITE: found.p_at_least(0.0)}
+        return p | {LARGE: estimate.p_at_most(margin), OPPOSITE: estimate.p_at_least(0.0)}
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """See the head of this module."""
+        """Apply the rule in the docstring of this module."""
         status = side(p, alpha)
         if status == REFUTED:
             return Decision(status, OPPOSITE if p.get(OPPOSITE, 0.0) <= alpha else SMALL)
@@ -56,31 +57,33 @@ class Superiority(Kind):
             return Decision(status)
         return Decision(status, LARGE if p.get(LARGE, 1.0) <= alpha else DIRECTION)
 
-    def turns(self, found: Any, alpha: float) -> list[Turn]:
-        """At the ends of the interval."""
-        low, high = found.interval(1 - alpha)
+    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+        """Return the margins at which the decision changes: the ends of the interval."""
+        low, high = estimate.interval(1 - alpha)
         if low <= 0:
-            refuted = Turn(high, Decision(REFUTED, OPPOSITE if high < 0 else SMALL))
-            return distinct([Turn(0.0, Decision(INCONCLUSIVE)), refuted])
+            refuted = MarginThreshold(high, Decision(REFUTED, OPPOSITE if high < 0 else SMALL))
+            return distinct([MarginThreshold(0.0, Decision(INCONCLUSIVE)), refuted])
         return distinct(
             [
-                Turn(0.0, Decision(SUPPORTED, LARGE)),
-                Turn(low, Decision(SUPPORTED, DIRECTION)),
-                Turn(high, Decision(REFUTED, SMALL)),
+                MarginThreshold(0.0, Decision(SUPPORTED, LARGE)),
+                MarginThreshold(low, Decision(SUPPORTED, DIRECTION)),
+                MarginThreshold(high, Decision(REFUTED, SMALL)),
             ]
         )
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """The margin, or what the claim plans for; for *large enough to matter* twice that."""
+        """Return the margin, or the claim's `plan_for`; for *large enough to matter*,
+        twice the margin.
+        """
         margin = claim["margin"]
         named = {SUPPORTED: claim.get("plan_for") or margin, LARGE: 2 * margin}
         return {side: effect for side, effect in named.items() if effect}
 
     def power(
-        self, side: str, found: Any, margin: float, effect: float, pairs: int, alpha: float
+        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Integrals over the spread that a sweep would measure."""
-        error = np.sqrt(found.seed_variance / pairs + found.sentence_variance)
-        down, up = half_widths(found, pairs, alpha / 2)
+        """Return the power, averaged over the standard deviations that a sweep may measure."""
+        error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
+        down, up = half_widths(estimate, pairs, alpha / 2)
         bound = margin + down if side == LARGE else np.maximum(down, margin - up)
         return float(special.ndtr((effect - bound) / error).mean())

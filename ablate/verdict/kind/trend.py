@@ -1,4 +1,4 @@
-"""The metric rises over the ordered levels of a factor: superiority of a slope."""
+"""Trend: the metric rises over the ordered levels of a factor; superiority of a slope."""
 
 from ablate.errors import UserError
 from ablate.evidence.types import Claim
@@ -11,7 +11,7 @@ class Trend(Superiority):
     rule = "the rule of superiority, for the slope"
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """A trend runs over a factor."""
+        """Raise UserError unless the trend is over a factor of the study."""
         if claim["over"] not in factors:
             raise UserError(
                 f"{name}: over={claim['over'] or 'nothing'}; a trend runs over a factor of the "

@@ -1,1 +1,1 @@
-"""Verdicts in words."""
+"""Write verdicts in words."""

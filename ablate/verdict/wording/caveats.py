@@ -1,6 +1,6 @@
-"""What a reader must know beside the answers, as sentences.
+"""Write the caveats of a study as sentences.
 
-A caveat of some claims begins with their numbers: "Claims 1 and 3: ...".
+A caveat about some of the claims begins with their numbers: "Claims 1 and 3: ...".
 """
 
 import re
@@ -26,10 +26,10 @@ from ablate.verdict.seen_noise import SeenNoise, seen_noise
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed
 
-ALIKE = 0.01  # arms are matched in parameters when these differ by this share or less
+ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
 OF_HOLM, OF_INTERVALS = "The answers are corrected", "The intervals of"
-NOISE = {  # of the simulations whose rate of wrong answers is given
+NOISE = {  # the simulations whose rate of wrong answers is given
     FEW: "{seeds} seeds and skewed differences",
     SKEWED: "{seeds} seeds and differences as skewed as these",
     CLUSTERED: "{seeds} seeds and differences in two clusters, as here",
@@ -37,15 +37,15 @@ NOISE = {  # of the simulations whose rate of wrong answers is given
 }
 OF_TIMES = "While times were measured"
 SUBJECT = re.compile(r"Claims? ([\d, and]+): ")
-IDLE = 0.2  # cores that other processes may use while something is timed
+IDLE = 0.2  # number of cores that other processes may use during a time measurement
 
 
 def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) -> list[str]:
-    """All caveats, those of the study first."""
+    """Return all caveats; those of the study come first."""
     return [
         *_of_study(evidence),
         *_of_tuning(evidence),
-        *match.told(evidence),
+        *match.describe(evidence),
         *_of_sizes(evidence, findings),
         *_of_machine(evidence),
         *_of_runs(evidence),
@@ -65,7 +65,7 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
-    """Arms whose tuned value is the largest or the smallest of those tried."""
+    """Yield a caveat on arms whose tuned value is the largest or the smallest of those tried."""
     tune = evidence.study.get("tune")
     if not tune or not ordered(tune["values"]):
         return
@@ -85,17 +85,17 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
 def _at_end(
     evidence: Evidence, grids: dict[int, list[Any]], end: Callable[[list[Any]], Any]
 ) -> list[str]:
-    """Arms of which some runs took the last value that was tried for them."""
-    found = []
+    """Return the arms of which some runs chose the largest or smallest value that was tried."""
+    labels = []
     for arm, runs in by_label([run for run in evidence.runs if "tuned" in run]).items():
         took = sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs)
         if took:
-            found.append(arm if took == len(runs) else f"{arm} ({took} of {len(runs)} runs)")
-    return found
+            labels.append(arm if took == len(runs) else f"{arm} ({took} of {len(runs)} runs)")
+    return labels
 
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
-    """Arms that a claim compares although their numbers of trained parameters are apart."""
+    """Yield caveats on compared arms with different numbers of trained parameters."""
     names = {id(run): arm for arm, runs in by_label(evidence.runs).items() for run in runs}
     claims: dict[str, list[Claim]] = {}
     for claim in (finding.claim for finding in findings if not finding.problem):
@@ -118,7 +118,7 @@ def _apart(pair: Sequence[Run], names: dict[int, str]) -> str:
 
 
 def _compared(claim: Claim, evidence: Evidence) -> Iterator[tuple[Run, Run]]:
-    """Runs of one seed that a claim sets against each other; a trend: those of two next levels."""
+    """Yield pairs of runs that a claim compares; for a trend, runs at neighbouring levels."""
     arms = sides(claim, evidence)
     trend = claim["kind"] == "trend"
     pairs = zip(arms, arms[1:], strict=False) if trend else zip(arms[::2], arms[1::2], strict=True)
@@ -132,7 +132,7 @@ def _size(run: Run) -> int:
 
 
 def _of_machine(evidence: Evidence) -> Iterator[str]:
-    """Whether what was timed had the machine to itself."""
+    """Yield a caveat if other processes were running during time measurements."""
     others = (run["metrics"].get("probe/others") for run in evidence.runs)
     busy = max((cores for cores in others if cores is not None), default=0.0)
     if busy > IDLE:
@@ -175,7 +175,9 @@ def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
 
 
 def _of_plan(evidence: Evidence) -> Iterator[str]:
-    """Seeds that are missing, or that a planned look has shown not to be needed."""
+    """Yield a caveat on seeds that are missing, or that an interim analysis has
+    made unnecessary.
+    """
     planned = evidence.study["seeds"]
     few = {
         arm: runs for arm, runs in by_label(evidence.runs).items() if len(_seeds(runs)) < planned
@@ -197,7 +199,7 @@ def _of_plan(evidence: Evidence) -> Iterator[str]:
 
 
 def _goes_on(arms: dict[str, list[Run]], evidence: Evidence) -> bool:
-    """Whether a claim that is not over uses one of these arms."""
+    """Return whether a claim that is not over uses one of these arms."""
     going = needed(evidence)
     return any(runs[0]["levels"] in going for runs in arms.values())
 
@@ -225,7 +227,7 @@ def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry])
 
 
 def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Claims some of whose runs were made before the study was registered."""
+    """Yield caveats on claims with runs that were made before the study was registered."""
     groups: dict[str, list[Entry]] = {}
     for entry in claims:
         if older := entry["older_cells"]:
@@ -238,7 +240,7 @@ def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
 
 
 def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
-    """Claims whose noise makes more wrong answers than the level says, with the measured share."""
+    """Yield caveats on claims whose noise causes more wrong answers than the level allows."""
     claims: dict[SeenNoise, list[Claim]] = {}
     for finding in findings:
         if noise := seen_noise(finding):
@@ -263,7 +265,7 @@ def _of_intervals(claims: list[Entry]) -> Iterator[str]:
 
 
 def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Interim analyses, earlier tries, and other settings of each question."""
+    """Yield caveats on interim analyses, earlier attempts, and other settings of each question."""
     groups: dict[str, list[Entry]] = {}
     for entry in claims:
         for line in _asked_before(entry, evidence):
@@ -274,8 +276,8 @@ def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
 
 def _asked_before(entry: Entry, evidence: Evidence) -> Iterator[str]:
     asked = asked_of(entry, evidence)
-    for other in asked["tried"]:
-        yield f"The answer is exploratory, since the question was asked before: {other}."
+    for attempt in asked["tried"]:
+        yield f"The answer is exploratory, since the question was asked before: {attempt}."
     if shares := entry.get("information"):
         yield (
             f"This is analysis {len(shares)} of the planned ones, with {100 * shares[-1]:.0f} % of "
@@ -294,7 +296,9 @@ def _count(runs: list[Run]) -> str:
 
 
 def _subject(claims: Sequence[Claim | Entry], evidence: Evidence) -> str:
-    """The numbers of the claims that a caveat is about; "" where it is about all of them."""
+    """Return the numbers of the claims of a caveat as its first words; "" if it is
+    about all claims.
+    """
     numbers = number_of(evidence.study["claims"])
     chosen = sorted({numbers[name_of(claim)] for claim in claims})
     return "" if len(chosen) == len(numbers) else f"{claims_numbered(chosen)}: "
@@ -309,7 +313,7 @@ def about(claim: Entry, claims: list[Entry], caveats: list[str]) -> list[str]:
 
 
 def _applies(caveat: str, claim: Entry, number: str) -> bool:
-    """Whether a caveat is about this claim, or about all claims of the study."""
+    """Return whether a caveat is about this claim, or about all claims of the study."""
     if subject := SUBJECT.match(caveat):
         return number in re.findall(r"\d+", subject[1])
     if caveat.startswith(OF_HOLM):

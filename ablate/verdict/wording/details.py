@@ -1,7 +1,7 @@
-"""The third layer of an answer: what is behind it, by field, for whoever wants to check it.
+"""Write the third layer of an answer: the details by field, for readers who want to check it.
 
-An estimate is the treatment without the baseline, in the direction of the metric, as in the line of
-evidence. An answer has only the fields that apply to it.
+An estimate is treatment minus baseline, in the direction of the metric, as in the line of evidence.
+An answer has only the fields that apply to it.
 """
 
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ SCALES = {"linear": "per unit", "log": "per doubling", "log_log": "as an exponen
 
 
 def details(claim: Claim, answer: Any) -> dict[str, str]:
-    """Return what is behind an answer, in words, by the name of the field.
+    """Return the details of an answer in words, by the name of the field.
 
     Args:
-        claim: what the study asks.
-        answer: a claim of verdict.json, or its answer at the short budget.
+        claim: the claim in the study.
+        answer: the claim in verdict.json, or its answer at the short budget.
     """
     parts = (_question, _estimate, _tests, _runs, _exact, _outlook, _budget)
     fields = (field for part in parts for field in part(claim, answer))
@@ -38,7 +38,7 @@ def graded(status: str, grade: str) -> str:
 
 
 def unit_of(claim: Claim) -> Metric:
-    """Return how the effect of a claim is written; an exponent has no unit."""
+    """Return the metric with which an effect is written; an exponent has no unit."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     if claim["kind"] == "trend" and claim["scale"] == "log_log":
         return Metric("(exponent)", "", 3)
@@ -46,14 +46,14 @@ def unit_of(claim: Claim) -> Metric:
 
 
 def deviation(value: float | None) -> str:
-    """Return a deviation with three digits, or whole where it is large; "" where there is none."""
+    """Return a deviation with three digits, as an integer if it is large, "" if it is None."""
     if value is None:
         return ""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
 def direction(claim: Claim) -> int:
-    """Return 1, or -1 where the sign of an effect is turned because lower is better."""
+    """Return -1 if the sign of an effect must be reversed because lower is better, else 1."""
     return -1 if claim["better"] == "lower" and claim["kind"] != "exact" else 1
 
 
@@ -186,7 +186,7 @@ def _outlook(claim: Claim, answer: Any) -> Fields:
 
 
 def _bands(answer: Any) -> str:
-    """Return what the answer would be with other margins; "" where it is always the same."""
+    """Return the answer at other margins; "" if it is always the same."""
     bands = [
         (graded(band["verdict"], band["grade"]), band["from"]) for band in answer["sensitivity"]
     ]

@@ -1,8 +1,8 @@
-"""The answer to a claim in three layers: a headline, one line of evidence, and the details.
+"""Write the answer to a claim in three layers: a headline, one line of evidence, and the details.
 
 The headline is for a reader who knows no statistics: the answer, and the claim. The evidence has
 the estimate, its interval, the runs and the margin. The details (ablate.verdict.wording.details)
-have every field. All is made from the data of a verdict, after the last rule has been applied.
+have every field. All are written from the data of a final verdict.
 """
 
 from typing import cast
@@ -23,8 +23,8 @@ from ablate.verdict.decision import (
 )
 from ablate.verdict.wording.details import details, deviation, direction, unit_of
 
-EVIDENCE = 40  # words at most; what does not fit is a detail
-SHORT = 3  # words of a metric's name that is repeated
+EVIDENCE = 40  # largest number of words; what does not fit is only in the details
+SHORT = 3  # largest number of words of a metric's name that is repeated
 OPENINGS = {
     (SUPPORTED, ""): "Supported",
     (SUPPORTED, LARGE): "Supported",
@@ -54,7 +54,7 @@ def opening_of(kind: str, verdict: str, grade: str) -> str:
 
 
 def bounds(verdict: Verdict) -> str:
-    """Return the line that bounds a result: the size of the model, the corpus, the steps."""
+    """Return the sentence that bounds a result: the size of the model, the corpus, the steps."""
     regime = verdict["regime"]
     sizes = [
         arm["metrics"]["parameters"]["mean"]
@@ -78,20 +78,20 @@ def _parameters(sizes: list[float]) -> str:
 
 
 def evidence(claim: Claim, answer: Answer) -> str:
-    """Return estimate, interval, runs and margin, and then what would settle an open claim.
+    """Return estimate, interval, runs, margin, and for an undecided claim what would decide it.
 
-    A sentence that would make the line too long is left to the details.
+    Sentences that would make the line too long are left out.
     """
-    first, *others = _evidence(claim, answer)
+    first, *more_sentences = _evidence(claim, answer)
     line = f"{first[:1].upper()}{first[1:]}."
-    for sentence in filter(None, others):
+    for sentence in filter(None, more_sentences):
         longer = f"{line} {sentence}"
         line = longer if len(longer.split()) <= EVIDENCE else line
     return line
 
 
 def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
-    """What was measured, what it is to be compared with, and what would settle it."""
+    """Return the measurement, its comparison with the margin, and what would decide the claim."""
     shared = claim["where"] | _shared(claim)
     where = {key: level for key, level in shared.items() if key not in MEASURED}
     condition = f"With {arm_label(where)}, " if where else ""
@@ -116,13 +116,13 @@ def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
 
 
 def _shared(claim: Claim) -> Levels:
-    """The levels that both arms of a claim have."""
+    """Return the levels that both arms of a claim have."""
     baseline = claim["baseline"]
     return {k: v for k, v in claim["treatment"].items() if k in baseline and baseline[k] == v}
 
 
 def _against(claim: Claim) -> list[str]:
-    """Treatment and baseline by the levels in which they differ."""
+    """Return the labels of treatment and baseline by the levels in which they differ."""
     shared = _shared(claim)
     arms = (claim["treatment"], claim["baseline"])
     return [arm_label({k: v for k, v in arm.items() if k not in shared}) for arm in arms]
@@ -144,15 +144,15 @@ def _layers(claim: Claim, answer: Answer) -> dict[str, object]:
 
 
 def _estimate(claim: Claim, answer: Answer) -> str:
-    """The effect as a change of the metric, so that a fall of a loss has a minus."""
+    """Return the effect as a change of the metric, so that a fall of a loss is negative."""
     unit, sign = unit_of(claim), direction(claim)
     value = unit.say(sign * cast(float, answer["effect"]), sign=True)
     change = f"{value} {unit.name}{_points(unit)}"
     ends, level = answer["interval"], 1 - claim["alpha"]
-    if "interval_equivalence" in answer:  # that of the two one-sided tests, which decide
+    if "interval_equivalence" in answer:  # the interval of the two one-sided tests, which decide
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
     beside = f"({_interval(ends, level, unit, sign)}; {_runs(answer)})"
-    named = len(unit.name.split()) > SHORT + 2  # a name that no number can stand before
+    named = len(unit.name.split()) > SHORT + 2  # a name too long to follow a number
     if claim["kind"] == "trend":
         per = f"{PER[claim['scale']]} {factor_label(claim['over'])}"
         if named:
@@ -175,19 +175,19 @@ def _interval(ends: list[float] | None, level: float, unit: Metric, sign: int) -
         return "no interval"
     low, high = sorted(sign * end for end in ends)
     digits = unit.digits if max(-low, high) >= 10**-unit.digits else None
-    said = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
-    return f"{100 * level:.3g} % CI {' to '.join(said)}"
+    numbers = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
+    return f"{100 * level:.3g} % CI {' to '.join(numbers)}"
 
 
 def _runs(answer: Answer) -> str:
-    """How many seeds, and of how many test sentences, an estimate has."""
+    """Return the numbers of seeds and of test sentences of an estimate."""
     seeds = f"{answer['pairs']} paired seed{'s' * (answer['pairs'] != 1)}"
     sentences = answer.get("sentences")
     return f"{seeds}, {sentences:,} sentences" if sentences else seeds
 
 
 def _margin(claim: Claim, answer: Answer) -> str:
-    """What the margin means."""
+    """Return what the margin means."""
     if "withheld" in answer:
         return f"The answer is left open, since {answer['withheld']}."
     name, margin = unit_of(claim).name, claim["margin"]
@@ -202,7 +202,7 @@ def _margin(claim: Claim, answer: Answer) -> str:
 
 
 def _outlook(claim: Claim, answer: Answer) -> str:
-    """How many seeds would settle an open claim at the noise as measured."""
+    """Return how many seeds would decide an undecided claim with the measured noise."""
     planned = [*(answer["seeds_needed"] or {}).values()]
     if answer["verdict"] != INCONCLUSIVE or not planned:
         return ""
@@ -215,7 +215,7 @@ def _outlook(claim: Claim, answer: Answer) -> str:
 
 
 def _planned(claim: Claim, effect: float) -> str:
-    """The true effect for which seeds are planned."""
+    """Return the true effect for which seeds are planned."""
     if claim["kind"] in ("equivalence", "non_inferiority") and not effect:
         return "that the arms are equal, if they are"
     if claim["kind"] == "stability":
@@ -234,19 +234,19 @@ def _rates(claim: Claim, answer: Answer) -> str:
 
 
 def _failures(answer: Answer) -> str:
-    """How many runs of each arm failed to learn, most first; "" where none did."""
+    """Return how many runs of each arm failed to learn, largest number first; "" if none did."""
     counts = sorted(answer.get("failed_to_learn", {}).items(), key=lambda item: -item[1]["runs"])
     if not counts or not counts[0][1]["runs"]:
         return ""
-    (worst, most), *others = counts
+    (worst, most), *rest = counts
     first = f"{most['runs']} of {most['of']} runs with {worst} failed to learn"
     return "; ".join(
-        [first, *(f"{count['runs']} of {count['of']} with {arm}" for arm, count in others)]
+        [first, *(f"{count['runs']} of {count['of']} with {arm}" for arm, count in rest)]
     )
 
 
 def _exact(claim: Claim, answer: Answer) -> str:
-    """How many cases hold, and how far the worst one is off."""
+    """Return how many cases hold, and the deviation of the worst one."""
     cases = answer["cases"]
     if not cases["counted"]:
         why = "its control did not respond" if cases["of"] else "nothing was measured"
@@ -266,7 +266,7 @@ def _exact(claim: Claim, answer: Answer) -> str:
 
 
 def _allowed(claim: Claim) -> str:
-    """Where every value of an exact claim must lie."""
+    """Return the allowed deviation of an exact claim."""
     if claim["margin"]:
         return f"at least {claim['margin']:g} is needed"
     if not claim["tolerance"]:
@@ -275,7 +275,7 @@ def _allowed(claim: Claim) -> str:
 
 
 def _could_fail(claim: Claim, answer: Answer) -> str:
-    """What shows that the check of a claim that holds could have failed, if anything does."""
+    """Return the evidence that the check of a supported claim could have failed."""
     cases = answer["cases"]
     if answer["verdict"] != SUPPORTED or "holding" in cases:
         return ""
