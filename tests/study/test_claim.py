@@ -63,8 +63,8 @@ def test_a_sound_study_is_accepted(changes):
         ({"kind": "equality"}, "mine: kind=equality; allowed is exact, superiority"),
         ({"where": {"seeds": 1}}, "where names seeds, which is not a factor.*allowed is schedule"),
         ({"treatment": {"scedule": "noam"}}, "treatment names scedule"),
-        ({"baseline": {"schedule": "noam"}}, "another baseline"),
-        ({"treatment": {}}, "another baseline"),
+        ({"baseline": {"schedule": "noam"}}, "baseline={'schedule': 'noam'}"),
+        ({"treatment": {}}, "treatment={}"),
         ({"better": "bigger"}, "better=bigger; did you mean higher"),
         ({"alpha": 5}, "alpha=5"),
         ({"kind": "stability", "metric": "unstable", "cannot": True}, "cannot has no meaning"),
@@ -85,13 +85,13 @@ def test_a_sound_study_is_accepted(changes):
             {"where": {"n": 1}, "minus": {"schedule": "noam"}},
             "minus has schedule=noam, but baseline has schedule=constant",
         ),
-        ({"where": {"n": 1}, "minus": {"n": 1}}, "is where again; allowed is other levels"),
+        ({"where": {"n": 1}, "minus": {"n": 1}}, "minus={'n': 1}"),
         (
             {"kind": "trend", "over": "n", "where": {"n": 2}, "treatment": {}, "baseline": {}},
             "where has n=2, but over has n=every level",
         ),
         ({"margin": 1.0}, "margin=1.0 has no margin_reason"),
-        ({"kind": "equivalence"}, "margin=0; equivalence needs one above 0"),
+        ({"kind": "equivalence"}, "margin=0.*equivalence"),
         ({"kind": "stability"}, "metric=test/bleu; stability counts diverged or"),
         ({"kind": "exact", "minus": {"n": 2}}, "minus has no meaning for kind=exact"),
         ({"kind": "trend"}, "over=nothing; a trend runs over a factor"),
@@ -100,22 +100,22 @@ def test_a_sound_study_is_accepted(changes):
             {"kind": "exact", "margin": 0.1, "margin_reason": "x", "tolerance": 0.2},
             "mine: tolerance=0.2 and margin=0.1; an exact claim has a tolerance",
         ),
-        ({"kind": "exact", "treatment": {}}, "both a treatment and a baseline, or neither"),
-        ({"kind": "non_inferiority"}, "margin=0; non_inferiority needs one above 0"),
+        ({"kind": "exact", "treatment": {}}, "treatment={}.*baseline="),
+        ({"kind": "non_inferiority"}, "margin=0.*non_inferiority"),
         ({"loses": {"n": 1}}, "loses has no meaning for kind=superiority; it is for equivalence"),
         ({"kind": "equivalence", "loses": {"m": 1}}, "loses names m, which is not a factor"),
         (
             {"margin": 1.0, "margin_reason": "x", "plan_for": 0.5},
-            "plan_for=0.5; superiority takes one of at least the margin, 1",
+            "plan_for=0.5; superiority.*1",
         ),
         (
             {"kind": "equivalence", "margin": 1.0, "margin_reason": "x", "plan_for": -2.0},
-            "plan_for=-2.0; equivalence takes one within the margin, 1",
+            "plan_for=-2.0; equivalence.*1",
         ),
         ({"expect": "nothing"}, "study.expect=nothing: allowed is different, identical"),
-        ({"tune": {**TUNE, "values": []}}, "values and seeds must not be empty"),
+        ({"tune": {**TUNE, "values": []}}, r"study.tune: values=\[\]"),
         ({"tune": {**TUNE, "better": "more"}}, "better=more"),
-        ({"tune": {**TUNE, "metric": "test/bleu"}}, "chosen on validation"),
+        ({"tune": {**TUNE, "metric": "test/bleu"}}, "study.tune: metric=test/bleu"),
     ],
 )
 def test_what_is_refused(changes, words):
@@ -143,7 +143,7 @@ def test_a_study_of_nothing_is_refused(key, value, words):
     [
         ({"over": "depth"}, "number 1 names depth, which is not a factor of the study"),
         ({"where": {"depth": 2}}, "number 1 names depth, which is not a factor of the study"),
-        ({"caption": "BLEU"}, "caption=BLEU; allowed is a sentence"),
+        ({"caption": "BLEU"}, "caption=BLEU"),
         ({"over": "layer"}, "metric=test/bleu over=layer; allowed is gradient/first or"),
     ],
 )
@@ -166,5 +166,5 @@ def test_one_claim_may_have_several_readings():
     twice["claims"].append({**CLAIM, "reading": "with the condition left out"})
     assert check_study(twice) is None
     twice["claims"][1]["reading"] = "as written"
-    with pytest.raises(UserError, match="two claims have this id and no other reading"):
+    with pytest.raises(UserError, match=f"{CLAIM['id']}: two claims"):
         check_study(twice)
