@@ -191,6 +191,7 @@ def is_artificial(data: str) -> bool:
 
 
 CONDITIONS = "the conditions"
+NOUNS = {"initial": "the initial values", "probe.stack": "the stack"}  # keys that are no nouns
 # What settings may differ in, in the order in which a headline names it.
 PARTS: dict[str, Callable[[Finding], object]] = {
     "the reading": lambda one: one.reading,
@@ -208,7 +209,8 @@ PARTS: dict[str, Callable[[Finding], object]] = {
 def _differing(findings: Sequence[Finding]) -> list[str]:
     """Return the parts in which some findings differ, conditions by the names of their keys.
 
-    Two readings are two questions, which differ in much else.
+    Two readings are two questions, which differ in much else, unless both ask the same sentence
+    under different conditions.
     """
     keys = [_name(key) for key in _apart(findings)]
     names: list[str] = []
@@ -217,7 +219,9 @@ def _differing(findings: Sequence[Finding]) -> list[str]:
             names += keys
         elif len({part(one) for one in findings}) > 1:
             names.append(name)
-    return names[:1] if names[:1] == ["the reading"] else names
+    if names[:1] != ["the reading"]:
+        return names
+    return (len({one.statement for one in findings}) == 1 and keys) or names[:1]
 
 
 def _apart(findings: Sequence[Finding]) -> list[str]:
@@ -241,7 +245,7 @@ def _place(finding: Finding, others: Sequence[Finding]) -> str:
 
 
 def _name(key: str) -> str:
-    return f"the {_last(key)}"
+    return NOUNS.get(key, f"the {_last(key)}")
 
 
 def _last(key: str) -> str:

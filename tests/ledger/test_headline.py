@@ -140,7 +140,8 @@ def test_a_mixed_result_says_which_components_part_its_verdicts():
         ({"data": "multi30k", "trained": False}, "the corpus"),
         ({"size": "six layers"}, "the size of the model"),
         ({"conditions": (("schedule", "no_warmup"),)}, "the conditions"),
-        ({"reading": "another", "metric": "val/nll"}, "the reading"),
+        ({"reading": "another", "metric": "val/nll", "statement": "Another."}, "the reading"),
+        ({"reading": "another", "conditions": (("initial", "xavier"),)}, "the reading"),
         ({"metric": "val/nll"}, "the metric"),
         ({"arms": "rms_norm - layer_norm"}, "what is compared"),
         ({"margin": 2.0}, "the margin"),
@@ -150,6 +151,17 @@ def test_a_mixed_result_names_what_it_depends_on(change, named):
     found = headline(PLAIN, [finding(trained=False), finding("refuted", **change)])
     assert (found.word, found.on) == ("mixed", named)
     assert named in marked(found) and named in detail(found)
+
+
+def test_readings_that_ask_the_same_sentence_depend_on_their_conditions():
+    levels = [(("initial", name),) for name in ("normal", "xavier")]
+    readings = [
+        finding(word, reading=level[0][1], conditions=level)
+        for word, level in zip(("supported", "refuted"), levels, strict=True)
+    ]
+    assert headline(PLAIN, readings).on == "the initial values"
+    readings[1] = replace(readings[1], statement="Another sentence.")
+    assert headline(PLAIN, readings).on == "the reading"
 
 
 def test_the_strongest_contrast_is_named_of_several():
