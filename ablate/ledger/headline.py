@@ -11,6 +11,8 @@
 6. All supported is supported, all refuted is refuted. Supported and refuted are *mixed*. Decided
    here and undecided there is *undecided*.
 7. Evidence that was there and is gone counts as undecided.
+8. Of a setting that was asked k times, a verdict that one try reaches at alpha / k counts if no
+   other try contradicts it.
 
 Verdicts are not pooled: budgets share runs, and a few settings estimate no variance between
 settings. docs/headlines.md explains each rule by an example.
@@ -36,6 +38,7 @@ HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
 UNIVERSAL = re.compile(r"\b(always|must|never|cannot|exactly)\b", re.IGNORECASE)
 ARTIFICIAL = re.compile(r"_target_: ablate\.(data\.toy|claims\.corpus)\.")
 
+Counted = Sequence[tuple[Finding, str]]  # verdicts, and what each counts as
 SEVERAL = r", | and "  # between the corpora of a setting
 
 
@@ -49,6 +52,7 @@ class Headline:
         deciding: the verdicts that the word was made from, one per setting.
         beside: verdicts that did not decide: shorter budgets, an artificial language beside real
             text, readings that no document states, exploratory ones.
+        verdicts: what each of these counts as, after other tries of the same setting.
         universal: whether one counterexample decided.
         real_text: why artificial languages alone do not decide the claim; empty where they may.
         gone: evidence that was there and is gone.
@@ -58,6 +62,7 @@ class Headline:
     on: str = ""
     deciding: tuple[Finding, ...] = ()
     beside: tuple[Finding, ...] = ()
+    verdicts: tuple[str, ...] = ()
     universal: bool = False
     real_text: str = ""
     gone: tuple[Gone, ...] = ()
@@ -70,11 +75,13 @@ class Headline:
     @property
     def single(self) -> bool:
         """Whether one verdict decided it, and the headline says the same."""
-        return len(self.deciding) == 1 and _combined({self.deciding[0].verdict}) == self.word
+        own = {one.verdict for one in self.deciding} | {*self.verdicts}
+        return len(self.deciding) == 1 and len(own) == 1 and _combined(own) == self.word
 
     def where(self, verdict: str) -> list[str]:
         """Return the settings with a verdict, each by what tells it from the others."""
-        places = [_place(one, self.deciding) for one in self.deciding if one.verdict == verdict]
+        counted = zip(self.deciding, self.verdicts, strict=True)
+        places = [_place(one, self.deciding) for one, word in counted if word == verdict]
         return [*dict.fromkeys(places)]
 
 
@@ -94,16 +101,18 @@ def headline(
         return Headline(UNDECIDED if missing else NOT_TESTED, gone=tuple(gone))
     counted = _without_remarks(findings)
     deciding = _real_text([_longest(group) for group in _by_setting(counted)])
-    chosen = tuple(one for group in deciding for one in group)
-    word = _combined({one.verdict for one in chosen} | missing)
-    universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(chosen)
+    counted = [(one, word) for group in deciding for word in [_settled(group)] for one in group]
+    chosen, verdicts = tuple(one for one, _ in counted), tuple(word for _, word in counted)
+    word = _combined({*verdicts} | missing)
+    universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(counted)
     wanting = bool(real_text) and _artificial_alone(chosen)
     final = UNDECIDED if wanting else REFUTED if universal else word
     return Headline(
         word=final,
-        on=_strongest_contrast(chosen) if final == MIXED else "",
+        on=_strongest_contrast(counted) if final == MIXED else "",
         deciding=chosen,
         beside=tuple(one for one in findings if one not in chosen),
+        verdicts=verdicts,
         universal=universal and final == REFUTED != word,
         real_text=real_text,
         gone=tuple(gone),
@@ -122,16 +131,39 @@ def _combined(verdicts: set[str]) -> str:
     return UNDECIDED if INCONCLUSIVE in verdicts else next(iter(verdicts))
 
 
-def _has_counterexample(findings: Sequence[Finding]) -> bool:
+def _has_counterexample(counted: Counted) -> bool:
     """Return whether a setting refutes its claim after a correction for all settings (Bonferroni).
 
     Each of them could show a counterexample by chance. An exact one leaves nothing to chance.
     """
-    tests = sum(bool(one.p) for one in findings)
-    return any(
-        one.verdict == REFUTED and (not one.p or one.p[REFUTED] * tests <= one.alpha)
-        for one in findings
+    tests = sum(bool(one.p) for one, _ in counted)
+    return any(word == one.verdict == REFUTED and _holds(one, tests) for one, word in counted)
+
+
+def _holds(finding: Finding, tests: int) -> bool:
+    """Return whether a verdict holds after Bonferroni's correction; an exact one always does."""
+    return not finding.p or finding.p[finding.verdict] * tests <= finding.alpha
+
+
+def _settled(group: Sequence[Finding]) -> str:
+    """Return what a setting comes to after all tries: its studies, and fresh seeds of each.
+
+    Where some tries are undecided, the verdict of another must hold after a correction for the
+    number of tries, and no effect may be farther from it than chance.
+    """
+    tries = [*group, *(one.fresh for one in group if one.fresh)]
+    verdicts = {one.verdict for one in tries}
+    decided = verdicts - {INCONCLUSIVE}
+    if len(verdicts) == 1 or len(decided) != 1:
+        return verdicts.pop() if len(verdicts) == 1 else INCONCLUSIVE
+    (word,) = decided
+    open_tries = [one for one in tries if one.verdict == INCONCLUSIVE]
+    holds = any(
+        _holds(one, len(tries)) and all(distance(one, other) <= 1 for other in open_tries)
+        for one in tries
+        if one.verdict == word
     )
+    return word if holds else INCONCLUSIVE
 
 
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
@@ -252,10 +284,10 @@ def _last(key: str) -> str:
     return key.rpartition("/")[2]
 
 
-def _strongest_contrast(findings: Sequence[Finding]) -> str:
+def _strongest_contrast(counted: Counted) -> str:
     """Name what parts the supported verdict from the refuted one that is farthest from it."""
-    supported = [one for one in findings if one.verdict == SUPPORTED]
-    refuted = [one for one in findings if one.verdict == REFUTED]
+    supported = [one for one, word in counted if word == SUPPORTED]
+    refuted = [one for one, word in counted if word == REFUTED]
     pair = max(product(supported, refuted), key=lambda pair: distance(*pair))
     return listed(_differing(pair)) or "the experiment"
 

@@ -75,6 +75,25 @@ class Finding:
         return dict(self.components) | dict(self.conditions)
 
     @property
+    def fresh(self) -> "Finding | None":
+        """What fresh seeds said, in the same form; None where nobody asked them, or asked twice.
+
+        An earlier version kept no p-value with it, so that it cannot be corrected and decides nothing.
+        """
+        if not self.again or self.again["exploratory"]:
+            return None
+        answer = self.again["fresh"]
+        ends, unknown = answer["interval"], dict.fromkeys(VERDICTS, 1.0)
+        return replace(
+            self,
+            verdict=answer["verdict"],
+            effect=answer["effect"] or 0.0,
+            interval=(ends[0], ends[1]) if ends else None,
+            p=answer.get("p", unknown) if self.p else {},
+            again=None,
+        )
+
+    @property
     def remark(self) -> bool:
         """Whether no document states what was asked."""
         return bool(self.asked and self.asked.remark)

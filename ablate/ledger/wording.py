@@ -1,6 +1,8 @@
 """Headlines in words, for the terminal and for pages."""
 
-from ablate.ledger.headline import MIXED, NOT_TESTABLE, UNDECIDED, Headline
+from collections.abc import Iterator
+
+from ablate.ledger.headline import INCONCLUSIVE, MIXED, NOT_TESTABLE, UNDECIDED, Headline
 from ablate.report.marks import MARKS
 
 
@@ -35,9 +37,24 @@ def settings(headline: Headline) -> dict[str, list[str]]:
     return {verdict: found for verdict, found in places.items() if found}
 
 
+def _other_tries(headline: Headline) -> Iterator[str]:
+    """Yield which verdicts count as another, since their setting was asked more than once."""
+    for one, word in zip(headline.deciding, headline.verdicts, strict=True):
+        if one.verdict != word and word == INCONCLUSIVE:
+            yield (
+                f"The verdict of {one.experiment} ({one.verdict}) counts as undecided: fresh seeds "
+                "of the same setting do not confirm it."
+            )
+        elif one.verdict != word:
+            yield (
+                f"{one.experiment} left it undecided, and fresh seeds of the same setting decide "
+                f"it ({word}), after a correction for both tries."
+            )
+
+
 def limits(headline: Headline) -> list[str]:
     """Return the sentences about evidence that is gone, exceptions and artificial languages."""
-    sentences = [*dict.fromkeys(map(str, headline.gone))]
+    sentences = [*dict.fromkeys([*map(str, headline.gone), *_other_tries(headline)])]
     if headline.universal:
         sentences.append(
             "One counterexample refutes a sentence without exceptions. It holds here: "

@@ -19,7 +19,7 @@ from ablate.sweep.evidence import from_folder
 from ablate.verdict.conclude import conclude
 from ablate.verdict.load import load_evidence
 from ablate.verdict.replication import replications
-from ablate.verdict.replication_file import RESULT, used_replicate
+from ablate.verdict.replication_file import RESULT, read_contest, used_replicate
 
 LEFT_OUT = ("-m", "--multirun")
 
@@ -74,7 +74,9 @@ class Contest:
         ][-1]
         sweep = self.results / last.folder
         fresh = load_evidence(sweep)
-        claims = replications(conclude(self.first), conclude(fresh))
+        kept = self.experiments / self.first.name
+        before = bool(read_contest(kept))
+        claims = replications(conclude(self.first), conclude(fresh), before)
         report = {"name": self.first.name, "replicate": last.replicate, "claims": claims}
         write_json(sweep / RESULT, report)
         for claim in claims:
@@ -82,7 +84,6 @@ class Contest:
             yield f"\n{claim['replication'].upper()}{exploratory}  {claim['statement']}"
             yield f"  first: {claim['first']['evidence']}"
             yield f"  fresh: {claim['fresh']['evidence']}"
-        kept = self.experiments / self.first.name
         yield f"\ncontest: {sweep / RESULT}"
         yield f"Copied to {kept}, it stands in the report after: python -m ablate judge {kept}"
 

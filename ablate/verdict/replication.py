@@ -16,7 +16,7 @@ whether the new result is significant too would reject many true effects (Open S
 
 import math
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from ablate.evidence.types import Entry, Verdict
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, today
@@ -76,6 +76,7 @@ class Short(TypedDict):
     effect: float | None
     interval: list[float] | None
     evidence: str
+    p: NotRequired[dict[str, float]]  # of the claim alone; earlier versions kept none
 
 
 class Replication(TypedDict):
@@ -90,8 +91,11 @@ class Replication(TypedDict):
     exploratory: bool
 
 
-def replications(first: Verdict, fresh: Verdict) -> list[Replication]:
-    """Return the replication of every claim, given two verdict.json of one study."""
+def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> list[Replication]:
+    """Return what came of every claim of two verdict.json of one study, beside both verdicts.
+
+    All are exploratory where fresh seeds were asked before.
+    """
     return [
         {
             "id": old["id"],
@@ -100,7 +104,7 @@ def replications(first: Verdict, fresh: Verdict) -> list[Replication]:
             "replication": replication(old, new),
             "first": _short(old),
             "fresh": _short(new),
-            "exploratory": new["exploratory"],
+            "exploratory": asked_before or new["exploratory"],
         }
         for old, new in zip(first["claims"], fresh["claims"], strict=True)
     ]
@@ -113,4 +117,5 @@ def _short(entry: Entry) -> Short:
         "effect": entry["effect"],
         "interval": entry["interval"],
         "evidence": entry["evidence"],
+        "p": entry["p_look"],
     }

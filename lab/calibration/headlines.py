@@ -1,11 +1,13 @@
 """How often the headline of a claim is wrong: simulated ledgers, read by the real rule.
 
-A ledger has three studies of a claim, each of another reading and at two budgets. The true effect
-is at its boundary everywhere: 0, where *supported* is wrong, or the margin, where *refuted* is.
-Both budgets share seeds, so that their noise is correlated.
+A ledger has three studies of a claim, each of another reading and at two budgets. Each may be asked
+again with fresh seeds. The true effect is at its boundary everywhere: 0, where *supported* is wrong,
+or the margin, where *refuted* is. Both budgets share seeds, so that their noise is correlated.
 """
 
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +20,27 @@ from lab.calibration.shapes import SHAPES
 
 ALPHA, MARGIN = 0.05, 1.0  # the margin is in standard deviations of the baseline
 READINGS, BUDGETS = 3, (600, 2400)
+READING = [f"reading {number}" for number in range(READINGS)]
 SHARED = 0.7  # correlation of a run's noise at both budgets
 NOISES = ("normal", "lognormal, variance x6", "exponential, variance x6")
-SENTENCES = {"plain": "A is better than B.", "universal": "A is always better than B."}
 WRONG = {SUPPORTED: 0.0, REFUTED: MARGIN}  # wrong headline: true effect
-Wrong = dict[tuple[str, int, str, str], float]  # by noise, seeds, sentence and wrong headline
+Wrong = dict[tuple[str, int, str, str], float]  # by noise, seeds, ledger and wrong headline
+
+
+class Ledger(NamedTuple):
+    """What is asked of a claim: its sentence, in how many readings, and how often."""
+
+    statement: str = "A is better than B."
+    readings: int = READINGS
+    tries: int = 1
+
+
+DESIGNS = {
+    "plain": Ledger(),
+    "universal": Ledger("A is always better than B."),
+    "each asked twice": Ledger(tries=2),
+    "one reading, asked twice": Ledger(readings=1, tries=2),
+}
 
 
 def wrong_headlines(ledgers: int, seeds: list[int]) -> Wrong:
@@ -32,8 +50,8 @@ def wrong_headlines(ledgers: int, seeds: list[int]) -> Wrong:
         for n in seeds:
             for word, effect in WRONG.items():
                 both = [_shares(noise, n, ledgers, effect, word, mirror) for mirror in (0, 1)]
-                for sentence in SENTENCES:
-                    wrong[noise, n, sentence, word] = max(share[sentence] for share in both)
+                for name in DESIGNS:
+                    wrong[noise, n, name, word] = max(share[name] for share in both)
     return wrong
 
 
@@ -41,11 +59,17 @@ def _shares(
     noise: str, seeds: int, ledgers: int, effect: float, word: str, mirror: int
 ) -> dict[str, float]:
     rng = np.random.default_rng([seeds, mirror])
-    wrong = dict.fromkeys(SENTENCES, 0)
+    wrong = dict.fromkeys(DESIGNS, 0)
     for _ in range(ledgers):
-        verdicts = _verdicts(noise, seeds, effect, mirror, rng)
-        for name, statement in SENTENCES.items():
-            wrong[name] += headline(statement, verdicts).word == word
+        tries = [_verdicts(noise, seeds, effect, mirror, rng) for _ in range(2)]
+        for name, ledger in DESIGNS.items():
+            asked = [
+                replace(one, experiment=f"{one.experiment}, try {number}")
+                for number, verdicts in enumerate(tries[: ledger.tries])
+                for one in verdicts
+                if one.reading in READING[: ledger.readings]
+            ]
+            wrong[name] += headline(ledger.statement, asked).word == word
     return {name: count / ledgers for name, count in wrong.items()}
 
 
@@ -70,7 +94,8 @@ def _verdicts(
 
 def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Finding:
     kind = KINDS["superiority"]
-    tests = kind.scaled(kind.tests(estimate(plus - minus, plus=plus), MARGIN))
+    effect = estimate(plus - minus, plus=plus)
+    tests = kind.scaled(kind.tests(effect, MARGIN))
     decision = kind.decide(tests, ALPHA)
     return Finding(
         claim="c",
@@ -79,10 +104,10 @@ def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Fi
         kind="superiority",
         verdict=decision.status,
         grade=decision.grade,
-        reading=f"reading {number}",
+        reading=READING[number],
         metric="test/bleu",
-        effect=float((plus - minus).mean()),
-        interval=None,
+        effect=effect.effect,
+        interval=effect.interval(1 - ALPHA) if steps == BUDGETS[-1] else None,
         sentence="",
         exploratory=False,
         experiment=f"study {number}",

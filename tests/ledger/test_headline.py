@@ -144,7 +144,7 @@ def test_a_mixed_result_says_which_components_part_its_verdicts():
         ({"reading": "another", "conditions": (("initial", "xavier"),)}, "the reading"),
         ({"metric": "val/nll"}, "the metric"),
         ({"arms": "rms_norm - layer_norm"}, "what is compared"),
-        ({"margin": 2.0}, "the margin"),
+        ({"margin": 2.0, "size": "six layers"}, "the size of the model and the margin"),
     ],
 )
 def test_a_mixed_result_names_what_it_depends_on(change, named):
@@ -162,6 +162,74 @@ def test_readings_that_ask_the_same_sentence_depend_on_their_conditions():
     assert headline(PLAIN, readings).on == "the initial values"
     readings[1] = replace(readings[1], statement="Another sentence.")
     assert headline(PLAIN, readings).on == "the reading"
+
+
+NEAR, FAR = (-0.5, (-2.5, 1.5)), (-9.0, (-11.0, -7.0))
+OTHER = {"experiment": "another"}
+
+
+def tried(word, p=0.001, effect=1.0, interval=(-1.0, 3.0), **changes):
+    """Return a verdict that chance could have made."""
+    values = {"supported": 1.0, "refuted": 1.0} | {word: p}
+    return finding(word, alpha=0.05, p=values, effect=effect, interval=interval, **changes)
+
+
+@pytest.mark.parametrize(
+    ("tries", "word"),
+    [
+        ([tried("supported", 0.04), tried("supported", 0.04, **OTHER)], "supported"),
+        ([tried("supported"), tried("refuted", effect=-1.0, **OTHER)], "undecided"),
+        ([tried("supported", 0.02), tried("inconclusive", 1.0, *NEAR, **OTHER)], "supported"),
+        ([tried("supported", 0.03), tried("inconclusive", 1.0, *NEAR, **OTHER)], "undecided"),
+        ([tried("supported", 0.001), tried("inconclusive", 1.0, *FAR, **OTHER)], "undecided"),
+        ([tried("refuted", 0.02), tried("inconclusive", 1.0, *NEAR, **OTHER)], "refuted"),
+        # three tries: a third of alpha
+        (
+            [
+                tried("supported", 0.02),
+                tried("inconclusive", 1.0, *NEAR, **OTHER),
+                tried("inconclusive", 1.0, *NEAR, experiment="a third"),
+            ],
+            "undecided",
+        ),
+        # another setting is no other try
+        ([tried("supported", 0.04), tried("supported", 0.04, size="six layers")], "supported"),
+        # exact verdicts leave nothing to chance
+        ([finding(kind="exact"), finding("refuted", kind="exact", **OTHER)], "undecided"),
+    ],
+)
+def test_a_second_try_of_a_setting_is_paid_for(tries, word):
+    assert headline(PLAIN, tries).word == headline(PLAIN, tries[::-1]).word == word
+    assert headline("It never helps.", tries).word == word
+
+
+def again(word, p, effect, interval, **changes):
+    """Return fresh seeds as contest.json has them."""
+    fresh = {"verdict": word, "grade": "", "effect": effect, "interval": interval, "evidence": ""}
+    fresh |= {} if p is None else {"p": {"supported": 1.0, "refuted": 1.0} | {word: p}}
+    return {"replication": "", "fresh": fresh, "exploratory": False} | changes
+
+
+@pytest.mark.parametrize(
+    ("first", "fresh", "word"),
+    [
+        (tried("supported", 0.02), ("inconclusive", 1.0, *NEAR), "supported"),
+        (tried("supported", 0.001), ("inconclusive", 1.0, *FAR), "undecided"),
+        (tried("supported", 0.001), ("refuted", 0.001, *FAR), "undecided"),
+        (tried("inconclusive", 1.0), ("supported", 0.02, 2.0, (1.0, 3.0)), "supported"),
+        (tried("inconclusive", 1.0), ("supported", 0.03, 2.0, (1.0, 3.0)), "undecided"),
+        # earlier versions kept no p-value
+        (tried("inconclusive", 1.0), ("supported", None, 2.0, (1.0, 3.0)), "undecided"),
+        (tried("supported", 0.02), ("inconclusive", None, *NEAR), "supported"),
+    ],
+)
+def test_fresh_seeds_are_a_second_try(first, fresh, word):
+    found = headline(PLAIN, [replace(first, again=again(*fresh))])
+    alone = headline(PLAIN, [first]).word
+    assert found.word == word
+    assert any("fresh seeds" in sentence for sentence in bounds(found)) == (word != alone)
+    second = replace(first, again=again(*fresh, exploratory=True))  # fresh seeds, asked twice
+    assert headline(PLAIN, [second]).word == alone
 
 
 def test_the_strongest_contrast_is_named_of_several():

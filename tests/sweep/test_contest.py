@@ -62,6 +62,20 @@ def test_both_verdicts_are_told(begun, tmp_path):
     assert f"  fresh: {found[0]['fresh']['evidence']}" in report
 
 
+def test_fresh_seeds_that_are_asked_twice_are_exploratory(begun, tmp_path):
+    experiments = tmp_path / "experiments"
+    shutil.copytree(EXPERIMENTS / NAME, experiments / NAME)
+    shutil.copytree(EXPERIMENTS / NAME, begun(1, 1, contest=True), dirs_exist_ok=True)
+    exploratory = []
+    for _ in range(2):
+        list(Contest.of(NAME, experiments, tmp_path).lines())
+        report = tmp_path / "sweeps" / NAME / "1" / RESULT
+        claims = json.loads(report.read_text())["claims"]
+        exploratory.append({claim["exploratory"] for claim in claims})
+        (experiments / NAME / RESULT).unlink(missing_ok=True)
+    assert exploratory == [{True}, {False}]
+
+
 def test_what_cannot_be_contested_is_refused(tmp_path):
     with pytest.raises(UserError, match="aa_null.*replicates"):
         Contest.of("aa_null", EXPERIMENTS, tmp_path)
