@@ -55,6 +55,11 @@ class Contest:
                 f"{experiments / name} was made with another form of the study than "
                 f"{shlex.join(overrides)} is now: run that first"
             )
+        if _all_exact(first):
+            raise UserError(
+                f"{name} has exact claims alone, to which fresh seeds add nothing: run it again by "
+                f"{first.registration['command']}"
+            )
         if "replicate" in study["factors"]:
             raise UserError(f"{name} compares replicates, so it cannot be reproduced with new ones")
         used = _replicates(experiments / name, first, int(config.replicate))
@@ -86,6 +91,12 @@ class Contest:
             yield f"  fresh: {claim['fresh']['evidence']}"
         yield f"\ncontest: {sweep / RESULT}"
         yield f"Copied to {kept}, it stands in the report after: python -m ablate judge {kept}"
+
+
+def _all_exact(first: Evidence) -> bool:
+    """Return whether no claim is about chance: all are exact, and no model was trained."""
+    trained = any("steps" in run["metrics"] for run in first.runs)
+    return not trained and all(claim["kind"] == "exact" for claim in first.study["claims"])
 
 
 def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:

@@ -20,11 +20,6 @@ AnEntry = TypeVar("AnEntry", bound=Entry)
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
 DIRECTION, LARGE = "direction only", "large enough to matter"  # grades of supported claims
 SMALL, OPPOSITE = "too small to matter", "the other way round"  # grades of refuted claims
-FORMER = {  # grades in the verdict.json of earlier versions
-    "there": DIRECTION,
-    "at least the margin": LARGE,
-    "real, but smaller than the margin": SMALL,
-}
 
 
 @dataclass(frozen=True)
@@ -74,16 +69,7 @@ def read_verdict(path: Path) -> Verdict:
         raise UserError(
             f"{path} is damaged or was edited: run `ablate judge {path.parent}` to write it again"
         )
-    for entry in verdict.get("claims", []):
-        for answer in (entry, entry.get("short", {})):
-            for graded in (answer, *answer.get("sensitivity", [])):
-                graded |= {"grade": today(graded["grade"])} if "grade" in graded else {}
     return cast(Verdict, verdict)
-
-
-def today(grade: str) -> str:
-    """Return the current name of a grade, which an earlier version may have named differently."""
-    return FORMER.get(grade, grade)
 
 
 def is_exact(claim: Mapping[str, object]) -> bool:

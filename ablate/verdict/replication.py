@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from ablate.evidence.types import Entry, Verdict
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, today
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, is_exact
 
 RULE = (  # the rule in words, for pages
     "Reproduced: fresh seeds alone come to the same verdict, and of a supported claim to the same "
@@ -32,18 +32,13 @@ REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open
 GRADES = ("", DIRECTION, LARGE)  # grades of supported claims, ascending
 
 
-def _rank(grade: str) -> int:
-    """Return the rank of a grade, also of a former name."""
-    return GRADES.index(today(grade))
-
-
 def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
     """Return the outcome of a replication, given the entries of a claim in the two verdicts."""
     if first["verdict"] == INCONCLUSIVE:
         return OPEN
     if fresh["verdict"] == first["verdict"]:
         graded = fresh["verdict"] == SUPPORTED
-        lower = graded and _rank(fresh["grade"]) < _rank(first["grade"])
+        lower = graded and GRADES.index(fresh["grade"]) < GRADES.index(first["grade"])
         return WEAKER if lower else REPRODUCED
     return WEAKER if fresh["verdict"] == INCONCLUSIVE and agree(first, fresh) else LOST
 
@@ -92,9 +87,10 @@ class Replication(TypedDict):
 
 
 def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> list[Replication]:
-    """Return what came of every claim of two verdict.json of one study, beside both verdicts.
+    """Return what came of the claims of two verdict.json of one study, beside both verdicts.
 
-    All are exploratory where fresh seeds were asked before.
+    Exact claims are left out, since fresh seeds add nothing to them. All are exploratory where
+    fresh seeds were asked before.
     """
     return [
         {
@@ -107,6 +103,7 @@ def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> 
             "exploratory": asked_before or new["exploratory"],
         }
         for old, new in zip(first["claims"], fresh["claims"], strict=True)
+        if not is_exact(old)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import cast
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
 from ablate.evidence.types import Entry
-from ablate.verdict.decision import SUPPORTED, today
+from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.replication import Replication, Short, replication
 
 RESULT = "contest.json"
@@ -99,7 +99,7 @@ def _is_of(replicated: Replication, claim: Entry) -> bool:
     key = [replicated["id"], replicated["reading"], replicated["statement"], first["verdict"]]
     if key != [claim["id"], claim.get("reading", ""), claim["statement"], claim["verdict"]]:
         return False
-    if claim["verdict"] == SUPPORTED and today(first["grade"]) != today(claim.get("grade", "")):
+    if claim["verdict"] == SUPPORTED and first["grade"] != claim.get("grade", ""):
         return False
     old, effect = first["effect"], claim["effect"]
     if old is None or effect is None:

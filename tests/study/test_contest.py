@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
+from ablate.verdict.decision import is_exact
 from ablate.verdict.replication import replication
 from ablate.verdict.replication_file import RESULT, asked_again, read_contest
 
@@ -24,9 +25,9 @@ CLEAR = entry("supported", "large enough to matter")
     ("first", "fresh", "word"),
     [
         (CLEAR, entry("supported", "large enough to matter", 9.0), "reproduced"),
-        (CLEAR, entry("supported", "there"), "weaker"),
-        (entry("supported", "there"), CLEAR, "reproduced"),
-        (entry("refuted", "real, but smaller than the margin"), entry("refuted"), "reproduced"),
+        (CLEAR, entry("supported", "direction only"), "weaker"),
+        (entry("supported", "direction only"), CLEAR, "reproduced"),
+        (entry("refuted", "too small to matter"), entry("refuted"), "reproduced"),
         (CLEAR, entry("refuted"), "not reproduced"),
         (CLEAR, entry("inconclusive", effect=1.0, interval=(-1.0, 3.0)), "weaker"),
         (CLEAR, entry("inconclusive", effect=0.5, interval=(-1.0, 2.0)), "not reproduced"),
@@ -46,7 +47,8 @@ def claims(folder):
 @pytest.mark.parametrize("folder", CONTESTED, ids=lambda folder: folder.name)
 def test_every_committed_contest_is_of_the_verdicts_beside_it(folder):
     contest = read_contest(folder)
-    for claim, entry in zip(claims(folder), contest, strict=True):
+    by_chance = [claim for claim in claims(folder) if not is_exact(claim)]
+    for claim, entry in zip(by_chance, contest, strict=True):
         first = entry["first"]  # evidence may be judged otherwise since then
         same = claim["verdict"] == first["verdict"]
         same = same and claim["effect"] == pytest.approx(first["effect"], rel=1e-6)
@@ -57,7 +59,7 @@ def test_every_committed_contest_is_of_the_verdicts_beside_it(folder):
     "change",
     [
         {"verdict": "inconclusive"},
-        {"grade": "there"},
+        {"grade": "direction only"},
         {"effect": 1.0},
         {"effect": None},
         {"reading": "another"},

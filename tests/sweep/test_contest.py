@@ -54,11 +54,12 @@ def test_both_verdicts_are_told(begun, tmp_path):
     contest = Contest.of(NAME, EXPERIMENTS, tmp_path)
     shutil.copytree(EXPERIMENTS / NAME, begun(1, 1, contest=True), dirs_exist_ok=True)
     report = "\n".join(contest.lines())
-    assert report.count("REPRODUCED") == 4
+    assert report.count("REPRODUCED") == 2  # two of four claims are exact
     kept = json.loads((tmp_path / "sweeps" / NAME / "1" / RESULT).read_text())
     found = kept["claims"]
     assert kept["replicate"] == 1
-    assert [claim["replication"] for claim in found] == ["reproduced"] * 4
+    assert [claim["replication"] for claim in found] == ["reproduced"] * 2
+    assert all(set(claim["fresh"]["p"]) >= {"supported", "refuted"} for claim in found)
     assert f"  fresh: {found[0]['fresh']['evidence']}" in report
 
 
@@ -79,6 +80,8 @@ def test_fresh_seeds_that_are_asked_twice_are_exploratory(begun, tmp_path):
 def test_what_cannot_be_contested_is_refused(tmp_path):
     with pytest.raises(UserError, match="aa_null.*replicates"):
         Contest.of("aa_null", EXPERIMENTS, tmp_path)
+    with pytest.raises(UserError, match="normalisation has exact claims alone"):
+        Contest.of("normalisation", EXPERIMENTS, tmp_path)
     with pytest.raises(UserError, match="no folder .*nothing"):
         Contest.of("nothing", EXPERIMENTS, tmp_path)
     first = Evidence.load(EXPERIMENTS / NAME)
