@@ -75,13 +75,13 @@ class Headline:
     @property
     def single(self) -> bool:
         """Whether one verdict decided it, and the headline says the same."""
-        own = {one.verdict for one in self.deciding} | {*self.verdicts}
-        return len(self.deciding) == 1 and len(own) == 1 and _combined(own) == self.word
+        words = {finding.verdict for finding in self.deciding} | {*self.verdicts}
+        return len(self.deciding) == 1 and len(words) == 1 and _combined(words) == self.word
 
     def where(self, verdict: str) -> list[str]:
         """Return the settings with a verdict, each by what tells it from the others."""
         counted = zip(self.deciding, self.verdicts, strict=True)
-        places = [_place(one, self.deciding) for one, word in counted if word == verdict]
+        places = [_place(finding, self.deciding) for finding, word in counted if word == verdict]
         return [*dict.fromkeys(places)]
 
 
@@ -99,10 +99,11 @@ def headline(
     missing = {INCONCLUSIVE for one in gone if not one.remark}
     if not findings:
         return Headline(UNDECIDED if missing else NOT_TESTED, gone=tuple(gone))
-    counted = _without_remarks(findings)
-    deciding = _real_text([_longest(group) for group in _by_setting(counted)])
-    counted = [(one, word) for group in deciding for word in [_settled(group)] for one in group]
-    chosen, verdicts = tuple(one for one, _ in counted), tuple(word for _, word in counted)
+    settings = _by_setting(_without_remarks(findings))
+    deciding = _real_text([_longest(setting) for setting in settings])
+    counted = [(finding, _settled(setting)) for setting in deciding for finding in setting]
+    chosen = tuple(finding for finding, _ in counted)
+    verdicts = tuple(word for _, word in counted)
     word = _combined({*verdicts} | missing)
     universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(counted)
     wanting = bool(real_text) and _artificial_alone(chosen)
@@ -111,7 +112,7 @@ def headline(
         word=final,
         on=_strongest_contrast(counted) if final == MIXED else "",
         deciding=chosen,
-        beside=tuple(one for one in findings if one not in chosen),
+        beside=tuple(finding for finding in findings if finding not in chosen),
         verdicts=verdicts,
         universal=universal and final == REFUTED != word,
         real_text=real_text,
@@ -121,8 +122,8 @@ def headline(
 
 def _artificial_alone(findings: Sequence[Finding]) -> bool:
     """Return whether models were trained, and all of them on artificial languages."""
-    trained = [one for one in findings if one.trained]
-    return bool(trained) and all(is_artificial(one.data) for one in trained)
+    trained = [finding for finding in findings if finding.trained]
+    return bool(trained) and all(is_artificial(finding.data) for finding in trained)
 
 
 def _combined(verdicts: set[str]) -> str:
@@ -136,8 +137,10 @@ def _has_counterexample(counted: Counted) -> bool:
 
     Each of them could show a counterexample by chance. An exact one leaves nothing to chance.
     """
-    tests = sum(bool(one.p) for one, _ in counted)
-    return any(word == one.verdict == REFUTED and _holds(one, tests) for one, word in counted)
+    tests = sum(bool(finding.p) for finding, _ in counted)
+    return any(
+        word == finding.verdict == REFUTED and _holds(finding, tests) for finding, word in counted
+    )
 
 
 def _holds(finding: Finding, tests: int) -> bool:
@@ -145,25 +148,23 @@ def _holds(finding: Finding, tests: int) -> bool:
     return not finding.p or finding.p[finding.verdict] * tests <= finding.alpha
 
 
-def _settled(group: Sequence[Finding]) -> str:
+def _settled(setting: Sequence[Finding]) -> str:
     """Return what a setting comes to after all tries: its studies, and fresh seeds of each.
 
     Where some tries are undecided, the verdict of another must hold after a correction for the
     number of tries, and no effect may be farther from it than chance.
     """
-    tries = [*group, *(one.fresh for one in group if one.fresh)]
-    verdicts = {one.verdict for one in tries}
-    decided = verdicts - {INCONCLUSIVE}
-    if len(verdicts) == 1 or len(decided) != 1:
-        return verdicts.pop() if len(verdicts) == 1 else INCONCLUSIVE
-    (word,) = decided
-    open_tries = [one for one in tries if one.verdict == INCONCLUSIVE]
-    holds = any(
-        _holds(one, len(tries)) and all(distance(one, other) <= 1 for other in open_tries)
-        for one in tries
-        if one.verdict == word
+    tries = [*setting, *(finding.fresh for finding in setting if finding.fresh)]
+    undecided = [finding for finding in tries if finding.verdict == INCONCLUSIVE]
+    decided = [finding for finding in tries if finding.verdict != INCONCLUSIVE]
+    words = {finding.verdict for finding in decided}
+    if len(words) != 1:
+        return INCONCLUSIVE
+    holds = not undecided or any(
+        _holds(finding, len(tries)) and all(distance(finding, other) <= 1 for other in undecided)
+        for finding in decided
     )
-    return word if holds else INCONCLUSIVE
+    return words.pop() if holds else INCONCLUSIVE
 
 
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:

@@ -76,9 +76,10 @@ class Finding:
 
     @property
     def fresh(self) -> "Finding | None":
-        """What fresh seeds said, in the same form; None where nobody asked them, or asked twice.
+        """The verdict of fresh seeds; None where nobody asked them, or where they were asked twice.
 
-        An earlier version kept no p-value with it, so that it cannot be corrected and decides nothing.
+        An earlier version kept no p-value with it. Without one it cannot be corrected, so that it
+        decides nothing.
         """
         if not self.again or self.again["exploratory"]:
             return None

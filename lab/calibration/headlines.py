@@ -1,8 +1,9 @@
 """How often the headline of a claim is wrong: simulated ledgers, read by the real rule.
 
-A ledger has three studies of a claim, each of another reading and at two budgets. Each may be asked
-again with fresh seeds. The true effect is at its boundary everywhere: 0, where *supported* is wrong,
-or the margin, where *refuted* is. Both budgets share seeds, so that their noise is correlated.
+A ledger has three studies of a claim, each of another reading and at two budgets. Each may be
+asked again with fresh seeds. The true effect is at its boundary everywhere: 0, where *supported* is
+wrong, or the margin, where *refuted* is. Both budgets share seeds, so that their noise is
+correlated.
 """
 
 from dataclasses import replace

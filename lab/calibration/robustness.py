@@ -106,7 +106,8 @@ LEDGER = (
     "Wrong headlines in %, of 1,000 simulated ledgers of a claim: three readings, each in a study "
     "of its own and at two budgets. *Supported* is wrong where the true effect is 0 everywhere, "
     "*refuted* where it is the margin everywhere; each may be 5 %. A universal sentence says "
-    "*always*, so that one counterexample refutes it."
+    "*always*, so that one counterexample refutes it. *Each asked twice* has fresh seeds of every "
+    "study, by rule 8 of [headlines.md](headlines.md)."
 )
 
 

@@ -1,12 +1,10 @@
 """The rules, on effects whose interval is known."""
 
-import json
-
 import numpy as np
 import pytest
 
 from ablate.stats.estimate import estimate
-from ablate.verdict.decision import DIRECTION, LARGE, OPPOSITE, SMALL, read_verdict
+from ablate.verdict.decision import DIRECTION, LARGE, OPPOSITE, SMALL
 from ablate.verdict.kind import KINDS
 
 SPREAD = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
@@ -85,17 +83,3 @@ def test_the_sensitivity_is_what_the_rule_says_of_every_margin(kind, effect):
     for margin in np.arange(0.013, 7.0, 0.31):
         by_turns = [turn.decision for turn in turns if turn.margin <= margin][-1]
         assert KINDS[kind].alone(found, margin, 0.05) == by_turns, margin
-
-
-@pytest.mark.parametrize(
-    ("former", "grade"),
-    [("there", DIRECTION), ("at least the margin", LARGE), ("", ""), (SMALL, SMALL)]
-    + [("real, but smaller than the margin", SMALL)],
-)
-def test_a_verdict_of_an_earlier_version_has_the_grades_of_today(tmp_path, former, grade):
-    answer = {"grade": former, "sensitivity": [{"grade": former, "from": 0.0}]}
-    written = {"claims": [answer | {"short": answer}]}
-    (tmp_path / "verdict.json").write_text(json.dumps(written))
-    (claim,) = read_verdict(tmp_path / "verdict.json")["claims"]
-    grades = [claim["grade"], claim["short"]["grade"], claim["sensitivity"][0]["grade"]]
-    assert grades == [grade] * 3
