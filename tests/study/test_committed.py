@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import deciding, departures
@@ -32,6 +33,14 @@ def test_claims_are_those_of_the_runs(folder, compose):
     evidence = Evidence.load(folder)
     study = plain_study(compose(f"+experiment={folder.name}"))
     assert deciding(study) == deciding(evidence.study)
+
+
+def test_what_is_held_fixed_holds_for_a_sweep_with_another_number_of_seeds():
+    counted = re.compile(r"there are (only )?\w+ seeds|with \w+ seeds each")
+    for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
+        study = yaml.safe_load(path.read_text(encoding="utf-8")).get("study") or {}
+        for line in study.get("fixed") or []:
+            assert not counted.search(line), (path.name, line)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
