@@ -161,10 +161,15 @@ def _settled(setting: Sequence[Finding]) -> str:
     if len(words) != 1:
         return INCONCLUSIVE
     holds = not undecided or any(
-        _holds(finding, len(tries)) and all(distance(finding, other) <= 1 for other in undecided)
+        _holds(finding, len(tries)) and all(_agree(finding, other) for other in undecided)
         for finding in decided
     )
     return words.pop() if holds else INCONCLUSIVE
+
+
+def _agree(one: Finding, other: Finding) -> bool:
+    """Return whether two effects differ by no more than chance."""
+    return one.effect == other.effect or distance(one, other) <= 1
 
 
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
@@ -16,6 +17,14 @@ from ablate.verdict.replication_file import asked_again, read_contest
 
 VERDICTS = ("supported", "refuted", "inconclusive")
 Pairs = tuple[tuple[str, str], ...]
+# Levels that a claim gives to both arms, and that a setting names by itself.
+NAMED = {
+    "data": "data",
+    "model": "model",
+    "model.d_model": "d_model",
+    "model.n_layers": "n_layers",
+    "budget.steps": "steps",
+}
 # Beside its verdict.json an experiment has one of these; the first is the best to read.
 REPORTS = ("report.html", "report.md", "verdict.json")
 
@@ -190,7 +199,9 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
 def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Finding:
     if claim["verdict"] not in VERDICTS:
         raise ValueError(claim["verdict"])
-    regime = whole["regime"]
+    conditions = dict(_conditions(claim))
+    named = {name: conditions.pop(key) for key, name in NAMED.items() if key in conditions}
+    regime = cast(Regime, {**whole["regime"], **named})
     return Finding(
         claim=str(claim["id"]),
         statement=str(claim["statement"]),
@@ -217,7 +228,7 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         budget=_budget(claim),
         trained=was_trained(whole),
         size=_size(regime),
-        conditions=_conditions(claim),
+        conditions=_pairs(conditions),
         components=_pairs(whole.get("components") or {}),
         arms=_arms(claim),
         margin=float(claim.get("margin") or 0),

@@ -1,5 +1,6 @@
 """The rule that makes one word of all verdicts on a claim, line by line."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -194,6 +195,14 @@ def tried(word, p=0.001, effect=1.0, interval=(-1.0, 3.0), **changes):
         ),
         # another setting is no other try
         ([tried("supported", 0.04), tried("supported", 0.04, size="six layers")], "supported"),
+        # equal in all seeds, of which three are too few
+        (
+            [
+                tried("inconclusive", 1.0, 0.0, None, kind="exact"),
+                tried("supported", 0.008, 0.0, None, kind="exact", **OTHER),
+            ],
+            "supported",
+        ),
         # exact verdicts leave nothing to chance
         ([finding(kind="exact"), finding("refuted", kind="exact", **OTHER)], "undecided"),
     ],
@@ -230,6 +239,28 @@ def test_fresh_seeds_are_a_second_try(first, fresh, word):
     assert any("fresh seeds" in sentence for sentence in bounds(found)) == (word != alone)
     second = replace(first, again=again(*fresh, exploratory=True))  # fresh seeds, asked twice
     assert headline(PLAIN, [second]).word == alone
+
+
+@pytest.mark.parametrize(
+    ("claim", "changed"),
+    [
+        ({"where": {"data": "copy"}}, {"data": "copy"}),
+        ({"where": {"model.n_layers": 6}}, {"size": "micro, 64 wide, 6 layers"}),
+        ({"where": {"budget.steps": 60}}, {"steps": "60"}),
+        ({"where": {"schedule": "noam"}}, {"conditions": (("schedule", "noam"),)}),
+    ],
+)
+def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdict, claim, changed):
+    """Another study of that level alone asks the same setting."""
+    verdict("experiments/a", {"c": "supported"})
+    path = folders / "experiments" / "a" / "verdict.json"
+    whole = json.loads(path.read_text())
+    whole["regime"] |= {"data": "copy and toy", "d_model": 64, "n_layers": "2 and 6"}
+    whole["claims"][0] |= claim
+    path.write_text(json.dumps(whole))
+    (one,), _ = collect(folders / "experiments", folders / "results")
+    expected = {"data": "copy and toy", "size": "micro, 64 wide, 2 and 6 layers", "conditions": ()}
+    assert {name: getattr(one, name) for name in expected | changed} == expected | changed
 
 
 def test_the_strongest_contrast_is_named_of_several():
