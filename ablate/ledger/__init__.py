@@ -1,1 +1,1 @@
-"""The ledger: every claim of the documents with its verdicts."""
+"""The ledger: all claims of the documents with their verdicts."""

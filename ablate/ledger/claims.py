@@ -1,4 +1,4 @@
-"""What the documents claim: the rows of claims.csv, and where their sections are."""
+"""Read the claims of the documents (claims.csv), and the headings of the documents' sections."""
 
 import csv
 import io
@@ -10,12 +10,12 @@ KINDS = ("exact", "empirical", "cost")
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a document, in our words, with what would have to vary and be measured."""
+    """A claim of a document, in our words, with the factors to vary and the metric to measure."""
 
     id: str
     statement: str
     document: str  # title
-    section: str  # separated by semicolons where the claim is made twice
+    section: str  # separated by semicolons if the claim is made twice
     also_in: str  # "title, section; title, section"
     kind: str  # exact: provable without training; empirical: needs training; cost: time or memory
     factors: str  # "factor: level, level; factor: level"
@@ -30,24 +30,24 @@ class Claim:
 
 @dataclass(frozen=True)
 class Document:
-    """A document by its English title here, its own title, and the headings of its sections."""
+    """A document: its English title here, its original title, and the headings of its sections."""
 
     title: str
     original: str
-    sections: dict[str, str]  # as claims name them: as the document does
+    sections: dict[str, str]  # from the names that claims use to the original headings
 
 
 def read_claims() -> list[Claim]:
-    """All claims, in the order of their groups."""
+    """Return all claims, in the order of their groups."""
     return [Claim(**row) for row in _rows("claims.csv")]
 
 
 def read_documents() -> list[Document]:
-    """The documents, in the order in which they were read."""
+    """Return the documents, in the order in which they were read."""
     headings: dict[str, dict[str, str]] = {}
     for row in _rows("documents.csv"):
         headings.setdefault(row["document"], {})[row["section"]] = row["original"]
-    return [Document(title, own.pop(""), own) for title, own in headings.items()]
+    return [Document(title, sections.pop(""), sections) for title, sections in headings.items()]
 
 
 def _rows(name: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""The ledger itself: claims joined with their verdicts, and what is picked out of it."""
+"""Join claims with their verdicts, and select claims by filters."""
 
 import difflib
 import re
@@ -21,15 +21,15 @@ from ablate.ledger.verdicts import Finding, collect, latest
 TESTED = "tested"
 OUTSIDE = "Outside the ledger"
 YOURS = "Your claims"
-# words of before, which filters still take for one release
+# former words, which filters still accept for one release
 FORMER = {"inconclusive": "undecided", "depends": "mixed", "no run decides": NOT_TESTABLE}
-# What `only=` shows; the user's verdicts are those of sweeps and of a folder of experiments.
+# The values of `only=` with the origins that they show; "own" means the user's verdicts.
 ONLY = {"own": (KEPT, SWEEP), "committed": (COMMITTED,)}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim, its verdicts in every regime, and its standing where no run decides it."""
+    """A claim, its verdicts in every setting, and the reason if no run can decide it."""
 
     claim: Claim
     findings: tuple[Finding, ...] = ()
@@ -38,7 +38,7 @@ class Entry:
 
     @property
     def headline(self) -> Headline:
-        """The headline of the committed verdicts, and only without them of the user's."""
+        """The headline of the committed verdicts; if there are none, of the user's verdicts."""
         if self.standing:
             beside = self._of(COMMITTED)
             return Headline(NOT_TESTABLE, self.standing.standing, beside=beside)
@@ -46,28 +46,32 @@ class Entry:
 
     @property
     def origin(self) -> str:
-        """Where the headline comes from, one of ORIGINS; "" where no verdict decides it."""
+        """The origin of the verdicts behind the headline, one of ORIGINS; "" if no
+        verdict decides it.
+        """
         if self.standing or not (self.findings or self.gone):
             return ""
         return min(self._origins, key=ORIGINS.index)
 
     @property
     def by_user(self) -> bool:
-        """Whether only verdicts of the user decide the headline."""
+        """Whether the headline rests on verdicts of the user."""
         return self.origin in ONLY["own"]
 
     @property
     def beside(self) -> dict[str, Headline]:
-        """What the user's verdicts come to, by origin, where they do not decide the headline."""
-        others = self._origins - {self.origin, COMMITTED}
-        return {origin: self._headline(origin) for origin in ORIGINS if origin in others}
+        """The headlines of the user's verdicts, by origin, if these do not decide the headline."""
+        other_origins = self._origins - {self.origin, COMMITTED}
+        return {origin: self._headline(origin) for origin in ORIGINS if origin in other_origins}
 
     @property
     def _origins(self) -> set[str]:
-        return {one.origin for one in self.findings} | {one.origin for one in self.gone}
+        return {verdict.origin for verdict in self.findings} | {
+            verdict.origin for verdict in self.gone
+        }
 
     def _headline(self, origin: str) -> Headline:
-        gone = [one for one in self.gone if one.origin == origin]
+        gone = [missing for missing in self.gone if missing.origin == origin]
         real_text = read_real_text().get(self.claim.id, "")
         return headline(self.claim.statement, self._of(origin), gone, real_text)
 
@@ -81,13 +85,13 @@ class Entry:
 
     @property
     def smoke(self) -> bool:
-        """Whether the experiment was only seen to run, at the scale for tests."""
-        return any(one.scale == SMOKE for one in self.headline.deciding)
+        """Whether the experiment was only run at the scale for tests, which decides nothing."""
+        return any(finding.scale == SMOKE for finding in self.headline.deciding)
 
     @property
     def differs(self) -> bool:
-        """Whether experiments or regimes have different verdicts."""
-        return len({one.verdict for one in self.headline.deciding}) > 1
+        """Whether verdicts differ between experiments or settings."""
+        return len({finding.verdict for finding in self.headline.deciding}) > 1
 
     @property
     def outside(self) -> bool:
@@ -98,22 +102,23 @@ class Entry:
 def read_entries(
     experiments: Path | None, results: Path, only: str = ""
 ) -> tuple[list[Entry], list[str]]:
-    """Return the ledger with every verdict that there is, and a warning per damaged file.
+    """Return the ledger with all verdicts, and a warning for each damaged file.
 
-    `only`, a key of ONLY, leaves the other verdicts out; "own" leaves out all claims without one.
+    `only`, a key of ONLY, leaves out other verdicts; with "own", claims without verdicts of the
+    user are left out.
     """
     findings, warnings = collect(experiments, results)
     gone, damaged = missing_evidence(experiments, results)
     origins = ONLY.get(only, ORIGINS)
-    wanted = [one for one in findings if one.origin in origins]
+    wanted = [item for item in findings if item.origin in origins]
     entries = join(
         read_claims(),
         with_family(latest(wanted)),
-        [one for one in gone if one.origin in origins],
+        [item for item in gone if item.origin in origins],
     )
-    known = {entry.claim.id for entry in entries}
+    claim_ids = {entry.claim.id for entry in entries}
     warnings += damaged + [
-        f"{one.claim}: {one}".removeprefix(": ") for one in gone if one.claim not in known
+        f"{item.claim}: {item}".removeprefix(": ") for item in gone if item.claim not in claim_ids
     ]
     if only == "own":
         entries = [
@@ -125,24 +130,26 @@ def read_entries(
 def join(
     claims: list[Claim], verdicts: dict[str, list[Finding]], gone: Sequence[Gone] = ()
 ) -> list[Entry]:
-    """One entry per claim, the user's first, and last those that only an experiment makes."""
-    known, standings = {claim.id for claim in claims}, read_standings()
+    """Return an entry for each claim: the user's claims first, claims that only
+    experiments make last.
+    """
+    claim_ids, standings = {claim.id for claim in claims}, read_standings()
     lost: dict[str, list[Gone]] = {}
-    for one in gone:
-        lost.setdefault(one.claim, []).append(one)
+    for missing_item in gone:
+        lost.setdefault(missing_item.claim, []).append(missing_item)
 
     def entry(claim: Claim) -> Entry:
         findings, missing = verdicts.get(claim.id, ()), lost.get(claim.id, ())
         return Entry(claim, tuple(findings), standings.get(claim.id), tuple(missing))
 
     entries = [entry(claim) for claim in claims]
-    others = [findings[0] for name, findings in verdicts.items() if name not in known]
-    strangers = [entry(_stranger(finding)) for finding in others]
+    unlisted = [findings[0] for name, findings in verdicts.items() if name not in claim_ids]
+    strangers = [entry(_stranger(finding)) for finding in unlisted]
     return sorted([*entries, *strangers], key=lambda entry: entry.claim.group != YOURS)
 
 
 def count(entries: Iterable[Entry]) -> dict[str, int]:
-    """How many claims of the documents have which verdict."""
+    """Return how many claims of the documents have each headline."""
     counted = Counter(entry.verdict for entry in entries if not entry.outside)
     return {word: counted[word] for word in HEADLINES}
 
@@ -163,7 +170,7 @@ def _stranger(finding: Finding) -> Claim:
 
 @cache
 def titles() -> tuple[str, ...]:
-    """Of the documents, in the order in which they were read."""
+    """Return the titles of the documents, in the order in which they were read."""
     return tuple(document.title for document in read_documents())
 
 
@@ -176,7 +183,7 @@ def _states(entry: Entry) -> list[str]:
     return [entry.verdict, TESTED] if entry.findings else [entry.verdict]
 
 
-# What each filter looks at; a value picks the names that contain it.
+# The names that each filter searches; a value matches the names that contain it.
 FILTERS: dict[str, Callable[[Entry], list[str]]] = {
     "document": _documents,
     "factor": lambda entry: entry.claim.factor_names,
@@ -189,10 +196,10 @@ FILTERS: dict[str, Callable[[Entry], list[str]]] = {
 
 
 def pick(entries: list[Entry], wanted: dict[str, str], words: Iterable[str] = ()) -> list[Entry]:
-    """The entries that meet all filters and contain all words, whatever their case.
+    """Return the entries that match all filters and contain all words, ignoring case.
 
     Raises:
-        UserError: no entry at all has such a name.
+        UserError: a value matches no entry of the whole ledger.
     """
     chosen = entries
     for key, value in wanted.items():
@@ -204,16 +211,16 @@ def pick(entries: list[Entry], wanted: dict[str, str], words: Iterable[str] = ()
 
 
 def _matching(key: str, value: str, entries: list[Entry]) -> set[str]:
-    """The names that contain a value; a name that is the value stands for itself alone."""
+    """Return the names that contain a value; a name equal to the value matches alone."""
     names = {name for entry in entries for name in FILTERS[key](entry)}
     names |= {*HEADLINES, TESTED} if FILTERS[key] is _states else set()
     value = FORMER.get(value, value) if FILTERS[key] is _states else value
     plain = {name: _plain(name) for name in names}
     asked = _plain(re.split(r"[./]", value)[-1] if key == "factor" else value)
     exact = {name for name in names if plain[name] == asked}
-    found = exact or {name for name in names if asked in plain[name]}
-    if found:
-        return found
+    matches = exact or {name for name in names if asked in plain[name]}
+    if matches:
+        return matches
     near = difflib.get_close_matches(asked, plain.values(), n=1, cutoff=0.5)
     hint = f"did you mean {next(n for n in names if plain[n] == near[0])}? " if near else ""
     rest = f"allowed is {', '.join(sorted(names))}" if 0 < len(names) <= 12 else ""
@@ -225,6 +232,6 @@ def _plain(name: str) -> str:
 
 
 def _text(entry: Entry) -> str:
-    said = [*astuple(entry.claim), *(finding.sentence for finding in entry.findings)]
-    said += astuple(entry.standing) if entry.standing else ()
-    return "\n".join(said).lower()
+    texts = [*astuple(entry.claim), *(finding.sentence for finding in entry.findings)]
+    texts += astuple(entry.standing) if entry.standing else ()
+    return "\n".join(texts).lower()

@@ -1,4 +1,4 @@
-"""The ledger as data: JSON with an object per claim, and CSV with a row per verdict."""
+"""Export the ledger as data: JSON with an object per claim, and CSV with a row per verdict."""
 
 import csv
 import io
@@ -22,12 +22,14 @@ CLAIM = (
 
 
 def as_json(entries: Iterable[Entry]) -> str:
-    """Return a list of claims, each with its verdicts and with the states of the user's own."""
+    """Return the claims as JSON, each with its verdicts and with the headlines of the
+    user's verdicts.
+    """
     claims = [
         {
             **_claim(entry),
             "beside": {origin: _headline(other) for origin, other in entry.beside.items()},
-            "missing": [str(one) for one in entry.gone],
+            "missing": [str(missing) for missing in entry.gone],
             "verdicts": [_verdict(finding) for finding in entry.findings],
         }
         for entry in entries
@@ -40,7 +42,7 @@ def _headline(headline: Headline) -> dict[str, str]:
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
-    """Return a row for each verdict; a claim without any has one row, its last cells empty."""
+    """Return a row for each verdict; a claim without verdicts has one row with empty cells."""
     text = io.StringIO()
     writer = csv.DictWriter(text, (*CLAIM, *VERDICT), lineterminator="\n")
     writer.writeheader()

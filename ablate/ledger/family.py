@@ -1,11 +1,11 @@
-"""Corrects for multiple tests over the whole ledger: all verdicts that it shows are one family.
+"""Correct for multiple tests over the whole ledger: its verdicts are one family of tests.
 
-A study corrects for its own claims; a hundred studies of nothing would still hold some verdicts.
-The family is every verdict that chance could make, over claims, readings, experiments and regimes:
-all that are shown but the exact ones. Committed verdicts are one family, and those of the user's
-sweeps another, so that no sweep changes what is said of committed verdicts. The p-values of a
-family are those of a claim alone, already paid for earlier looks. Holm's correction over them
-bounds the chance that any verdict is false, its two directions as ablate.stats.holm counts them.
+A study corrects for its own claims; but among a hundred studies of nothing, some verdicts would
+still be decisive. The family consists of all verdicts that can be wrong by chance, over claims,
+readings, experiments and settings: all except exact ones. Committed verdicts are one family, and
+those of the user's sweeps another, so that no sweep affects committed verdicts. The p-values of a
+family are those of a single claim, which account for interim analyses. Holm's correction over them
+bounds the probability that any verdict is false; both directions count, as in ablate.stats.holm.
 """
 
 from collections.abc import Iterable
@@ -20,35 +20,48 @@ Findings = dict[str, list[Finding]]
 
 
 def with_family(claims: Findings) -> Findings:
-    """The verdicts of every claim, each with the one that the whole ledger leaves of it."""
+    """Return the verdicts of every claim, each with the verdict after the correction
+    (`ledger_wide`).
+    """
     corrected: dict[int, Finding] = {}
     for origin in ORIGINS:
         corrected |= _corrected(
-            [one for findings in claims.values() for one in findings if one.origin == origin]
+            [
+                finding
+                for findings in claims.values()
+                for finding in findings
+                if finding.origin == origin
+            ]
         )
-    return {name: [corrected.get(id(one), one) for one in claims[name]] for name in claims}
+    return {
+        name: [corrected.get(id(finding), finding) for finding in claims[name]] for name in claims
+    }
 
 
 def _corrected(family: list[Finding]) -> dict[int, Finding]:
-    """The verdicts of a family that chance could make, corrected, by the id of each object."""
-    tested = [one for one in family if one.p]
-    held = adjust([one.p for one in tested], [one.alpha for one in tested])
+    """Return the corrected verdicts of a family, by the id of each object; exact
+    ones are left out.
+    """
+    tested = [finding for finding in family if finding.p]
+    adjusted = adjust([finding.p for finding in tested], [finding.alpha for finding in tested])
     return {
-        id(one): replace(one, ledger_wide=side(p, one.alpha))
-        for one, p in zip(tested, held, strict=True)
+        id(finding): replace(finding, ledger_wide=side(p, finding.alpha))
+        for finding, p in zip(tested, adjusted, strict=True)
     }
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Verdicts that chance could make, those that decide, and how many of them are lost."""
+    """The numbers of tested verdicts, of decisive ones, and of those that the
+    correction takes away.
+    """
 
     tested: int
     decided: int
     by_holm: int
 
     def __str__(self) -> str:
-        """As the summary of the ledger says it."""
+        """Return the sentence for the summary of the ledger."""
         return (
             f"With a correction for testing all {self.tested} statistical claims at once, "
             f"{self.decided - self.by_holm} of {self.decided} verdicts remain (Holm)."
@@ -56,11 +69,11 @@ class Changes:
 
 
 def changes(findings: Iterable[Finding]) -> Changes:
-    """What the family takes away."""
-    tested = [one for one in findings if one.p]
-    decided = [one for one in tested if one.verdict != INCONCLUSIVE]
+    """Return the effect of the correction on a family."""
+    tested = [finding for finding in findings if finding.p]
+    decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
     return Changes(
         len(tested),
         len(decided),
-        sum(one.ledger_wide != one.verdict for one in decided),
+        sum(finding.ledger_wide != finding.verdict for finding in decided),
     )

@@ -1,4 +1,4 @@
-"""Evidence that was there and is gone, by what the manifest and the analysis log still have."""
+"""Find evidence that is missing, by the manifest and the analysis log, which still list it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from ablate.ledger.readings import read_readings
 
 @dataclass(frozen=True)
 class Gone:
-    """Evidence on a claim that is gone or was changed.
+    """Evidence on a claim that is missing or was changed.
 
     Args:
-        claim: its id; "" where the analysis log does not name it.
-        reading: which reading of its sentence was judged.
+        claim: id of the claim; "" if the analysis log does not name it.
+        reading: the reading of its sentence that was judged.
         origin: one of ablate.ledger.places.ORIGINS.
         experiment: the folder that had the evidence.
         why: what is missing, as the end of a sentence.
@@ -39,12 +39,12 @@ class Gone:
         return bool(asked and asked.remark)
 
     def __str__(self) -> str:
-        """The sentence that stands with the claim."""
+        """Return the sentence that is printed with the claim."""
         return f"Evidence is missing: of {self.experiment} ({self.origin}), {self.why}."
 
 
 def missing_evidence(experiments: Path | None, results: Path) -> tuple[list[Gone], list[str]]:
-    """Return all evidence that is gone, and a warning for each damaged file."""
+    """Return all missing evidence, and a warning for each damaged file."""
     sources = [*_manifests(experiments), (SWEEP, results)]
     missing: list[Gone] = []
     warnings = []
@@ -63,7 +63,7 @@ def _manifests(experiments: Path | None) -> Iterator[tuple[str, Path]]:
 
 
 def _kept(origin: str, folder: Path) -> Iterator[Gone]:
-    """Yield what the manifest of a folder of experiments has and the folder has not."""
+    """Yield the studies of a manifest that are missing in its folder."""
     committed = read_manifest(places.PROJECT) if origin == KEPT else {}
     for study in read_manifest(folder).values():
         if study.name not in committed and (why := _lost(folder / study.name, study)):
@@ -74,7 +74,7 @@ def _kept(origin: str, folder: Path) -> Iterator[Gone]:
 def _lost(folder: Path, study: KeptStudy) -> str:
     if not (folder / VERDICT).exists():
         return f"{VERDICT} of the {study.runs} runs that were kept is gone"
-    if places.is_packaged(folder):  # a wheel has the verdicts alone
+    if places.is_packaged(folder):  # a wheel contains only the verdicts
         return ""
     for name in (ABOUT, RUNS):
         if not (folder / name).exists():
@@ -87,43 +87,47 @@ def _lost(folder: Path, study: KeptStudy) -> str:
 
 
 def _sweeps(results: Path) -> Iterator[Gone]:
-    """Yield the sweeps that were looked at and have no verdict any more.
+    """Yield the sweeps that were analysed but have no verdict any more.
 
-    A later sweep of the same study, or of the same questions, has the seeds of the one before or
-    says that they are gone.
+    A later sweep of the same study, or of the same questions, contains the seeds of an earlier one
+    or reports that they are missing.
     """
     logs = [results / BOOK, *sorted(results.glob(f"sweeps/*/*/{BOOK}"))]
     lines = in_order(line for log in logs for line in read_lines(log))
     begun = {line.folder: line for line in lines if isinstance(line, Sweep)}
     looked = {line.folder for line in lines if not isinstance(line, Sweep)}
-    there = [one for one in begun.values() if (results / one.folder / VERDICT).exists()]
+    there = [
+        sweep_line
+        for sweep_line in begun.values()
+        if (results / sweep_line.folder / VERDICT).exists()
+    ]
     lost = [begun[folder] for folder in looked & begun.keys() if begun[folder] not in there]
     kept = _kept_sweeps() if lost else set()
-    for sweep in sorted(lost, key=lambda one: one.time):
+    for sweep in sorted(lost, key=lambda sweep_line: sweep_line.time):
         if not (_is_aside(sweep) or sweep.folder in kept or _is_followed(sweep, there)):
             for claim, reading in sweep.claims or [["", ""]]:
                 yield Gone(claim, reading, SWEEP, sweep.folder, f"{VERDICT} is gone")
 
 
 def _is_aside(sweep: Sweep) -> bool:
-    """Whether a sweep decides nothing: one at smoke scale, or a replication."""
+    """Return whether a sweep decides nothing: it ran at smoke scale, or is a replication."""
     return sweep.contest or sweep.regime.get("scale") == SMOKE
 
 
-def _is_followed(sweep: Sweep, others: Sequence[Sweep]) -> bool:
-    """Whether a later sweep in the same setting asks all that a sweep asked."""
+def _is_followed(sweep: Sweep, sweeps: Sequence[Sweep]) -> bool:
+    """Return whether a later sweep in the same setting asked everything that a sweep asked."""
     return any(
-        one.time > sweep.time
-        and one.regime == sweep.regime
+        other.time > sweep.time
+        and other.regime == sweep.regime
         and (
-            one.study == sweep.study
-            or (bool(sweep.questions) and one.questions.keys() >= sweep.questions.keys())
+            other.study == sweep.study
+            or (bool(sweep.questions) and other.questions.keys() >= sweep.questions.keys())
         )
-        for one in others
+        for other in sweeps
     )
 
 
 def _kept_sweeps() -> set[str]:
-    """Return the folders of the sweeps whose evidence the folder of experiments here has."""
+    """Return the folders of the sweeps whose evidence is in the local folder of experiments."""
     studies = (read_parts(path.parent) for path in LOCAL.glob(f"*/{ABOUT}"))
     return {sweep for study in studies if (sweep := study["registration"].get("sweep"))}

@@ -1,4 +1,4 @@
-"""Sentences of the documents that contradict each other (pairs.yaml)."""
+"""Read pairs of claims of the documents that contradict each other (pairs.yaml)."""
 
 from dataclasses import dataclass
 from importlib.resources import files
@@ -8,22 +8,22 @@ import yaml
 
 @dataclass(frozen=True)
 class Pair:
-    """Two sides that cannot both be right; claims by their ids."""
+    """Two sides of a contradiction, which cannot both be right; claims are given by id."""
 
     one: tuple[str, ...]
     other: tuple[str, ...]
-    by: str  # what decides between them
-    says: str = ""  # the other side, where it is no claim of its own
+    by: str  # what would decide between the sides
+    says: str = ""  # the other side as a sentence, if it is no claim of the ledger
 
     def against(self, claim: str) -> tuple[str, ...]:
-        """The claims that contradict a claim; none where it is not of this pair."""
+        """Return the claims that contradict a claim; empty if the claim is not in this pair."""
         if claim in self.one:
             return self.other
         return self.one if claim in self.other else ()
 
 
 def read_pairs() -> list[Pair]:
-    """Every pair, in the order of the file."""
+    """Return all pairs, in the order of the file."""
     rows = yaml.safe_load(
         (files("ablate") / "claims" / "ledger" / "pairs.yaml").read_text(encoding="utf-8")
     )

@@ -1,7 +1,8 @@
-"""Where verdicts lie: the committed evidence, and what the user made.
+"""Find verdicts: the committed evidence, and the user's own.
 
-The evidence of the project is the folder `experiments` of a checkout; a wheel has its verdicts.
-A folder `experiments` elsewhere holds what the user keeps, and `results/sweeps` what the user ran.
+The evidence of the project is in the folder `experiments` of a checkout; a wheel has its verdicts.
+A folder `experiments` elsewhere has the experiments that the user keeps, and `results/sweeps` the
+user's sweeps.
 """
 
 from collections.abc import Iterator
@@ -10,24 +11,30 @@ from pathlib import Path
 from ablate.verdict.replication_file import RESULT
 
 COMMITTED, KEPT, SWEEP = "committed", "your experiment", "your sweep"
-ORIGINS = (COMMITTED, KEPT, SWEEP)  # no verdict of a later one changes what an earlier one says
+ORIGINS = (
+    COMMITTED,
+    KEPT,
+    SWEEP,
+)  # verdicts of a later origin never change headlines of an earlier one
 VERDICT = "verdict.json"
 LOCAL = Path("experiments")
 _PACKAGE = Path(__file__).resolve().parents[1]
-# A wheel carries the verdicts inside the package; a checkout has all evidence beside it.
+# A wheel has the verdicts inside the package; a checkout has all evidence beside the package.
 PROJECT = (_PACKAGE if (_PACKAGE / LOCAL).is_dir() else _PACKAGE.parent) / LOCAL
 
 
 def is_packaged(folder: Path) -> bool:
-    """Return whether a folder of evidence came with the package, which has verdicts alone."""
+    """Return whether a folder of evidence is part of the installed package, which
+    has verdicts only.
+    """
     return _PACKAGE in folder.resolve().parents
 
 
 def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the origin and the path of every verdict.json, newer sweeps last.
+    """Yield the origin and the path of every verdict.json; newer sweeps come last.
 
-    A folder `experiments` that is given stands in place of all others but the sweeps. A contest is
-    no verdict of its own: it stands beside the first verdict, where that is kept.
+    A given folder `experiments` replaces all other folders except the sweeps. Replications are left
+    out: each is stored beside the verdict that it repeats.
     """
     if experiments is not None:
         yield from ((COMMITTED, path) for path in _within(experiments))
@@ -39,9 +46,9 @@ def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str
 
 
 def _committed_and_kept() -> Iterator[tuple[str, Path]]:
-    """Yield the verdicts of the project, and those of the folder here that are not the project's.
+    """Yield the verdicts of the project, and those of the local folder that are not the project's.
 
-    Where the folder here has the same verdict it is read there, with its runs.
+    If the local folder has the same verdict, it is read there, with its runs.
     """
     here = {path.relative_to(LOCAL): path for path in _within(LOCAL)}
     for path in _within(PROJECT):

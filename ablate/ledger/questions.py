@@ -1,4 +1,4 @@
-"""Questions that people ask, and the claims that answer them (questions.yaml)."""
+"""Read common questions and the claims that answer them (questions.yaml)."""
 
 from dataclasses import dataclass
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""What a verdict on a claim asked: a document states it, or it is a remark (readings.yaml)."""
+"""Read the readings of claims (readings.yaml): stated by a document, or only a remark."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -13,8 +13,8 @@ class Reading:
 
     Args:
         at: title and section of the document that states it; empty for a remark.
-        says: what the sentence there says, in our words.
-        remark: why the reading is a remark; empty where a document states it.
+        says: the sentence of the document in our words.
+        remark: why the reading is a remark; empty if a document states it.
     """
 
     at: str = ""
@@ -24,9 +24,9 @@ class Reading:
 
 @cache
 def read_readings() -> dict[tuple[str, str], Reading]:
-    """Return the readings of all claims that were asked in several, by claim and reading.
+    """Return the readings of all claims with several readings, by claim and reading.
 
-    A claim that no document makes has no entry: an experiment asks what it says itself.
+    A claim that no document makes has no entry: its experiment defines its meaning.
     """
     text = (files("ablate") / "claims" / "ledger" / "readings.yaml").read_text(encoding="utf-8")
     return {

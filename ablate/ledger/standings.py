@@ -1,4 +1,4 @@
-"""Sentences that no run decides (standings.yaml), or only runs on real text (real_text.yaml)."""
+"""Read the claims that are not testable, with the reasons (standings.yaml)."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,14 +12,14 @@ STANDINGS = ("definition", "convention", "history", "metaphor", "opinion", "titl
 
 @dataclass(frozen=True)
 class Standing:
-    """What a sentence is that no run decides."""
+    """The kind of a sentence that no run can decide, and the reason."""
 
     standing: str  # one of STANDINGS
     why: str
 
 
 def read_standings() -> dict[str, Standing]:
-    """The standing of each such claim, by its id."""
+    """Return the standing of each such claim, by its id."""
     standings = _read("standings.yaml")
     return {claim: Standing(**standing) for claim, standing in standings.items()}
 

@@ -1,4 +1,4 @@
-"""The ledger on one screen: how many claims have which state, and how to ask for more."""
+"""Summarise the ledger on one screen: the number of claims by headline, and further commands."""
 
 import textwrap
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from ablate.phrases import listed
 from ablate.report.marks import AGAIN, MARKS
 
 WIDTH = 80
-QUESTIONS = {  # the options of one command, and what it prints
+QUESTIONS = {  # options of the command, and what they print
     "--all": "every claim with its verdicts",
     "word=warm-up": "claims that contain a word",
     "state=refuted": "claims in one of the states above",
@@ -25,7 +25,9 @@ QUESTIONS = {  # the options of one command, and what it prints
 
 
 def summary(entries: list[Entry]) -> Iterator[str]:
-    """Yield lines of at most 80 characters: at most 24, and a few more if evidence is missing."""
+    """Yield lines of at most 80 characters: at most 24 lines, and a few more for
+    missing evidence.
+    """
     counts = count(entries)
     yield f"{sum(counts.values())} claims about the Transformer, by what experiments say of them:"
     for state in HEADLINES:
@@ -39,7 +41,7 @@ def summary(entries: list[Entry]) -> Iterator[str]:
 
 
 def _notes(entries: list[Entry]) -> Iterator[str]:
-    """Yield sentences about the committed verdicts; about all where there are no committed ones."""
+    """Yield sentences about the committed verdicts; about all verdicts if none is committed."""
     every = [finding for entry in entries for finding in entry.findings]
     findings = [finding for finding in every if finding.origin == COMMITTED] or every
     if outside := sum(entry.outside for entry in entries):
@@ -50,8 +52,8 @@ def _notes(entries: list[Entry]) -> Iterator[str]:
         yield f"Verdicts of different settings differ on {_many(differ, 'claim')}."
     if gone := [entry.gone[0] for entry in entries if entry.gone]:
         yield f"{gone[0]}"
-        if others := len(gone) - 1:
-            yield f"So is evidence on {_many(others, 'other claim')} (ablate ledger --all)."
+        if further := len(gone) - 1:
+            yield f"So is evidence on {_many(further, 'other claim')} (ablate ledger --all)."
     family = changes(findings)
     if family.decided:
         yield str(family)
@@ -66,11 +68,13 @@ def _replications(findings: list[Finding]) -> Iterator[str]:
 
 
 def _own(entries: list[Entry]) -> Iterator[str]:
-    own = [one for entry in entries for one in entry.findings if one.origin in ONLY["own"]]
-    if own:
-        claims = len({finding.claim for finding in own})
+    findings = [
+        finding for entry in entries for finding in entry.findings if finding.origin in ONLY["own"]
+    ]
+    if findings:
+        claims = len({finding.claim for finding in findings})
         alone = sum(entry.by_user for entry in entries)
-        yield f"Your own: {_many(len(own), 'verdict')} on {_many(claims, 'claim')}."
+        yield f"Your own: {_many(len(findings), 'verdict')} on {_many(claims, 'claim')}."
         if alone:
             yield f"Without a committed verdict: {alone} of these."
 

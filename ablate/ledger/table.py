@@ -1,4 +1,4 @@
-"""The ledger as lines of text: every claim with its verdicts, and nothing cut."""
+"""Print the ledger as lines of text: every claim with its verdicts, uncut."""
 
 import textwrap
 from collections import Counter
@@ -22,12 +22,9 @@ WHOLE = "--all"  # the flag with which every verdict is listed
 
 
 def lines(entries: Iterable[Entry], width: int | None, *, whole: bool = True) -> Iterator[Text]:
-    """Yield a heading for each group, a line for each claim and one for each of its verdicts.
+    """Yield a heading for each group, a line for each claim and a line for each of its verdicts.
 
-    Args:
-        entries: the claims, in order of their groups.
-        width: lines break between words after so many characters; None: they do not break.
-        whole: list the verdicts that do not decide a claim; else they are counted.
+    Lines are wrapped after `width` characters; without a width they are not wrapped.
     """
     for group, members in groupby(entries, key=lambda entry: entry.claim.group):
         yield Text()
@@ -42,7 +39,9 @@ def lines(entries: Iterable[Entry], width: int | None, *, whole: bool = True) ->
 
 
 def totals(entries: list[Entry], every: list[Entry]) -> str:
-    """Say how many claims of documents are shown, how many of them have which state, and others."""
+    """Return the number of shown claims of documents, their headlines, and the number
+    of other claims.
+    """
     counts = count(entries)
     shown, all_claims = sum(counts.values()), sum(count(every).values())
     amount = f"{shown} claims" if shown == all_claims else f"{shown} of {all_claims} claims"
@@ -54,7 +53,7 @@ def totals(entries: list[Entry], every: list[Entry]) -> str:
 
 
 def _folded(text: str, width: int | None) -> str:
-    """Return a text without line breaks of its own, broken between words to fit a width."""
+    """Return a text in which line breaks are replaced, wrapped to a width."""
     text = " ".join(text.splitlines())
     if width is None:
         return text
@@ -76,7 +75,7 @@ def _style(entry: Entry) -> str:
 
 
 def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
-    """Yield why a claim is not testable, what bounds its headline, and its verdicts."""
+    """Yield why a claim is not testable, its verdicts, and the headlines of the user's verdicts."""
     if entry.standing:
         yield entry.standing.why
     yield from bounds(entry.headline)

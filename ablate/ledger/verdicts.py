@@ -1,4 +1,4 @@
-"""Verdicts, wherever experiments left them, and which of them count."""
+"""Collect the verdicts of all experiments, and select the newest ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -25,21 +25,21 @@ NAMED = {
     "model.n_layers": "n_layers",
     "budget.steps": "steps",
 }
-# Beside its verdict.json an experiment has one of these; the first is the best to read.
+# The files that an experiment may have for readers, best first.
 REPORTS = ("report.html", "report.md", "verdict.json")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict on one claim by one experiment in one regime."""
+    """The verdict of one experiment on one claim in one setting."""
 
     claim: str
     statement: str
     source: str
     kind: str
     verdict: str
-    grade: str  # direction only, too small to matter ...; "" where there is none
-    reading: str  # which reading of the sentence was judged; "" where it has one
+    grade: str  # such as "direction only" or "too small to matter"; "" if there is none
+    reading: str  # the reading that was judged; "" if the claim has only one
     metric: str
     effect: float
     interval: tuple[float, float] | None
@@ -49,38 +49,38 @@ class Finding:
     data: str
     model: str
     scale: str
-    steps: str  # optimiser steps; "" where the regime does not say
-    registered: float  # unix time at which the study was written down; 0 where it was not
-    looks: int  # how many conclusions had been drawn from the study
+    steps: str  # optimiser steps; "" if unknown
+    registered: float  # unix time of the registration; 0 without one
+    looks: int  # number of earlier analyses of the study
     report: Path
     alpha: float = 0.0
-    # of the claim alone, on the scale of alpha and paid for earlier looks; empty where it is exact
+    # p-values of the claim alone, on the scale of alpha, after interim analyses; empty if exact
     p: dict[str, float] = field(default_factory=dict)
-    ledger_wide: str = ""  # the verdict after Holm over the ledger; "" where chance makes none
-    budget: str = ""  # of a claim with two budgets, which of them, in words
-    again: Replication | None = None  # what fresh seeds said of it
+    ledger_wide: str = ""  # the verdict after Holm's correction over the ledger; "" if exact
+    budget: str = ""  # of a claim with two budgets: the budget, in words
+    again: Replication | None = None  # its replication on new seeds
     origin: str = COMMITTED  # one of ablate.ledger.places.ORIGINS
-    trained: bool = False  # whether models were trained and tested for it
-    size: str = ""  # of the models
-    conditions: Pairs = ()  # levels that the claim gives to both arms, by their keys
-    components: Pairs = ()  # options of config groups that all arms of the study have
+    trained: bool = False  # whether it is about trained models
+    size: str = ""  # size of the models
+    conditions: Pairs = ()  # levels of both arms, by their keys
+    components: Pairs = ()  # options of config groups that all arms share
     device: str = ""
-    arms: str = ""  # what is compared
+    arms: str = ""  # the compared arms
     margin: float = 0.0  # 0 where the claim has none
-    asked: Reading | None = None  # where a document states the reading, or why it is a remark
+    asked: Reading | None = None  # the source of the reading
 
     @property
     def regime(self) -> tuple[str, ...]:
-        """A later verdict replaces an earlier one of the same experiment in the same regime.
+        """The key of a verdict: a later verdict with the same key replaces an earlier one.
 
-        Sweeps of the user replace no committed verdict.
+        Sweeps of the user never replace a committed verdict.
         """
         place = (self.data, self.model, self.scale, self.steps, self.origin)
         return (self.claim, self.reading, self.experiment, *place)
 
     @property
     def alike(self) -> dict[str, str]:
-        """Options and levels that both arms have."""
+        """Options and levels that both arms share."""
         return dict(self.components) | dict(self.conditions)
 
     @property
@@ -105,12 +105,12 @@ class Finding:
 
     @property
     def remark(self) -> bool:
-        """Whether no document states what was asked."""
+        """Whether no document states the reading."""
         return bool(self.asked and self.asked.remark)
 
     @property
     def updates(self) -> int:
-        """The number of optimiser steps, 0 where the regime does not say."""
+        """The number of optimiser steps; 0 if unknown."""
         return int(self.steps or 0)
 
     @property
@@ -120,35 +120,35 @@ class Finding:
 
     @property
     def age(self) -> tuple[float, int]:
-        """Greater for the newer of two verdicts."""
+        """A key that is greater for the newer of two verdicts."""
         return (self.registered, self.looks)
 
 
 def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], list[str]]:
-    """Return the verdicts of all experiments and sweeps, and a warning per damaged file.
+    """Return the verdicts of all experiments and sweeps, and a warning for each damaged file.
 
     Of equally old verdicts the later one counts.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     warnings = []
     for origin, path in verdict_files(experiments, results):
         try:
-            found += [replace(finding, origin=origin) for finding in _read(path)]
+            findings += [replace(finding, origin=origin) for finding in _read(path)]
         except UserError as error:
             warnings.append(f"{error}; its verdicts were passed over")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             warnings.append(f"{path} is damaged or of another form and was passed over")
-    return found, warnings
+    return findings, warnings
 
 
-def latest(found: list[Finding]) -> dict[str, list[Finding]]:
-    """For each claim the newest verdict of each reading, experiment and regime, in their order.
+def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
+    """Return for each claim the newest verdict of each reading, experiment and setting, in order.
 
-    Committed verdicts come first. A verdict at smoke scale, which only shows that an experiment
-    runs, is kept where there is no other of its origin.
+    Committed verdicts come first. Verdicts at smoke scale, which only show that an experiment runs,
+    are kept if there is no other verdict of the same origin.
     """
     newest: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in sorted(found, key=lambda finding: finding.age):
+    for finding in sorted(all_findings, key=lambda finding: finding.age):
         kept = newest.get(finding.regime, [])
         same = [other for other in kept if other.report == finding.report]
         newest[finding.regime] = [*same, finding]
@@ -160,8 +160,8 @@ def latest(found: list[Finding]) -> dict[str, list[Finding]]:
 
 def _order(findings: list[Finding]) -> list[Finding]:
     ordered = sorted(findings, key=lambda finding: finding.regime)
-    by_origin = [[one for one in ordered if one.origin == origin] for origin in ORIGINS]
-    return [one for group in by_origin for one in _without_smoke(group) or group]
+    by_origin = [[finding for finding in ordered if finding.origin == origin] for origin in ORIGINS]
+    return [finding for group in by_origin for finding in _without_smoke(group) or group]
 
 
 def _without_smoke(findings: list[Finding]) -> list[Finding]:
@@ -172,21 +172,24 @@ def _read(path: Path) -> list[Finding]:
     whole = read_verdict(path)
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
     departed, contest = _departed(path.parent, whole), read_contest(path.parent)
-    found = []
+    findings = []
     for claim in at_each_budget(whole["claims"]):
-        one = _finding(claim, whole, report, departed)
-        again, asked = asked_again(claim, contest), read_readings().get((one.claim, one.reading))
-        found.append(replace(one, again=again, asked=asked))
-    return found
+        finding = _finding(claim, whole, report, departed)
+        again, asked = (
+            asked_again(claim, contest),
+            read_readings().get((finding.claim, finding.reading)),
+        )
+        findings.append(replace(finding, again=again, asked=asked))
+    return findings
 
 
 def _departed(folder: Path, verdict: Verdict) -> bool:
-    """Whether the study beside a verdict is not the one that was registered.
+    """Return whether the study beside a verdict differs from the registered study.
 
     Raises:
-        UserError: the study is damaged, or the verdict is not that of its registration.
+        UserError: the study is damaged, or the verdict belongs to another registration.
     """
-    if not (folder / "study.json").exists():  # nothing to compare with
+    if not (folder / "study.json").exists():  # there is nothing to compare
         return False
     from ablate.evidence.seal import read_about  # numpy
 
@@ -213,7 +216,7 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         metric=str(claim.get("metric") or ""),
         effect=float(claim.get("effect") or 0),
         interval=(float(ends[0]), float(ends[1])) if (ends := claim.get("interval")) else None,
-        sentence=str(claim.get("evidence", "")),  # older verdicts lack it
+        sentence=str(claim.get("evidence", "")),  # older verdicts lack this field
         exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),
         experiment=str(whole["experiment"]),
         data=str(regime["data"]),
@@ -248,24 +251,24 @@ def _pairs(levels: Mapping[str, object]) -> Pairs:
 
 
 def _arms(claim: Entry) -> str:
-    """What a claim compares: its arms, or the ladder of a trend, and what is subtracted."""
+    """Return what a claim compares: its arms or the factor of a trend, and what is subtracted."""
     compared = " - ".join(claim.get("arms") or ()) or str(claim.get("over") or "")
     return f"{compared} minus {_levels(claim['minus'])}" if claim.get("minus") else compared
 
 
 def _levels(levels: Levels) -> str:
-    """Levels in words; the names that people use need Hydra, which takes long to import."""
+    """Return levels in words; the labels that people use need Hydra, which takes long to import."""
     return ", ".join(f"{key.rpartition('/')[2]} {level}" for key, level in levels.items())
 
 
 def _size(regime: Regime) -> str:
-    """The model of a setting with its width and depth, where the regime says them."""
+    """Return the model of a setting with its width and depth, if known."""
     sizes = ((regime.get("d_model"), "wide"), (regime.get("n_layers"), "layers"))
     return ", ".join([str(regime["model"]), *(f"{n} {unit}" for n, unit in sizes if n)])
 
 
 def _budget(claim: Entry) -> str:
-    """Which of two budgets a verdict is for."""
+    """Return the budget of a verdict in words, for claims with two budgets."""
     if "steps" not in claim:
         return ""
     long = claim["steps"] != claim["short"]["steps"]

@@ -1,4 +1,4 @@
-"""Headlines in words, for the terminal and for pages."""
+"""Write headlines in words, for the terminal and for pages."""
 
 from collections.abc import Iterator
 
@@ -14,14 +14,14 @@ def marked(headline: Headline) -> str:
 
 
 def detail(headline: Headline) -> str:
-    """Return what stands below the word: on what it depends, or why it is not testable."""
+    """Return the text below the headline: what it depends on, or why it is not testable."""
     if headline.word == MIXED:
         return f"it depends on {headline.on}"
     return headline.on if headline.word == NOT_TESTABLE else ""
 
 
 def bounds(headline: Headline) -> list[str]:
-    """Return the sentences that bound a headline: where it is decided, and on what it rests."""
+    """Return the sentences that bound a headline: the settings that decided, and their limits."""
     decided = (
         f"It is {verdict} here: {'; '.join(places)}."
         for verdict, places in settings(headline).items()
@@ -30,11 +30,11 @@ def bounds(headline: Headline) -> list[str]:
 
 
 def settings(headline: Headline) -> dict[str, list[str]]:
-    """Return where a mixed or undecided claim is supported, and where it is refuted."""
+    """Return the settings in which a mixed or undecided claim is supported and refuted."""
     if headline.word not in (MIXED, UNDECIDED):
         return {}
     places = {verdict: headline.where(verdict) for verdict in ("supported", "refuted")}
-    return {verdict: found for verdict, found in places.items() if found}
+    return {verdict: names for verdict, names in places.items() if names}
 
 
 def _other_tries(headline: Headline) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _other_tries(headline: Headline) -> Iterator[str]:
 
 
 def limits(headline: Headline) -> list[str]:
-    """Return the sentences about evidence that is gone, exceptions and artificial languages."""
+    """Return the sentences about missing evidence, exceptions and artificial languages."""
     sentences = [*dict.fromkeys([*map(str, headline.gone), *_other_tries(headline)])]
     if headline.universal:
         sentences.append(

@@ -1,1 +1,1 @@
-"""From a verdict to a page with figures."""
+"""Write reports: a verdict as a page with figures."""

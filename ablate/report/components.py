@@ -1,4 +1,4 @@
-"""The components of a screen, as its figure shows them: effect, time and memory of each variant."""
+"""Collect the data for the figure of a screen: effect, time and memory of each variant."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from ablate.evidence.types import Entry, Screen, Verdict
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SMALL
 from ablate.verdict.kind import kind_of
 
-TIME, MEMORY = "measure/microseconds", "measure/bytes"  # of ablate.measure.training_cost
+TIME, MEMORY = "measure/microseconds", "measure/bytes"  # metrics of ablate.measure.training_cost
 
 
 BETTER, WORSE, SAME, OPEN = "better", "worse", "no loss or difference that matters", "undecided"
@@ -17,11 +17,11 @@ SHOWS = (BETTER, WORSE, SAME, OPEN)
 
 @dataclass(frozen=True)
 class Component:
-    """A variant beside the baseline.
+    """A variant of a screen, compared with the baseline.
 
     `shows` is one of SHOWS, by the verdict. `effect` and `interval` are in units of the metric, and
-    positive where the variant is better. `costs` are its time and its memory for each token over
-    those of the baseline, None where the runs have no measure of them.
+    positive if the variant is better. `costs` are its time and its memory per token, divided by
+    those of the baseline; None if they were not measured.
     """
 
     name: str
@@ -32,7 +32,9 @@ class Component:
 
 
 def components(evidence: Evidence, verdict: Verdict) -> list[Component]:
-    """Return the variants of a screen that have an effect, the best one first; [] of no screen."""
+    """Return the variants of a screen that have an effect, best first; [] if the
+    study is no screen.
+    """
     screen = evidence.study.get("screen")
     if not screen:
         return []
@@ -53,10 +55,10 @@ def components(evidence: Evidence, verdict: Verdict) -> list[Component]:
 
 
 def _variant(claim: Entry) -> str:
-    """Return the variant that a claim compares with the baseline, "" where it compares others."""
+    """Return the variant that a claim compares with the baseline; "" if it compares other arms."""
     arms = {str(levels.get(FACTOR)) for levels in (claim["treatment"], claim["baseline"])}
-    others = arms - {BASELINE}
-    return others.pop() if len(others) == 1 and BASELINE in arms else ""
+    variants = arms - {BASELINE}
+    return variants.pop() if len(variants) == 1 and BASELINE in arms else ""
 
 
 def _component(claim: Entry, screen: Screen, means: dict[str, dict[str, float]]) -> Component:
@@ -77,12 +79,14 @@ def _component(claim: Entry, screen: Screen, means: dict[str, dict[str, float]])
 
 
 def _shows(claim: Entry, effect: float) -> str:
-    """Return what a verdict says of a variant, whichever way round its claim asks."""
+    """Return which of SHOWS the verdict implies for a variant; its claim may be stated
+    either way round.
+    """
     if claim["verdict"] == INCONCLUSIVE:
         return OPEN
     if claim["verdict"] == REFUTED:
         alike = claim["grade"] == SMALL
-    else:  # a claim that nothing is lost also holds where much is gained
+    else:  # a claim that nothing is lost also holds for a large gain
         least = min(map(abs, claim["interval"] or [0.0]))
         alike = kind_of(claim).controlled and least <= claim["margin"]
     if alike:
@@ -91,6 +95,6 @@ def _shows(claim: Entry, effect: float) -> str:
 
 
 def _ratio(means: dict[str, dict[str, float]], name: str, metric: str) -> float | None:
-    """Return a cost of a variant over that of the baseline."""
+    """Return a cost of a variant divided by that of the baseline."""
     values = [means.get(arm, {}).get(metric) for arm in (name, BASELINE)]
     return values[0] / values[1] if values[0] and values[1] else None

@@ -1,4 +1,4 @@
-"""What a report says, in the order in which it says it; the templates only place it."""
+"""Collect the content of a report in its order; the templates only arrange it."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -18,7 +18,9 @@ from ablate.verdict.replication import RULE, Replication
 from ablate.verdict.replication_file import asked_again
 from ablate.verdict.wording.layers import bounds, opening
 
-READABLE = 8.0  # cased BLEU (13a) below which translations of real text say nothing of an arm
+READABLE = (
+    8.0  # cased BLEU (13a) below which translations of real text are too poor to compare arms
+)
 BUILT_IN = "toy"
 PRECISIONS = {"32-true": "float32", "64-true": "float64"}
 
@@ -26,7 +28,7 @@ PRECISIONS = {"32-true": "float32", "64-true": "float64"}
 def content(
     evidence: Evidence, verdict: Verdict, figures: list[Figure], contest: Sequence[Replication] = ()
 ) -> dict[str, object]:
-    """Everything that the template of a report asks for."""
+    """Return everything that the template of a report needs, by name."""
     again = [asked_again(claim, contest) for claim in verdict["claims"]]
     asked = claims(evidence, verdict)
     kinds = dict.fromkeys(claim["kind"] for claim in verdict["claims"])
@@ -64,7 +66,9 @@ def content(
 
 
 def slice_warning(verdict: Verdict) -> str:
-    """The sentence that opens a report on real text whose translations are not readable."""
+    """Return a warning for a report on real text whose translations are
+    unreadable; "" otherwise.
+    """
     means = {
         arm["label"]: arm["metrics"]["test/bleu"]["mean"]
         for arm in verdict["arms"]
@@ -83,48 +87,50 @@ def slice_warning(verdict: Verdict) -> str:
 
 
 def regime(verdict: Verdict) -> str:
-    """Data, model, training, test, machine and scale, in one line."""
-    known: dict[str, Any] = {**verdict["regime"]}
-    corpus = f" ({known['corpus']})" if "corpus" in known else ""
-    data = listed([option_label("data", name) for name in str(known.get("data")).split(" and ")])
+    """Return the setting (data, model, training, test, machine, scale) in one line."""
+    setting: dict[str, Any] = {**verdict["regime"]}
+    corpus = f" ({setting['corpus']})" if "corpus" in setting else ""
+    data = listed([option_label("data", name) for name in str(setting.get("data")).split(" and ")])
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
     parts = [
         f"{data}{corpus}",
-        _model(known),
-        _training(known) if was_trained(verdict) else "not trained",
+        _model(setting),
+        _training(setting) if was_trained(verdict) else "not trained",
         f"{seeds} seed{'s' * (seeds != 1)} per arm",
-        _tested(known.get("test_sentences")),
-        _machine(known),
-        f"scale={known['scale']}" if "scale" in known else "",
+        _tested(setting.get("test_sentences")),
+        _machine(setting),
+        f"scale={setting['scale']}" if "scale" in setting else "",
     ]
     return "; ".join(part for part in parts if part)
 
 
-def _model(known: dict[str, Any]) -> str:
-    size = [f"width {known['d_model']}"] if "d_model" in known else []
-    size += [f"{known['n_layers']} layers"] if "n_layers" in known else []
-    name = f"model={known['model']}" if "model" in known else ""
+def _model(setting: dict[str, Any]) -> str:
+    size = [f"width {setting['d_model']}"] if "d_model" in setting else []
+    size += [f"{setting['n_layers']} layers"] if "n_layers" in setting else []
+    name = f"model={setting['model']}" if "model" in setting else ""
     return f"{name} ({', '.join(size)})" if name and size else name or ", ".join(size)
 
 
-def _training(known: dict[str, Any]) -> str:
-    if "steps" not in known:
+def _training(setting: dict[str, Any]) -> str:
+    if "steps" not in setting:
         return ""
-    short = f", judged after {known['short']:,} of them as well" if "short" in known else ""
-    return _trained(known["steps"], known.get("tokens_per_step")) + short
+    short = f", judged after {setting['short']:,} of them as well" if "short" in setting else ""
+    return _trained(setting["steps"], setting.get("tokens_per_step")) + short
 
 
-def _machine(known: dict[str, Any]) -> str:
+def _machine(setting: dict[str, Any]) -> str:
     threads = (
-        f"{known['threads']} thread{'s' * (known['threads'] != 1)}" if "threads" in known else ""
+        f"{setting['threads']} thread{'s' * (setting['threads'] != 1)}"
+        if "threads" in setting
+        else ""
     )
-    precision = PRECISIONS.get(known.get("precision", ""), known.get("precision", ""))
-    parts = [str(known.get("device", "")).upper(), str(precision), threads]
+    precision = PRECISIONS.get(setting.get("precision", ""), setting.get("precision", ""))
+    parts = [str(setting.get("device", "")).upper(), str(precision), threads]
     return ", ".join(part for part in parts if part)
 
 
 def _trained(steps: int, tokens: int | str | None) -> str:
-    many = f"{tokens:,}" if isinstance(tokens, int) else tokens  # a factor's levels are words
+    many = f"{tokens:,}" if isinstance(tokens, int) else tokens  # the levels of a factor are text
     return f"{steps:,} optimiser steps" + (f" of {many} tokens" if many else "")
 
 
@@ -136,12 +142,12 @@ def _tested(sentences: Any) -> str:
 
 
 def measured(claims: Sequence[ReportedClaim]) -> list[str]:
-    """How the claims are tested, those that are tested alike together."""
+    """Return how the claims are tested; claims with the same test share a sentence."""
     return [f"{names}: {test}" if names else test for names, test in _grouped(claims, _test)]
 
 
 def sources(claims: Sequence[ReportedClaim]) -> list[str]:
-    """Where the claims come from, those of one source together."""
+    """Return the sources of the claims; claims with the same source share a sentence."""
     grouped = _grouped(claims, lambda claim: claim["source"])
     return [f"Source{f' of {names.lower()}' * bool(names)}: {text}." for names, text in grouped]
 
@@ -149,7 +155,9 @@ def sources(claims: Sequence[ReportedClaim]) -> list[str]:
 def _grouped(
     claims: Sequence[ReportedClaim], say: Callable[[ReportedClaim], str]
 ) -> list[tuple[str, str]]:
-    """Each text that is said of claims, after their numbers; "" where there is one claim."""
+    """Return each distinct text about claims with their numbers; without numbers
+    for a single claim.
+    """
     groups: dict[str, list[int]] = {}
     for number, claim in enumerate(claims, 1):
         groups.setdefault(say(claim), []).append(number)
@@ -158,7 +166,7 @@ def _grouped(
 
 
 def _test(claim: ReportedClaim) -> str:
-    """How a claim is tested, in sentences."""
+    """Return how a claim is tested, in sentences."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     name = f"{metric.name} in {metric.unit}" if metric.unit == "points" else metric.axis
     test = f"{claim['kind'].replace('_', '-')}, by {name}{_better(claim)}."
@@ -181,7 +189,7 @@ def _better(claim: ReportedClaim) -> str:
 
 
 def registration(evidence: Evidence, verdict: Verdict) -> str:
-    """When the study was written down, and what was seen before."""
+    """Return when the study was registered, and how often it was changed and judged before."""
     when = verdict.get("registered")
     day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M} UTC" if when else "an unknown time"
     earlier = len(evidence.registration.get("earlier") or [])
@@ -192,7 +200,7 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
 
 
 def citation(verdict: Verdict) -> str:
-    """One line by which a paper cites the answers: software, experiment, study and its day."""
+    """Return the line to cite the answers: software, experiment, study and date."""
     version = verdict["versions"].get("ablate", "")
     software = f"ablate {listed(version, 'or') if isinstance(version, list) else version}".strip()
     when = verdict.get("registered")
@@ -201,13 +209,13 @@ def citation(verdict: Verdict) -> str:
 
 
 def versions(verdict: Verdict) -> str:
-    """Versions of what the runs executed."""
-    found = verdict.get("versions") or {}
-    said = (
+    """Return the versions of the packages that the runs used, in words."""
+    by_name = verdict.get("versions") or {}
+    phrases = (
         f"{name} {listed(version, 'or') if isinstance(version, list) else version}"
-        for name, version in found.items()
+        for name, version in by_name.items()
     )
-    return ", ".join(said)
+    return ", ".join(phrases)
 
 
 def made_by(runs: Sequence[Run]) -> str:

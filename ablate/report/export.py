@@ -1,4 +1,4 @@
-"""The tables of a report as files for a paper: each as Markdown, LaTeX (booktabs) and CSV."""
+"""Export the tables of a report for a paper: each as Markdown, LaTeX (booktabs) and CSV."""
 
 import csv
 import io
@@ -27,9 +27,9 @@ def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> list[Pat
     """Write every table that compares claims or arms, and return the paths of the files.
 
     Args:
-        evidence: of the study.
+        evidence: evidence of the study.
         verdict: its verdict.
-        folder: where the files go; it is made.
+        folder: target folder, which is created.
     """
     cited = citation(verdict)
     paths = []
@@ -42,7 +42,7 @@ def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> list[Pat
 
 
 def as_markdown(table: Table, cited: str) -> str:
-    """Return a table as Markdown, with the line to cite below it."""
+    """Return a table as Markdown, followed by the line to cite."""
     rows = [[text(cell) for cell in row] for row in (table.head, *table.rows)]
     lines = [rows[0], table.rule, *rows[1:]]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\nSource: {text(cited)}.\n"
@@ -57,12 +57,12 @@ def as_latex(table: Table, cited: str) -> str:
 
 
 def _latex(cell: str) -> str:
-    """Return a cell in which nothing is a command of LaTeX."""
+    """Return a cell with the special characters of LaTeX escaped."""
     return MINUS.sub("$-$", cell.translate(LATEX))
 
 
 def as_csv(table: Table, _: str) -> str:
-    """Return a table as CSV with a head."""
+    """Return a table as CSV with a header."""
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([table.head, *table.rows])
     return file.getvalue()

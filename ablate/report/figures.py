@@ -1,4 +1,4 @@
-"""Which figures a report has, and what is said below each."""
+"""Choose the figures of a report, and write their captions."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 SECTIONS = ("effects", "runs", "outcomes", "curves", "tuning")
-LIMITS = ("chance", "bound")  # where they are equal, the bound is named
+LIMITS = ("chance", "bound")  # if they are equal, the line is named "bound"
 STACKS = ("encoder", "decoder")
-FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # what the name of a file does not have
-Dots = dict[str, list[tuple[int, float, str]]]  # seed, value and status of the runs of an arm
+FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # characters that are replaced in file names
+Dots = dict[str, list[tuple[int, float, str]]]  # seed, value and status of each run of an arm
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the report: its file is figures/<name>.svg."""
+    """A figure of the report; its file is figures/<name>.svg."""
 
     name: str
     section: str
@@ -40,7 +40,7 @@ class Figure:
 
     @cached_property
     def picture(self) -> "Picture":
-        """Drawn when it is asked for: that takes longer than all else of a report."""
+        """The drawing, made on first use, because drawing takes most of the time of a report."""
         from ablate.report.draw.style import style  # matplotlib
 
         with style():
@@ -48,12 +48,14 @@ class Figure:
 
     @property
     def alt(self) -> str:
-        """What is seen, for those who cannot see it: the first sentence of the caption."""
+        """The alternative text: the first sentence of the caption."""
         return self.caption.partition(". ")[0].rstrip(".")
 
 
 def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield every figure that the evidence has something for, first those made for the study."""
+    """Yield every figure for which the evidence has data; those that the study
+    defines come first.
+    """
     answers = [*_screen(evidence, verdict), *_asked(evidence), *_effects(evidence, verdict)]
     answers += _trends(evidence, verdict)
     yield from answers
@@ -92,37 +94,41 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 
 
 def _asked(evidence: Evidence) -> Iterator[Figure]:
-    for number, one in enumerate(evidence.study.get("figures", []), start=1):
-        runs = [run for run in evidence.runs if one["where"].items() <= run["levels"].items()]
-        if one["over"] == LAYER:
-            draw, marks = _over_layers(one["metric"], runs), "the lines join the medians"
+    for number, figure in enumerate(evidence.study.get("figures", []), start=1):
+        runs = [run for run in evidence.runs if figure["where"].items() <= run["levels"].items()]
+        if figure["over"] == LAYER:
+            draw, marks = _over_layers(figure["metric"], runs), "the lines join the medians"
         else:
-            draw, marks = _over_levels(one, runs), "the lines join the means"
+            draw, marks = _over_levels(figure, runs), "the lines join the means"
         if draw is not None:
-            caption = f"{one['caption']} Each mark is a run; {marks}."
+            caption = f"{figure['caption']} Each mark is a run; {marks}."
             yield Figure(f"levels-{number}", "effects", caption, draw)
 
 
-def _over_levels(one: Shown, runs: list[Run]) -> Callable[[], "Picture"] | None:
+def _over_levels(figure: Shown, runs: list[Run]) -> Callable[[], "Picture"] | None:
     from ablate.report.draw.levels import Points, draw_levels, line_of, place_of
 
     points: Points = {}
     for run in runs:
-        if (value := measured(run, one["metric"])) is not None:
-            line = points.setdefault(line_of(run["levels"], one["over"], one["where"]), {})
-            line.setdefault(place_of(run["levels"][one["over"]]), []).append(value)
-    limits = _limits(one["metric"], runs)
-    return partial(draw_levels, one["metric"], one["over"], points, limits) if points else None
+        if (value := measured(run, figure["metric"])) is not None:
+            line = points.setdefault(line_of(run["levels"], figure["over"], figure["where"]), {})
+            line.setdefault(place_of(run["levels"][figure["over"]]), []).append(value)
+    limits = _limits(figure["metric"], runs)
+    return (
+        partial(draw_levels, figure["metric"], figure["over"], points, limits) if points else None
+    )
 
 
 def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
-    """Chance and bound of the metric where the corpus states them, one for all runs."""
+    """Return chance and bound of the metric, if the corpus states them and all runs share them."""
     if "chance" in metric_of(metric).unit:
         return {"chance": 0.0, "bound": 1.0}
     leaf = metric.rpartition("/")[2]
-    found = {name: {run["metrics"].get(f"{name}/{leaf}") for run in runs} for name in LIMITS}
-    known = {name: values.pop() for name, values in found.items() if len(values) == 1}
-    by_value = {value: name for name, value in known.items() if value is not None}
+    values_by_name = {
+        name: {run["metrics"].get(f"{name}/{leaf}") for run in runs} for name in LIMITS
+    }
+    shared = {name: values.pop() for name, values in values_by_name.items() if len(values) == 1}
+    by_value = {value: name for name, value in shared.items() if value is not None}
     return {name: value for value, name in by_value.items()}
 
 
@@ -138,30 +144,34 @@ def _over_layers(metric: str, runs: list[Run]) -> Callable[[], "Picture"] | None
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     from ablate.report.draw.effects import draw_effects
 
-    told = [claim for claim in at_each_budget(claims(evidence, verdict)) if has_effect(claim)]
-    if not told:
+    with_effects = [
+        claim for claim in at_each_budget(claims(evidence, verdict)) if has_effect(claim)
+    ]
+    if not with_effects:
         return
-    levels = listed([f"{1 - alpha:.0%}" for alpha in dict.fromkeys(c["alpha"] for c in told)])
+    levels = listed(
+        [f"{1 - alpha:.0%}" for alpha in dict.fromkeys(c["alpha"] for c in with_effects)]
+    )
     caption = (
         "Estimated difference between the arms of each claim. A filled mark is the mean over "
         f"seeds, and its line the {levels} confidence interval. Each open circle is one seed."
     )
-    if any(claim["kind"] not in ("equivalence", "exact") for claim in told):
+    if any(claim["kind"] not in ("equivalence", "exact") for claim in with_effects):
         caption += " To the right of 0 the first arm is the better one."
-    if any(claim.get("interval_equivalence") for claim in told):
+    if any(claim.get("interval_equivalence") for claim in with_effects):
         caption += " The thick part is the narrower interval that decides whether arms are equal."
-    if any(is_exact(claim) for claim in told):
+    if any(is_exact(claim) for claim in with_effects):
         caption += " An exact claim has the deviation that decides it instead of a mean."
-    if any(claim["margin"] for claim in told):
+    if any(claim["margin"] for claim in with_effects):
         caption += " Dashed lines mark the margin, the smallest difference that matters."
-    yield Figure("effects", "effects", caption, partial(draw_effects, told))
+    yield Figure("effects", "effects", caption, partial(draw_effects, with_effects))
 
 
 def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     from ablate.report.draw.trend import draw_trend
 
-    told = [claim for claim in claims(evidence, verdict) if claim["kind"] == "trend"]
-    for number, claim in enumerate(told, start=1):
+    trends = [claim for claim in claims(evidence, verdict) if claim["kind"] == "trend"]
+    for number, claim in enumerate(trends, start=1):
         metric, factor = claim["metric"], claim["over"]
         points = [
             (float(level), y)
@@ -180,7 +190,7 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 
 
 def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]:
-    """Yield a figure of every metric, and whether it has more than the table of arms."""
+    """Yield a figure for every metric, and whether it shows more than the table of arms."""
     from ablate.report.draw.runs import draw_runs
 
     for metric in shown(evidence, verdict):
@@ -205,16 +215,16 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]
 
 
 def _how(points: Dots) -> str:
-    """How to read the dots of all runs."""
+    """Return how to read the dots of the runs."""
     wrong = {status for arm in points.values() for _, _, status in arm} - {"finished"}
     several = any(len(arm) > 1 for arm in points.values())
-    said = " Each mark is a run; the line is the mean." if several else ""
+    text = " Each mark is a run; the line is the mean." if several else ""
     if wrong:
-        said += (
+        text += (
             " A cross is a run that diverged and a plus a run that collapsed, at the value that "
             "counts for them."
         )
-    return said
+    return text
 
 
 def _outcomes(evidence: Evidence) -> Iterator[Figure]:
@@ -276,30 +286,32 @@ def _tuning(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
-    """The runs of every arm; of arms that trained alike, such as two searches, the first."""
+    """Return the runs of every arm; of arms that share their training, such as two
+    searches, the first.
+    """
     shown: dict[str, list[Run]] = {}
-    known: list[dict[int, Any]] = []
+    seen: list[dict[int, Any]] = []
     for arm, runs in by_label(evidence.runs).items():
         curves = {run["seed"]: run["curve"] for run in runs}
-        if curves not in known:
+        if curves not in seen:
             shown[arm] = runs
         if any(curves.values()):  # nothing is alike in having no curve
-            known.append(curves)
+            seen.append(curves)
     return shown
 
 
 def _once(arms: dict[str, list[Run]], evidence: Evidence) -> str:
-    """What to say of arms that are not shown."""
+    """Return the sentence about arms that are not shown separately."""
     hidden = len(by_label(evidence.runs)) > len(arms)
     return " Arms that share their training have one line." if hidden else ""
 
 
 def _norms(arms: dict[str, list[Run]], prefix: str) -> dict[str, dict[int, list[float]]]:
-    """Norms of all seeds by arm and number of the layer; a norm of 0 has no logarithm."""
-    found: dict[str, dict[int, list[float]]] = {}
+    """Return the norms of all seeds by arm and layer number; norms of 0 are left out."""
+    by_arm: dict[str, dict[int, list[float]]] = {}
     for arm, run in ((arm, run) for arm, runs in arms.items() for run in runs):
         for key, norm in run["metrics"].items():
             if key.startswith(prefix) and norm:
                 layer = int(key.removeprefix(prefix))
-                found.setdefault(arm, {}).setdefault(layer, []).append(norm)
-    return {arm: dict(sorted(layers.items())) for arm, layers in found.items()}
+                by_arm.setdefault(arm, {}).setdefault(layer, []).append(norm)
+    return {arm: dict(sorted(layers.items())) for arm, layers in by_arm.items()}

@@ -1,8 +1,10 @@
-"""One colour and one mark for every state of a claim: in figures, reports, the site, a terminal.
+"""The colour and the mark of every state of a claim: in figures, reports, on the site, in a
+terminal.
 
-The colours are of Okabe and Ito (2008), told apart with every kind of colour vision; marks differ
-in shape as well. Words need more contrast than marks do: theirs are of the same hue, at least
-4.5 to 1 on white and on black. Arms have blues, violets and yellows, which are no state's.
+The colours are those of Okabe and Ito (2008), which can be distinguished with every kind of colour
+vision; marks differ in shape as well. Words need more contrast than marks: their colours have the
+same hue and a contrast of at least 4.5 to 1 on white and on black. Arms have blues, violets and
+yellows, which no state has.
 """
 
 from collections.abc import Sequence
@@ -13,13 +15,13 @@ from ablate.verdict.replication import LOST, OPEN, REPRODUCED, WEAKER
 
 @dataclass(frozen=True)
 class Mark:
-    """How a state looks."""
+    """The style of a state."""
 
-    colour: str  # of a mark, on white or black
-    on_white: str  # of words
+    colour: str  # colour of the mark, on white or black
+    on_white: str  # colour of words on white
     on_black: str
-    letter: str  # of the same shape, for a terminal
-    marker: str = ""  # matplotlib's, of what a figure shows
+    letter: str  # character with the shape of the mark, for a terminal
+    marker: str = ""  # marker of matplotlib, for states that figures show
 
 
 MARKS = {
@@ -32,39 +34,43 @@ MARKS = {
     "not tested": Mark("#777777", "#5a6167", "#a9b1b8", "○"),
 }
 
-# What fresh seeds made of a verdict: the sign between the first and the fresh one. It has the
-# colour of text, since a refuted claim that is reproduced is good news of its verdict alone.
+# The sign of a replication, between the first and the new verdict. It has the colour of text, since
+# a reproduced verdict may refute a claim.
 AGAIN = {REPRODUCED: "=", WEAKER: "≈", LOST: "≠", OPEN: "?"}
 
-# Of arms: at least 3 to 1 on light and on dark paper, since a figure has one file for both. They
-# were searched for the largest distance of any two, with every kind of colour vision.
+# Colours of arms, with a contrast of at least 3 to 1 on light and dark paper, since a figure has
+# one
+# file for both. They were optimised for the largest distance of any two in all kinds of colour
+# vision.
 ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
-ARMS = len(ARM_COLOURS)  # most in one panel
+ARMS = len(ARM_COLOURS)  # largest number of arms in one panel
 
 
 def style_names(dark: bool) -> str:
-    """The colours as CSS declarations: `--supported` of words, `--supported-mark` of marks."""
-    said = []
+    """Return the colours as CSS declarations: `--supported` for words,
+    `--supported-mark` for marks.
+    """
+    declarations = []
     for state, mark in MARKS.items():
         name = state.replace(" ", "-")
-        said.append(f"--{name}: {mark.on_black if dark else mark.on_white};")
-        said.append(f"--{name}-mark: {mark.on_black if dark else mark.colour};")
-    return " ".join(said)
+        declarations.append(f"--{name}: {mark.on_black if dark else mark.on_white};")
+        declarations.append(f"--{name}-mark: {mark.on_black if dark else mark.colour};")
+    return " ".join(declarations)
 
 
 def arm_style() -> str:
-    """The colours of arms as rules of CSS: `.arm-0`."""
+    """Return the colours of arms as CSS rules: `.arm-0`."""
     rules = (f".arm-{i} {{ color: {colour}; }}" for i, colour in enumerate(ARM_COLOURS))
     return " ".join(rules)
 
 
 def panels(arms: Sequence[str]) -> list[list[str]]:
-    """The arms in groups that one panel can show, of about equal size."""
+    """Return the arms in groups of similar size that fit into one panel."""
     count = -(-len(arms) // ARMS)
     ends = [round(i * len(arms) / count) for i in range(count + 1)] if count else [0]
     return [list(arms[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
 
 
 def arm_colours(arms: Sequence[str]) -> dict[str, int]:
-    """Return the number of each arm's colour, the same as in the figures of a report."""
+    """Return the number of each arm's colour, as in the figures of a report."""
     return {arm: number for panel in panels(arms) for number, arm in enumerate(panel)}

@@ -1,4 +1,4 @@
-"""The report as Markdown, and the same text as a page that needs nothing but itself."""
+"""Render a report as Markdown, and as a self-contained HTML page."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from ablate.phrases import code, text
 from ablate.report.marks import AGAIN, MARKS, style_names
 
 FOLD = re.compile(r"^(<details>\n<summary>[\w ]+</summary>|</details>)$", re.MULTILINE)
-ANSWER = re.compile(r"[.:,]")  # what ends the first word of an answer
+ANSWER = re.compile(r"[.:,]")  # the end of the first word of an answer
 VERDICTS = {"Supported": "supported", "Refuted": "refuted", "Undecided": "inconclusive"}
 CLASSES = {word: f"verdict {state}" for word, state in VERDICTS.items()} | {
     word.upper(): f"again {word.replace(' ', '-')}" for word in AGAIN
@@ -33,18 +33,18 @@ TEMPLATES.filters |= {"text": text, "code": code}
 
 
 def markdown(content: dict[str, object]) -> str:
-    """The report, from what `content` gives."""
+    """Return the report as Markdown, given the result of `content`."""
     written = TEMPLATES.get_template("report.md.j2").render(content)
     return re.sub(r"\n{3,}", "\n\n", written).strip() + "\n"
 
 
 def page(title: str, report: str, pictures: dict[str, str]) -> str:
-    """A Markdown report as one HTML page, with its figures inside.
+    """Return a Markdown report as a single HTML page with its figures inside.
 
     Args:
-        title: of the window.
+        title: title of the window.
         report: Markdown, whose images are figures/<name>.svg.
-        pictures: the SVG file of each figure by its name.
+        pictures: the SVG file of each figure by name.
     """
     return TEMPLATES.get_template("report.html.j2").render(
         title=title,
@@ -57,15 +57,16 @@ def page(title: str, report: str, pictures: dict[str, str]) -> str:
 
 
 def body(report: str, picture: Callable[[str, str], str]) -> str:
-    """A Markdown report as a part of a page; `picture` gives a figure for its name and its alt.
+    """Return a Markdown report as HTML; `picture` returns a figure, given its name and alternative
+    text.
 
-    The alt is escaped as an attribute of HTML has to be.
+    The alternative text is escaped for an HTML attribute.
     """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("image", _image)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
-    parts = FOLD.split(report)  # the fold is ours; a study's text has its markup escaped
+    parts = FOLD.split(report)  # only our own folds match, because markup in a study is escaped
     env = {"picture": picture}
     return "".join(part if FOLD.fullmatch(part) else _rendered(parser, part, env) for part in parts)
 
@@ -77,7 +78,7 @@ def _rendered(parser: MarkdownIt, part: str, env: EnvType) -> str:
 
 
 def _mark(tokens: Sequence[Token]) -> None:
-    """Give verdicts and figures the classes by which the page's style knows them."""
+    """Give verdicts and figures the CSS classes of the page."""
     for before, token in zip(tokens, tokens[1:], strict=False):
         children = token.children or []
         if before.type == "paragraph_open" and children and children[0].type == "image":
@@ -98,7 +99,7 @@ def _image(
 
 
 def inline(name: str, alt: str, picture: str) -> str:
-    """An SVG file as a part of a page: its ids its own, its ink that of the page's text.
+    """Return an SVG file for use in a page: with unique ids, and in the colour of the page's text.
 
     `alt` is escaped.
     """

@@ -1,4 +1,4 @@
-"""What a report picks out of the evidence and the verdict, before it is drawn or told."""
+"""Select the data of a report from evidence and verdict."""
 
 from typing import cast
 
@@ -9,23 +9,23 @@ from ablate.evidence.table import by_label
 from ablate.evidence.types import Question, ReportedClaim, Run, Verdict
 from ablate.metric.table import metric_of
 
-# the step of its factor that a slope is for; an exponent has none
+# the unit of a slope; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
 
 
 def claims(evidence: Evidence, verdict: Verdict) -> list[ReportedClaim]:
-    """Every claim as the study asks it and as the verdict answers it."""
+    """Return every claim, with its fields in the study and its answer in the verdict."""
     asked = {_key(claim): claim for claim in evidence.study["claims"]}
-    return [cast(ReportedClaim, {**asked[_key(found)], **found}) for found in verdict["claims"]]
+    return [cast(ReportedClaim, {**asked[_key(answer)], **answer}) for answer in verdict["claims"]]
 
 
 def _key(claim: Question) -> tuple[str, str]:
-    """A claim of the ledger may have several readings."""
+    """Return the key of a claim; a claim of the ledger may have several readings."""
     return claim["id"], claim.get("reading", "")
 
 
 def contrast(claim: ReportedClaim) -> list[str]:
-    """Return what is compared, in short lines: `Pre-LN`, `against Post-LN`, `with no warm-up`."""
+    """Return the compared arms in short lines: `Pre-LN`, `against Post-LN`, `with no warm-up`."""
     lines = [f"slope over {factor_label(claim['over'])}"] if claim["kind"] == "trend" else []
     if claim["treatment"]:
         lines = [arm_label(claim["treatment"]), f"against {arm_label(claim['baseline'])}"]
@@ -35,19 +35,21 @@ def contrast(claim: ReportedClaim) -> list[str]:
 
 
 def has_effect(claim: ReportedClaim) -> bool:
-    """Whether arms were compared and something came of it."""
+    """Return whether the claim compares arms and has an effect."""
     compared = claim["kind"] == "trend" or bool(claim["treatment"])
     return compared and claim["effect"] is not None
 
 
 def bound(claim: ReportedClaim) -> tuple[str, float]:
-    """What an effect is held against: margin or tolerance, 0 where there is none."""
+    """Return the name and the size of the bound of an effect: margin or
+    tolerance, 0 without one.
+    """
     which = "tolerance" if claim["kind"] == "exact" and not claim["margin"] else "margin"
     return which, claim["tolerance"] if which == "tolerance" else claim["margin"]
 
 
 def effect_axis(claim: ReportedClaim) -> str:
-    """Label of an axis of effects, with the unit."""
+    """Return the label of an axis of effects, with the unit."""
     metric = metric_of(claim["metric"])
     if claim["kind"] == "trend":
         turned = "" if claim["better"] == "higher" else ", sign turned"
@@ -62,7 +64,7 @@ def effect_axis(claim: ReportedClaim) -> str:
 
 
 def outcomes(runs: list[Run]) -> dict[str, dict[str, int]]:
-    """How many runs of every arm ended in which way."""
+    """Return for every arm the number of runs by status."""
     return {
         arm: {status: sum(run["status"] == status for run in members) for status in STATUSES}
         for arm, members in by_label(runs).items()
@@ -70,7 +72,7 @@ def outcomes(runs: list[Run]) -> dict[str, dict[str, int]]:
 
 
 def measured(run: Run, metric: str) -> float | None:
-    """What a run contributes to a metric; None where it failed or measured no number."""
+    """Return the value of a metric for a run; None if the run failed or has no number."""
     if run["status"] == "failed":
         return None
     try:
@@ -80,7 +82,9 @@ def measured(run: Run, metric: str) -> float | None:
 
 
 def shown(evidence: Evidence, verdict: Verdict) -> list[str]:
-    """Metrics of which every run is shown: those of all claims but trends, test BLEU."""
+    """Return the metrics for which every run is shown: those of claims except
+    trends, and test BLEU.
+    """
     asked = [claim["metric"] for claim in verdict["claims"] if claim["kind"] != "trend"]
     return [
         metric

@@ -1,4 +1,4 @@
-"""The tables of a report, as text."""
+"""Make the tables of a report, as text."""
 
 import statistics
 from collections import Counter
@@ -25,10 +25,10 @@ from ablate.report.selection import claims, measured, outcomes
 from ablate.verdict.decision import at_each_budget
 from ablate.verdict.sides import has
 
-# Shown where the runs have them, after the metrics of the claims.
+# metrics that are shown after those of the claims, if the runs have them
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")
 ENDINGS = ("diverged", "collapsed", "failed")
-# Of the details of a claim: what a row has that compares claims. Words stand to the left.
+# fields of a claim's details that are text; they are aligned to the left
 WORDS = {"Answer", "Metric"}
 ESTIMATES = (
     *("Answer", "Metric", "Optimiser steps", "Estimate", "Interval", "Interval for equivalence"),
@@ -44,11 +44,11 @@ COMPARED = {*ESTIMATES, *CASES, "Steps to equal validation loss"}
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of plain text; the first columns are words, the others numbers."""
+    """A table with cells of plain text; the first columns are words, the others numbers."""
 
     head: list[str]
     rows: list[list[str]]
-    words: int = 1  # columns of words, from the left
+    words: int = 1  # number of columns with words
 
     @property
     def rule(self) -> list[str]:
@@ -59,18 +59,20 @@ class Table:
 def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, Table]:
     """Return the tables that compare claims or arms, by the names of their files."""
     asked = [*at_each_budget(claims(evidence, verdict))]
-    found = {
+    by_name = {
         "estimates": estimates(asked),
         "exact_claims": cases(asked),
         "arms": arms(evidence, verdict),
         "time_to_target": targets(evidence, verdict),
         "published": published(evidence, verdict),
     }
-    return {name: table for name, table in found.items() if table is not None}
+    return {name: table for name, table in by_name.items() if table is not None}
 
 
 def arms(evidence: Evidence, verdict: Verdict) -> Table:
-    """One row per arm: mean and standard deviation of its metrics, and what became of its runs."""
+    """Return a row for each arm: mean and standard deviation of its metrics, and the
+    states of its runs.
+    """
     metrics = _metrics(verdict)
     counts, runs = outcomes(evidence.runs), by_label(evidence.runs)
     head = ["Arm", "Seeds", *(metric_of(metric).named_axis for metric in metrics)]
@@ -89,16 +91,16 @@ def arms(evidence: Evidence, verdict: Verdict) -> Table:
 
 
 def _metrics(verdict: Verdict) -> list[str]:
-    """Metrics of the claims, then the usual ones, that some arm has."""
+    """Return the metrics of the claims and then the usual ones, if an arm has them."""
     asked = [claim["metric"] for claim in verdict["claims"] if claim["metric"] != "parameters"]
-    known = {metric for arm in verdict["arms"] for metric in arm["metrics"]}
-    return [metric for metric in dict.fromkeys([*asked, *USUAL]) if metric in known]
+    available = {metric for arm in verdict["arms"] for metric in arm["metrics"]}
+    return [metric for metric in dict.fromkeys([*asked, *USUAL]) if metric in available]
 
 
-def _spread(found: Spread | None, metric: str) -> str:
-    if found is None:
+def _spread(spread: Spread | None, metric: str) -> str:
+    if spread is None:
         return NOTHING
-    return metric_of(metric).spread(found["mean"], found["sd"])
+    return metric_of(metric).spread(spread["mean"], spread["sd"])
 
 
 def _sizes(runs: list[Run]) -> str:
@@ -107,7 +109,7 @@ def _sizes(runs: list[Run]) -> str:
 
 
 def titles(claims: Sequence[Entry]) -> list[str]:
-    """Return the statement of each claim, after its number where there are several."""
+    """Return the statement of each claim, with its number if there are several claims."""
     numbers = number_of(claims)
     return [
         f"{numbers[name_of(claim)]}. {claim['statement']}"
@@ -118,19 +120,19 @@ def titles(claims: Sequence[Entry]) -> list[str]:
 
 
 def estimates(claims: Sequence[ReportedClaim]) -> Table | None:
-    """One row per claim that is estimated: the numbers and the tests behind its answer."""
+    """Return a row for each estimated claim: the numbers and the tests behind its answer."""
     return _answers(claims, ESTIMATES, exact=False)
 
 
 def cases(claims: Sequence[ReportedClaim]) -> Table | None:
-    """One row per exact claim: how many of its cases hold, and the deviation that decides."""
+    """Return a row for each exact claim: how many cases hold, and the deviation that decides."""
     return _answers(claims, CASES, exact=True)
 
 
 def _answers(
     claims: Sequence[ReportedClaim], fields: Sequence[str], *, exact: bool
 ) -> Table | None:
-    """These fields of the details of some claims, without fields that none of them has."""
+    """Return the given fields of the details of claims; fields that no claim has are left out."""
     chosen = [
         (title, claim["details"])
         for title, claim in zip(titles(claims), claims, strict=True)
@@ -144,50 +146,52 @@ def _answers(
 
 
 def fields_of(claim: ReportedClaim) -> Table:
-    """Return what is behind the answer to a claim, but for what the tables above have."""
+    """Return the details of a claim that the other tables do not show."""
     rows = [[key, value] for key, value in claim["details"].items() if key not in COMPARED]
     return Table(["Field", "Value"], rows, words=2)
 
 
 def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
-    """Steps that the baselines take to get where the treatments are at the short budget."""
-    told = [
-        [title, *_target(claim, short["steps"], found, evidence)]
+    """Return the steps that the baselines need to reach the treatments' short-budget scores."""
+    rows = [
+        [title, *_target(claim, short["steps"], target, evidence)]
         for claim, title in zip(verdict["claims"], titles(verdict["claims"]), strict=True)
-        if (short := claim.get("short")) and (found := short["time_to_target"])
+        if (short := claim.get("short")) and (target := short["time_to_target"])
     ]
-    if not told:
+    if not rows:
         return None
     head = ["Claim", "Target", "By", "Steps", "Interval", "Seconds to the target", "Seconds by"]
-    return Table(head, told, words=3)
+    return Table(head, rows, words=3)
 
 
-def _target(claim: Entry, steps: int, found: Target, evidence: Evidence) -> list[str]:
+def _target(claim: Entry, steps: int, target: Target, evidence: Evidence) -> list[str]:
     treatment, baseline = arm_label(claim["treatment"]), arm_label(claim["baseline"])
-    ends = found["interval"] or []
-    said = [f"{x:,.0f}" if x is not None else f"> {claim['steps']:,}" for x in ends]
-    needed, where = found["updates"], claim["where"]
+    ends = target["interval"] or []
+    ends_text = [f"{x:,.0f}" if x is not None else f"> {claim['steps']:,}" for x in ends]
+    needed, where = target["updates"], claim["where"]
     return [
         f"{treatment} after {steps:,}",
         baseline,
         f"> {claim['steps']:,}" if needed is None else f"{needed:,.0f}",
-        f"[{', '.join(said)}]" if said else NOTHING,
+        f"[{', '.join(ends_text)}]" if ends_text else NOTHING,
         _seconds(evidence, where | claim["treatment"], steps),
         _seconds(evidence, where | claim["baseline"], needed),
     ]
 
 
 def _seconds(evidence: Evidence, levels: Levels, updates: int | float | None) -> str:
-    """What so many updates take, by the median cost of one in the runs at these levels."""
+    """Return the time for `updates` steps, by the median cost of a step in the runs
+    at these levels.
+    """
     runs = (run for run in evidence.runs if "update_seconds" in run and has(run, levels))
-    known = [run["update_seconds"] for run in runs]
-    if not known or updates is None:
+    costs = [run["update_seconds"] for run in runs]
+    if not costs or updates is None:
         return NOTHING
-    return f"{statistics.median(known) * updates:,.1f}"
+    return f"{statistics.median(costs) * updates:,.1f}"
 
 
 def wrong(evidence: Evidence) -> Table | None:
-    """Every run that did not finish."""
+    """Return a row for every run that did not finish."""
     rows = [
         [
             *(arm, str(run["seed"]), run["status"], _when(run)),
@@ -206,7 +210,7 @@ def _when(run: Run) -> str:
 
 
 def screening(evidence: Evidence) -> Table | None:
-    """The tuned nuisance: its values down, the validation metric of every seed across."""
+    """Return the tuning scores: a row for each arm and value, a column for each seed."""
     tune = evidence.study.get("tune")
     if not tune or not evidence.screening:
         return None
@@ -223,7 +227,7 @@ def screening(evidence: Evidence) -> Table | None:
 
 
 def _chosen(chosen: Counter[tuple[str, Any]], arm: str, level: Any) -> str:
-    """How many of an arm's replicates took a value."""
+    """Return how many replicates of an arm chose a value, as text."""
     took = chosen[arm, level]
     of = sum(count for (name, _), count in chosen.items() if name == arm)
     if not took:
@@ -236,12 +240,12 @@ def _tried(run: Run | None, metric: str) -> str:
         return NOTHING
     if run["status"] == "failed":
         return "failed"
-    said = metric_of(metric).say(measured(run, metric))
-    return said if run["status"] == "finished" else f"{said} ({run['status']})"
+    text = metric_of(metric).say(measured(run, metric))
+    return text if run["status"] == "finished" else f"{text} ({run['status']})"
 
 
 def published(evidence: Evidence, verdict: Verdict) -> Table | None:
-    """Numbers of the literature, and ours for the arm of the same name."""
+    """Return numbers of the literature, and ours for the arm of the same name."""
     rows = [
         [
             _named(verdict, number["arm"]),
@@ -258,12 +262,14 @@ def published(evidence: Evidence, verdict: Verdict) -> Table | None:
 
 
 def _named(verdict: Verdict, arm: str) -> str:
-    """What a person calls an arm of the study; the text itself where there is no such arm."""
-    return next((one["label"] for one in verdict["arms"] if one["arm"] == arm), arm)
+    """Return the label of an arm of the study; the text itself if there is no such arm."""
+    return next(
+        (known_arm["label"] for known_arm in verdict["arms"] if known_arm["arm"] == arm), arm
+    )
 
 
 def _ours(verdict: Verdict, number: Published) -> list[str]:
-    """Our arm of this name, or else all arms that have all its words."""
+    """Return our results for the arm of this name, or else for all arms that contain its words."""
     by_name = {arm["arm"]: arm for arm in verdict["arms"]}
     words = set(number["arm"].split())
     close = [name for name in by_name if words <= set(name.split())]

@@ -1,6 +1,6 @@
-"""From evidence to the files of a report: verdict.json, report.md, report.html, figures/*.svg.
+"""Write the files of a report: verdict.json, report.md, report.html, figures/*.svg.
 
-The same evidence gives the same bytes, so a committed report can be checked by building it again.
+The same evidence gives the same bytes, so a committed report can be checked by writing it again.
 """
 
 from pathlib import Path
@@ -24,16 +24,16 @@ def write_report(evidence: Evidence, folder: Path) -> Verdict:
 
 
 def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
-    """Write verdict, figures, report and page, and return what verdict.json holds under its seal.
+    """Write verdict, figures, report and page; return the content of verdict.json without its seal.
 
-    What fresh seeds said is read from the folder. Figures of an earlier report go.
+    Replications are read from the folder. Figures of an earlier report are deleted.
 
     Raises:
         UserError: the folder's contest.json is damaged.
     """
     from ablate.report.draw.style import svg  # matplotlib
 
-    verdict = _rounded(finite(verdict))  # what verdict.json holds, and nothing else, is shown
+    verdict = _rounded(finite(verdict))  # the report shows exactly the numbers of verdict.json
     drawn = list(figures(evidence, verdict))
     pictures = {figure.name: svg(figure.picture) for figure in drawn}
     report = markdown(content(evidence, verdict, drawn, read_contest(folder)))
@@ -51,7 +51,9 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
 
 
 def _rounded(value: Any) -> Any:
-    """Plain data with the last digits of numbers left out: these differ between processors."""
+    """Return data with numbers rounded to DIGITS digits; further digits differ
+    between processors.
+    """
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,1 +1,3 @@
-"""The ledger and all experiments as a folder of pages that open from disk, without network."""
+"""Write the ledger and all experiments as a folder of pages that open from disk,
+without a network.
+"""

@@ -1,4 +1,4 @@
-"""The attention that W&B's folders of two runs have kept, as pictures beside their sentences."""
+"""Find the attention pictures that W&B's folders of runs have stored."""
 
 import re
 from pathlib import Path
@@ -6,27 +6,27 @@ from pathlib import Path
 from ablate.evidence.types import Run
 
 MEDIA = "runs/*/wandb/*run-*-*/files/media/images/attention/*.png"
-NAME = re.compile(r"(?P<kind>\w+)_(?P<step>\d+)_\w+")  # as W&B calls a picture
-Kept = dict[str, dict[str, Path]]  # by the identity of a run, and by the kind of attention
+NAME = re.compile(r"(?P<kind>\w+)_(?P<step>\d+)_\w+")  # the names that W&B gives to pictures
+Kept = dict[str, dict[str, Path]]  # by identity of the run and kind of attention
 
 
 def kept(results: Path) -> Kept:
-    """The latest picture of every attention of every run that logged some to W&B."""
+    """Return the latest picture of every attention, for every run that logged pictures to W&B."""
     latest: dict[tuple[str, str], tuple[int, Path]] = {}
     for path in sorted(results.glob(MEDIA)):
         if named := NAME.fullmatch(path.stem):
             key = path.parents[4].name.rpartition("-")[2], named["kind"]
             step = int(named["step"])
             latest[key] = max(latest.get(key, (-1, path)), (step, path))
-    found: Kept = {}
+    by_run: Kept = {}
     for (identity, kind), (_, path) in sorted(latest.items()):
-        found.setdefault(identity, {})[kind] = path
-    return found
+        by_run.setdefault(identity, {})[kind] = path
+    return by_run
 
 
-def of_pair(runs: list[Run], known: Kept) -> list[dict[str, object]]:
-    """The kinds of attention that both runs have, each with the files of the two."""
-    first, second = (known.get(run["identity"], {}) for run in runs)
+def of_pair(runs: list[Run], pictures: Kept) -> list[dict[str, object]]:
+    """Return the kinds of attention that both runs have, each with the files of the two."""
+    first, second = (pictures.get(run["identity"], {}) for run in runs)
     return [
         {"kind": kind.replace("_", " "), "files": [file_name(run, kind) for run in runs]}
         for kind in first
@@ -35,14 +35,14 @@ def of_pair(runs: list[Run], known: Kept) -> list[dict[str, object]]:
 
 
 def file_name(run: Run, kind: str) -> str:
-    """The file of a picture in the folder of the site's data."""
+    """Return the file name of a picture in the data folder of the site."""
     return f"attention/{run['identity']}-{kind}.png"
 
 
-def files(runs: list[Run], known: Kept) -> dict[str, Path]:
-    """Where the pictures of runs are, by the names of their files."""
+def files(runs: list[Run], pictures: Kept) -> dict[str, Path]:
+    """Return the paths of the pictures of runs, by their file names on the site."""
     return {
         file_name(run, kind): path
         for run in runs
-        for kind, path in known.get(run["identity"], {}).items()
+        for kind, path in pictures.get(run["identity"], {}).items()
     }

@@ -1,4 +1,6 @@
-"""What the first page shows before the ledger: findings as cards, and answers to questions."""
+"""Prepare the parts of the first page before the ledger: cards with findings, and
+common questions.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +14,11 @@ from ablate.site.model import Site
 from ablate.verdict.decision import REFUTED, SUPPORTED
 
 SHOWN = 10
-DECIDED = (REFUTED, MIXED, SUPPORTED)  # of equally common sentences the surprises come first
+DECIDED = (
+    REFUTED,
+    MIXED,
+    SUPPORTED,
+)  # order of cards for equally common sentences: surprises first
 
 
 @dataclass(frozen=True)
@@ -21,13 +27,13 @@ class Card:
 
     Args:
         entry: the claim with its verdicts.
-        said: in how many places documents say the sentence.
+        mentions: number of places where documents make the claim.
         forest: the axis of the verdicts.
-        views: one verdict, of a mixed result one of each kind.
+        views: a verdict; for a mixed result a supported and a refuted one.
     """
 
     entry: Entry
-    said: int
+    mentions: int
     forest: Forest
     views: list[View]
 
@@ -35,15 +41,15 @@ class Card:
 def cards(site: Site) -> list[Card]:
     """Return the most interesting findings, at most one of each experiment.
 
-    A sentence is interesting where many texts say it, a run could have decided it either way
-    (so that exact sentences are left out), and runs did decide it.
+    A sentence is interesting if many texts state it, if a run could have decided it either way (so
+    exact sentences are left out), and if runs did decide it.
     """
     entries = [
         entry
         for entry in site.entries
         if entry.verdict in DECIDED and entry.claim.kind != "exact" and not entry.outside
     ]
-    entries.sort(key=lambda entry: (-_said(entry), DECIDED.index(entry.verdict)))
+    entries.sort(key=lambda entry: (-_mentions(entry), DECIDED.index(entry.verdict)))
     chosen: list[Card] = []
     shown: set[str] = set()
     for entry in entries:
@@ -54,18 +60,18 @@ def cards(site: Site) -> list[Card]:
     return chosen[:SHOWN]
 
 
-def _said(entry: Entry) -> int:
+def _mentions(entry: Entry) -> int:
     return sum(map(len, places(entry.claim).values()))
 
 
 def _card(entry: Entry, site: Site) -> Card | None:
-    """The card of a claim; None where its answer does not fit one axis of effects."""
+    """Return the card of a claim; None if its answer does not fit on one axis of effects."""
     best = clearest(entry.verdict, views(entry, site))
     rows = [view.row for view in best if view.row and not view.row.exact]
     axes = forests(rows)
     if len(rows) < len(best) or len(axes) != 1:
         return None
-    return Card(entry, _said(entry), axes[0], best)
+    return Card(entry, _mentions(entry), axes[0], best)
 
 
 def questions(site: Site) -> list[tuple[str, list[tuple[Entry, list[View]]]]]:

@@ -1,4 +1,6 @@
-"""The page of a claim: the sentence, the answer, one figure, why one should believe it."""
+"""The page of a claim: the sentence, the answer, a figure, and reasons for and
+against trusting it.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,29 +25,29 @@ from ablate.verdict.wording.caveats import about
 
 @dataclass(frozen=True)
 class View:
-    """A verdict as its page shows it."""
+    """A verdict as the page of its claim shows it."""
 
     finding: Finding
     source: Source
-    told: ReportedClaim | None
-    page: str  # of its experiment
-    key: str  # by which a slider finds its row
-    decides: bool = True  # whether the headline of the claim rests on it
+    claim: ReportedClaim | None
+    page: str  # page of its experiment
+    key: str  # the id by which the slider finds its row
+    decides: bool = True  # whether it determines the headline of the claim
 
     @cached_property
     def row(self) -> Row | None:
-        """The effect to draw; None where there is none."""
-        return row(self.told, self.place) if self.told else None
+        """The effect to draw; None if there is none."""
+        return row(self.claim, self.place) if self.claim else None
 
     @property
     def place(self) -> str:
-        """Reading and setting, in short."""
+        """The reading and the setting, in short."""
         parts = [self.finding.reading, self.setting, self.source.by_user]
         return "; ".join(part for part in parts if part)
 
     @property
     def setting(self) -> str:
-        """Corpus and training."""
+        """The corpus and the number of steps."""
         if not was_trained(self.source.verdict):
             return "without training"
         corpus = listed(self.source.corpora)
@@ -54,14 +56,14 @@ class View:
 
     @property
     def opening(self) -> str:
-        """The answer in a few words: how the headline of the verdict begins."""
+        """The answer in a few words: the first words of the verdict's headline."""
         word = "undecided" if self.finding.verdict == INCONCLUSIVE else self.finding.verdict
-        headline = self.told.get("headline", "") if self.told else ""
+        headline = self.claim.get("headline", "") if self.claim else ""
         return headline.partition(". ")[0] or word.capitalize()
 
     @property
     def trained(self) -> str:
-        """How long its models were trained."""
+        """The length of the training."""
         if not was_trained(self.source.verdict):
             return "not trained"
         steps = self.finding.steps
@@ -69,29 +71,29 @@ class View:
 
     @property
     def margins(self) -> Margins | None:
-        """What other margins would give."""
-        return margins(self.told) if self.told else None
+        """The verdicts at other margins."""
+        return margins(self.claim) if self.claim else None
 
     @property
     def changes(self) -> list[str]:
-        """What would change it."""
-        return changes(self.told, self.source.per_seed(self.told)) if self.told else []
+        """Sentences on what would change the verdict."""
+        return changes(self.claim, self.source.per_seed(self.claim)) if self.claim else []
 
     @cached_property
     def caveats(self) -> list[str]:
-        """What this verdict does not cover."""
-        if self.told is None:
+        """The caveats of this verdict."""
+        if self.claim is None:
             return self.source.caveats
-        return about(self.told, self.source.entries, self.source.caveats)
+        return about(self.claim, self.source.entries, self.source.caveats)
 
     @property
     def rule(self) -> str:
-        """By which it was decided."""
-        return rule(self.told) if self.told else ""
+        """The rule by which it was decided."""
+        return rule(self.claim) if self.claim else ""
 
     @property
     def cost(self) -> str:
-        """How long to run it again."""
+        """The time to run it again."""
         if self.source.evidence is None:
             return ""
         runs = len(self.source.evidence.runs)
@@ -100,14 +102,14 @@ class View:
 
 
 def views(entry: Entry, site: Site) -> list[View]:
-    """Return every verdict on a claim, those that decide its headline first."""
+    """Return every verdict on a claim; those that decide its headline come first."""
     deciding = entry.headline.deciding
     ordered = sorted(entry.findings, key=lambda finding: finding not in deciding)
     return [
         View(
             finding,
             site.sources[finding.report.parent],
-            site.told(finding),
+            site.answer(finding),
             site.experiments[finding.report.parent],
             f"v{number}",
             finding in deciding,
@@ -117,20 +119,21 @@ def views(entry: Entry, site: Site) -> list[View]:
 
 
 def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
-    """The effects of all verdicts, each with its view, on as few axes as can be.
+    """Return the effects of all verdicts with their views, on as few axes as possible.
 
     Axes with verdicts that decide come first, and so do these verdicts on each axis.
     """
     by_row = {id(view.row): view for view in views if view.row}
     every = forests(view.row for view in views if view.row)
-    found = [(forest, [by_row[id(row)] for row in forest.rows]) for forest in every]
-    return sorted(found, key=lambda pair: not any(view.decides for view in pair[1]))
+    axes = [(forest, [by_row[id(row)] for row in forest.rows]) for forest in every]
+    return sorted(axes, key=lambda pair: not any(view.decides for view in pair[1]))
 
 
 def clearest(word: str, views: list[View]) -> list[View]:
-    """Return the verdict that agrees with a headline, of a mixed one one of each kind.
+    """Return the verdict that agrees with a headline; for a mixed one, a supported and a refuted
+    verdict.
 
-    Of several, it is one that can be drawn, with as many seeds as any.
+    Among several, verdicts that can be drawn and have many seeds are preferred.
     """
     deciding = sorted((view for view in views if view.decides), key=_unclear)
     if word == MIXED:
@@ -140,28 +143,28 @@ def clearest(word: str, views: list[View]) -> list[View]:
 
 
 def _unclear(view: View) -> tuple[bool, int]:
-    return not view.row, -view.told["pairs"] if view.told else 0
+    return not view.row, -view.claim["pairs"] if view.claim else 0
 
 
 def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:
-    """The pairs that a claim is of, each with the claims on its other side."""
+    """Yield the contradictions of a claim, each with the claims on the other side."""
     for pair in site.pairs:
         if claim in {*pair.one, *pair.other}:
-            yield pair, [site.by_id[other] for other in pair.against(claim)]
+            yield pair, [site.by_id[opposite] for opposite in pair.against(claim)]
 
 
 def whole(entry: Entry, site: Site) -> dict[str, object]:
-    """What the page of a claim shows."""
-    found = views(entry, site)
-    deciding = [view for view in found if view.decides]
+    """Return the data of the page of a claim."""
+    all_views = views(entry, site)
+    deciding = [view for view in all_views if view.decides]
     return {
         "entry": entry,
         "places": linked(entry, site),
         "against": [*against(entry.claim.id, site)],
-        "views": found,
+        "views": all_views,
         "deciding": deciding,
-        "best": clearest(entry.verdict, found),
-        "drawn": drawn(found),
-        "support": [*support([(view.finding, view.source, view.told) for view in deciding])],
-        "doubts": [*doubts([(view.finding, view.source, view.told) for view in deciding])],
+        "best": clearest(entry.verdict, all_views),
+        "drawn": drawn(all_views),
+        "support": [*support([(view.finding, view.source, view.claim) for view in deciding])],
+        "doubts": [*doubts([(view.finding, view.source, view.claim) for view in deciding])],
     }

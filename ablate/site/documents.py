@@ -1,4 +1,4 @@
-"""The ledger by document: its sections in their order, and the claims of each."""
+"""The ledger by document: its sections in order, and the claims of each section."""
 
 from dataclasses import dataclass, field
 
@@ -12,76 +12,87 @@ WHOLE = "The text as a whole"
 
 
 @dataclass(frozen=True)
-class Said:
-    """A claim where a document makes it."""
+class SectionClaim:
+    """A claim in a section of a document."""
 
     entry: Entry
-    detail: str = ""  # item or step within the section
+    detail: str = ""  # the item or step within the section
 
 
 @dataclass
 class Section:
-    """A part of a document, with what it claims."""
+    """A section of a document with its claims."""
 
     name: str
-    heading: str  # as the document has it
-    said: list[Said] = field(default_factory=list)
+    heading: str  # the heading in the document
+    claims: list[SectionClaim] = field(default_factory=list)
 
 
 def sections(document: Document, entries: list[Entry]) -> list[Section]:
-    """The sections of a document in their order; those that claim nothing too."""
-    found = {name: Section(name, heading) for name, heading in document.sections.items()}
+    """Return the sections of a document in order, including sections without claims."""
+    by_name = {name: Section(name, heading) for name, heading in document.sections.items()}
     rest = Section(WHOLE, "")
     for entry in entries:
         for place in places(entry.claim).get(document.title, []):
             name = _section(place, document)
-            section = found[name] if name else rest
-            section.said.append(Said(entry, place.removeprefix(name).lstrip(", ")))
-    return [*found.values(), *([rest] if rest.said else [])]
+            section = by_name[name] if name else rest
+            section.claims.append(SectionClaim(entry, place.removeprefix(name).lstrip(", ")))
+    return [*by_name.values(), *([rest] if rest.claims else [])]
 
 
 def places(claim: Claim) -> dict[str, list[str]]:
-    """Where a claim is made: sections by title of the document, with what is named within."""
-    found = {claim.document: [place for place in claim.section.split("; ") if place]}
+    """Return where a claim is made: for each document title, its sections with details."""
+    by_title = {claim.document: [place for place in claim.section.split("; ") if place]}
     title = claim.document
     for part in (part for part in claim.also_in.split("; ") if part):
-        title = next((known for known in titles() if part.startswith(f"{known}, ")), title)
-        found.setdefault(title, []).append(part.removeprefix(f"{title}, "))
-    return found
+        title = next(
+            (
+                document_title
+                for document_title in titles()
+                if part.startswith(f"{document_title}, ")
+            ),
+            title,
+        )
+        by_title.setdefault(title, []).append(part.removeprefix(f"{title}, "))
+    return by_title
 
 
 def _section(place: str, document: Document) -> str:
-    """The section that a place is in: the longest name that it begins with."""
-    known = [name for name in document.sections if place == name or place.startswith(f"{name}, ")]
-    return max(known, key=len, default="")
+    """Return the section of a place: the longest section name with which it begins."""
+    matching = [
+        name for name in document.sections if place == name or place.startswith(f"{name}, ")
+    ]
+    return max(matching, key=len, default="")
 
 
 def within(entries: list[Entry], document: Document) -> list[Entry]:
-    """The claims that a document makes, wherever."""
+    """Return the claims that a document makes, in any section."""
     return [entry for entry in entries if document.title in places(entry.claim)]
 
 
 def shown(site: Site) -> list[Document]:
-    """Return the documents that make a claim of the site, which may be the user's claims alone."""
+    """Return the documents that make a claim of the site; with only the user's claims
+    there may be none.
+    """
     return [document for document in site.documents if within(site.entries, document)]
 
 
 def whole(document: Document, site: Site) -> dict[str, object]:
-    """What the page of a document shows, and its line in the list of all."""
+    """Return the data of the page of a document, also used in the list of documents."""
     counts = count(within(site.entries, document))
-    found = sections(document, site.entries)
-    known = anchors(section.name for section in found)
+    all_sections = sections(document, site.entries)
+    anchor_names = anchors(section.name for section in all_sections)
     return {
         "document": document,
         "page": site.titles[document.title],
         "counts": counts,
         "sentences": stands(document.title, counts),
-        "sections": [(section, known[section.name]) for section in found],
+        "sections": [(section, anchor_names[section.name]) for section in all_sections],
     }
 
 
 def linked(entry: Entry, site: Site) -> dict[str, list[tuple[str, str]]]:
-    """Where a claim is made, by title: each place with its anchor, "" where it has none."""
+    """Return where a claim is made, by document title: each place with its anchor, or ""."""
     by_title = {document.title: document for document in site.documents}
     return {
         title: [(place, _anchor(place, by_title.get(title))) for place in named]

@@ -1,4 +1,4 @@
-"""The page for those who know nothing of all this: one verdict explained, and how to ask."""
+"""The page for beginners: a verdict explained step by step, and how to ask a question."""
 
 from importlib.resources import files
 
@@ -12,7 +12,7 @@ from ablate.site.ledger import sure
 from ablate.site.model import Site
 from ablate.site.words import read_words
 
-FIRST = ("preln_vs_postln", "preln_solves_gradient_problem")  # experiment and claim, where it is
+FIRST = ("preln_vs_postln", "preln_solves_gradient_problem")  # the preferred experiment and claim
 
 MEANINGS = {
     "supported": "The experiment shows what the sentence says.",
@@ -25,14 +25,14 @@ MEANINGS = {
 
 
 def whole(site: Site) -> dict[str, object]:
-    """What the page shows."""
+    """Return the data of the page."""
     view = _example(site)
-    found = drawn([view]) if view else []
+    axes = drawn([view]) if view else []
     return {
         "view": view,
-        "forest": found[0][0] if found else None,
+        "forest": axes[0][0] if axes else None,
         "tuned": KEYS.get(view.source.tuned, "").replace(" {}", "") if view else "",
-        "metric": metric_of(view.told["metric"]).name if view and view.told else "",
+        "metric": metric_of(view.claim["metric"]).name if view and view.claim else "",
         "meanings": MEANINGS,
         "words": read_words(),
         **sure(site),
@@ -41,8 +41,8 @@ def whole(site: Site) -> dict[str, object]:
 
 
 def _example(site: Site) -> View | None:
-    """A committed verdict on two arms over several seeds; None where there is none."""
-    found = [
+    """Return a committed verdict on two arms over several seeds; None if there is none."""
+    candidates = [
         view
         for entry in site.entries
         for view in views(entry, site)
@@ -51,11 +51,13 @@ def _example(site: Site) -> View | None:
         and _whole(view)
         and view.finding.origin == COMMITTED
     ]
-    first = [view for view in found if (view.finding.experiment, view.finding.claim) == FIRST]
-    return next(iter([*first, *found]), None)
+    first = [view for view in candidates if (view.finding.experiment, view.finding.claim) == FIRST]
+    return next(iter([*first, *candidates]), None)
 
 
 def _whole(view: View) -> bool:
-    """Whether every step can be shown of it."""
-    told = view.told
-    return bool(told and view.row and told["pairs"] > 2 and told["margin"] and not told["minus"])
+    """Return whether every step can be shown for a verdict."""
+    claim = view.claim
+    return bool(
+        claim and view.row and claim["pairs"] > 2 and claim["margin"] and not claim["minus"]
+    )

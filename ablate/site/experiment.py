@@ -1,4 +1,4 @@
-"""The page of an experiment: its report, the effects that lead to seeds, and its other pages."""
+"""The page of an experiment: its report, the effects with links to seeds, and its further pages."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,17 +14,19 @@ from ablate.site.source import Source
 from ablate.site.wording import duration
 
 TITLE = re.compile(r"<h1>.*?</h1>\s*", re.DOTALL)
-VERDICTS = re.compile(r"<h1>.*?</h1>\s*<([uo]l)>.*?</\1>", re.DOTALL)  # they begin a report
+VERDICTS = re.compile(
+    r"<h1>.*?</h1>\s*<([uo]l)>.*?</\1>", re.DOTALL
+)  # the list at the start of a report
 MARKDOWN = re.compile(r'<a href="([^":]*)\.md">(.*?)</a>', re.DOTALL)
 
 
 def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tuple[str, str]]:
-    """Every page of an experiment and its runs, by name; `page` renders a template."""
+    """Yield all pages of an experiment and its runs, by file name; `page` renders a template."""
     source = site.sources[folder]
     name = site.experiments[folder]
-    said = _sentences(source, site, name)
-    others = names(f"{name}-{one}" for one in source.pages)
-    siblings = {one: others[f"{name}-{one}"] for one in source.pages}
+    sentence_data = _sentences(source, site, name)
+    page_names = names(f"{name}-{further_page}" for further_page in source.pages)
+    siblings = {further_page: page_names[f"{name}-{further_page}"] for further_page in source.pages}
     yield (
         f"experiments/{name}.html",
         page(
@@ -36,33 +38,39 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
             addresses=site.claims,
             further=siblings,
             drawn=_drawn(source),
-            sentences=bool(said),
+            sentences=bool(sentence_data),
             duration=duration(source.seconds),
             entries=[e for e in site.entries if any(f.report.parent == folder for f in e.findings)],
         ),
     )
-    for one, text in source.pages.items():
-        shown = {"name": one.replace("_", " "), "page": name, "title": source.title}
+    for further_page, text in source.pages.items():
+        shown = {"name": further_page.replace("_", " "), "page": name, "title": source.title}
         text = _linked(body(text, lambda _, alt: alt), siblings)
-        yield f"experiments/{siblings[one]}.html", page("further.html", "../", text=text, **shown)
+        yield (
+            f"experiments/{siblings[further_page]}.html",
+            page("further.html", "../", text=text, **shown),
+        )
     if source.evidence:
         yield f"data/{name}.js", data(source.evidence, source.answers, source.verdict, name)
         details = sentences.of_runs(source.evidence, site.tests, name)
         if details:
             yield f"data/{name}-runs.js", details
-        known = {"source": source, "page": name, "details": bool(details)}
-        yield f"runs/{name}.html", page("runs.html", "../", **known)
-    if said:
-        yield f"data/{name}-sentences.js", said
+        context = {"source": source, "page": name, "details": bool(details)}
+        yield f"runs/{name}.html", page("runs.html", "../", **context)
+    if sentence_data:
+        yield f"data/{name}-sentences.js", sentence_data
 
 
 def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
-    """Verdicts, statement and page of every claim that an experiment decides."""
-    found = [
-        ([one.verdict for one in entry.findings if one.report.parent == folder], entry.claim)
+    """Return verdicts, statement and page of every claim that an experiment decides."""
+    answers = [
+        (
+            [finding.verdict for finding in entry.findings if finding.report.parent == folder],
+            entry.claim,
+        )
         for entry in site.entries
     ]
-    return [(words, claim.statement, site.claims[claim.id]) for words, claim in found if words]
+    return [(words, claim.statement, site.claims[claim.id]) for words, claim in answers if words]
 
 
 def _sentences(source: Source, site: Site, page: str) -> str:
@@ -72,9 +80,9 @@ def _sentences(source: Source, site: Site, page: str) -> str:
 
 
 def _report(source: Source, page: str) -> str:
-    """The report as a part of a page, its figures linked as files below experiments/<page>/.
+    """Return the report as a part of a page, with links to figures in experiments/<page>/.
 
-    Its list of verdicts is left to the page where that has the evidence to write its own.
+    Its list of verdicts is removed if the page has the evidence to write its own list.
     """
 
     def picture(name: str, alt: str) -> str:
@@ -89,14 +97,14 @@ def _report(source: Source, page: str) -> str:
 
 
 def _size(picture: Path) -> str:
-    """Attributes that keep a figure's place on the page until it is loaded."""
+    """Return HTML attributes that reserve the space of a figure until it is loaded."""
     with picture.open(encoding="utf-8") as file:
         box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', file.read(1000))
     return f' width="{float(box[1]):.0f}" height="{float(box[2]):.0f}"' if box else ""
 
 
 def _linked(html: str, pages: dict[str, str]) -> str:
-    """Links to Markdown lead to its page instead, or are none."""
+    """Replace links to Markdown files by links to their pages, or by plain text."""
     return MARKDOWN.sub(
         lambda found: (
             f'<a href="{pages[found[1]]}.html">{found[2]}</a>' if found[1] in pages else found[2]
@@ -106,10 +114,18 @@ def _linked(html: str, pages: dict[str, str]) -> str:
 
 
 def _drawn(source: Source) -> list[tuple[Forest, list[tuple[int, Row]]]]:
-    """The effects that lead to seeds, on their axes, each with its number among the answers."""
+    """Return the effects with links to seeds, on their axes, each with its number
+    among the answers.
+    """
     if source.evidence is None:
         return []
-    numbered = [(n, told) for n, told in enumerate(source.answers) if by_seed(told)]
-    found = {id(one): (number, one) for number, told in numbered if (one := row(told, ""))}
-    every = forests(one for _, one in found.values())
-    return [(forest, [found[id(one)] for one in forest.rows]) for forest in every]
+    numbered = [(n, claim) for n, claim in enumerate(source.answers) if by_seed(claim)]
+    rows_by_id = {
+        id(effect_row): (number, effect_row)
+        for number, claim in numbered
+        if (effect_row := row(claim, ""))
+    }
+    every = forests(effect_row for _, effect_row in rows_by_id.values())
+    return [
+        (forest, [rows_by_id[id(effect_row)] for effect_row in forest.rows]) for forest in every
+    ]

@@ -1,4 +1,4 @@
-"""The first page: the ledger, with what its filters offer."""
+"""The first page: the ledger with its filters."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -19,14 +19,14 @@ SHOWN = ("document", "factor", "verdict", "group", "kind")
 
 
 def whole(site: Site) -> dict[str, object]:
-    """What the page shows."""
+    """Return the data of the page."""
     entries = site.entries
     filters = {key: FILTERS[key] for key in SHOWN}
     if any(entry.by_user or entry.beside for entry in entries):
         filters["evidence"] = lambda entry: [*dict.fromkeys(f.origin for f in entry.findings)]
     return {
         "groups": [
-            (name, list(found)) for name, found in groupby(entries, lambda e: e.claim.group)
+            (name, list(members)) for name, members in groupby(entries, lambda e: e.claim.group)
         ],
         "claims": sum(not entry.outside for entry in entries),
         "texts": len(shown(site)),
@@ -43,7 +43,7 @@ def whole(site: Site) -> dict[str, object]:
 
 
 def sure(site: Site) -> dict[str, object]:
-    """How far all answers can be trusted: the counts that a page states."""
+    """Return the counts that show how far the answers can be trusted."""
     committed = [f for entry in site.entries for f in entry.findings if f.origin == COMMITTED]
     decided = [entry for entry in site.entries if entry.headline.deciding and not entry.outside]
     sizes = [source.largest for source in site.sources.values()]
@@ -57,27 +57,34 @@ def sure(site: Site) -> dict[str, object]:
 
 
 def _turns(entry: Entry, site: Site) -> str:
-    """The states of a claim by a factor on all margins, for a script: "0:supported|2.1:mixed"."""
+    """Return the headlines by a factor on all margins, for a script: "0:supported|2.1:mixed"."""
     return "|".join(f"{turn.factor:.6g}:{turn.word}" for turn in turns(entry, site))
 
 
 def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
-    """The experiments behind a claim: page, title and data, and the verdicts there."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for one in entry.findings:
-        source = site.sources[one.report.parent]
-        parts = [source.title, *source.corpora, "exploratory" if one.exploratory else ""]
+    """Return the experiments behind a claim: page, title with data, and the verdicts."""
+    verdicts: dict[tuple[str, str], list[str]] = {}
+    for finding in entry.findings:
+        source = site.sources[finding.report.parent]
+        parts = [source.title, *source.corpora, "exploratory" if finding.exploratory else ""]
         place = ", ".join(part for part in parts if part)
-        place += f", {one.origin}" if one.origin != COMMITTED else ""
-        found.setdefault((site.experiments[one.report.parent], place), []).append(one.verdict)
-    return [(page, place, words) for (page, place), words in found.items()]
+        place += f", {finding.origin}" if finding.origin != COMMITTED else ""
+        verdicts.setdefault((site.experiments[finding.report.parent], place), []).append(
+            finding.verdict
+        )
+    return [(page, place, words) for (page, place), words in verdicts.items()]
 
 
 def _choices(entries: list[Entry], filters: Filters) -> dict[str, list[str]]:
-    """What can be picked: names in the order of the ledger, factors by the alphabet."""
-    found = {
+    """Return the values of each filter: names in the order of the ledger, factors sorted."""
+    by_filter = {
         key: list(dict.fromkeys(name for entry in entries for name in read(entry)))
         for key, read in filters.items()
         if key != "verdict"
     }
-    return {**found, "factor": sorted(found["factor"]), "kind": [*KINDS], "document": [*titles()]}
+    return {
+        **by_filter,
+        "factor": sorted(by_filter["factor"]),
+        "kind": [*KINDS],
+        "document": [*titles()],
+    }

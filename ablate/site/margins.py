@@ -1,4 +1,4 @@
-"""Which verdict another margin would give: bands of margins, and where the study's own lies."""
+"""Show which verdict other margins would give: bands of margins, and the margin of the study."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,17 +9,17 @@ from ablate.report.selection import bound
 from ablate.site.forest import LEAST, Axis
 from ablate.verdict.decision import Decision
 
-BEYOND = 1.5  # times the largest margin at which something changes, or the study's own
+BEYOND = 1.5  # the axis ends at this multiple of the largest margin shown
 
 
 @dataclass(frozen=True)
 class Band:
-    """Margins with one verdict, placed in per cent of the axis."""
+    """Margins with the same verdict, as percentages of the axis."""
 
     start: float
     width: float
     verdict: str
-    said: str  # with its grade
+    label: str  # the verdict with its grade
     since: str  # the margin at which it begins
 
 
@@ -28,27 +28,27 @@ class Margins:
     """All margins from 0 on, or all tolerances of an exact claim."""
 
     which: str  # margin | tolerance
-    own: float
+    planned: float
     axis: Axis
     bands: list[Band]
     unit: str
 
     @property
     def place(self) -> float:
-        """Where the study's own is."""
-        return self.axis.place(self.own)
+        """The position of the study's own margin."""
+        return self.axis.place(self.planned)
 
 
-def margins(told: ReportedClaim) -> Margins | None:
-    """The bands of an answer; None where every margin gives the same verdict."""
-    turns = told["sensitivity"]
+def margins(claim: ReportedClaim) -> Margins | None:
+    """Return the bands of an answer; None if every margin gives the same verdict."""
+    turns = claim["sensitivity"]
     if len(turns) < 2:
         return None
-    which, own = bound(told)
-    log = told["kind"] == "exact"
+    which, study_margin = bound(claim)
+    log = claim["kind"] == "exact"
     starts = [turn["from"] for turn in turns]
-    axis = _axis([*starts[1:], own], log)
-    metric = metric_of(told["metric"])
+    axis = _axis([*starts[1:], study_margin], log)
+    metric = metric_of(claim["metric"])
     ends = [axis.place(start) for start in starts]
     ends = [0.0, *(min(100.0, end) for end in ends[1:]), 100.0]
     bands = [
@@ -56,12 +56,12 @@ def margins(told: ReportedClaim) -> Margins | None:
             start=start,
             width=round(end - start, 2),
             verdict=turn["verdict"],
-            said=str(Decision(turn["verdict"], turn["grade"])),
+            label=str(Decision(turn["verdict"], turn["grade"])),
             since=f"{turn['from']:.3g}" if log else metric.say(turn["from"]),
         )
         for (start, end), turn in zip(pairwise(ends), turns, strict=True)
     ]
-    return Margins(which, own, axis, bands, metric.axis)
+    return Margins(which, study_margin, axis, bands, metric.axis)
 
 
 def _axis(shown: list[float], log: bool) -> Axis:

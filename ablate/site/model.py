@@ -1,4 +1,4 @@
-"""All that is shown, and where it has its pages."""
+"""The content of the site, and the addresses of its pages."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,21 +18,21 @@ from ablate.site.source import Source, read
 
 @dataclass(frozen=True)
 class Site:
-    """Claims, the experiments that their verdicts come from, documents, contradictions."""
+    """Claims, the experiments behind their verdicts, documents, and contradictions."""
 
     entries: list[Entry]
     sources: dict[Path, Source]  # by folder
-    tests: Tests  # whose translations are at hand
-    attention: Kept  # of runs that logged some
+    tests: Tests  # tests whose translations are available
+    attention: Kept  # attention pictures of runs that logged them
 
     @cached_property
     def documents(self) -> list[Document]:
-        """In the order in which they were read."""
+        """The documents, in the order in which they were read."""
         return read_documents()
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """Of those claims that there are."""
+        """The contradictions between claims of the site."""
         return [pair for pair in read_pairs() if {*pair.one, *pair.other} <= self.by_id.keys()]
 
     @cached_property
@@ -42,39 +42,42 @@ class Site:
 
     @cached_property
     def claims(self) -> dict[str, str]:
-        """The page of each claim: claims/<name>.html."""
+        """The page name of each claim: claims/<name>.html."""
         return names(self.by_id)
 
     @cached_property
     def experiments(self) -> dict[Path, str]:
-        """The page of each folder: experiments/<name>.html."""
+        """The page name of each folder: experiments/<name>.html."""
         labels: dict[Path, str] = {}
-        for folder, source in self.sources.items():  # committed ones first: they keep their names
-            own = folder.name.startswith(source.name)
-            label = folder.name if own else f"{source.name}-{folder.name}"
-            again = sum(other == label for other in labels.values())
+        for (
+            folder,
+            source,
+        ) in self.sources.items():  # committed experiments come first and keep their names
+            has_name = folder.name.startswith(source.name)
+            label = folder.name if has_name else f"{source.name}-{folder.name}"
+            again = sum(earlier_label == label for earlier_label in labels.values())
             labels[folder] = f"{label} {again + 1}" if again else label
-        known = names(labels.values())
-        return {folder: known[label] for folder, label in labels.items()}
+        page_names = names(labels.values())
+        return {folder: page_names[label] for folder, label in labels.items()}
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """The page of each document: documents/<name>.html."""
+        """The page name of each document: documents/<name>.html."""
         return anchors(document.title for document in self.documents)
 
-    def told(self, finding: Finding) -> ReportedClaim | None:
-        """A verdict with all its numbers; None where its evidence is not at hand."""
+    def answer(self, finding: Finding) -> ReportedClaim | None:
+        """Return a verdict with all its numbers; None if its evidence is not available."""
         source = self.sources[finding.report.parent]
-        for told in source.answers:
-            key = (told["id"], told.get("reading", ""))
-            steps = str(told.get("steps") or source.verdict["regime"].get("steps") or "")
+        for claim in source.answers:
+            key = (claim["id"], claim.get("reading", ""))
+            steps = str(claim.get("steps") or source.verdict["regime"].get("steps") or "")
             if key == (finding.claim, finding.reading) and steps == finding.steps:
-                return told
+                return claim
         return None
 
 
 def gather(entries: list[Entry], warnings: list[str], results: Path) -> Site:
-    """Read the folders of all verdicts; what is damaged is left out, with a warning."""
+    """Read the folders of all verdicts; damaged ones are left out, with a warning."""
     findings = (finding for entry in entries for finding in entry.findings)
     folders = {finding.report.parent: finding.origin for finding in findings}
     ordered = sorted(folders, key=lambda folder: (ORIGINS.index(folders[folder]), folder))

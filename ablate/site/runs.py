@@ -1,4 +1,4 @@
-"""The runs of an experiment as a script, which its pages load when they are asked for.
+"""Write the runs of an experiment as a script, which its pages load on demand.
 
 The page of an experiment draws seeds and curves from it, and the page of its runs has an address
 for each run: runs/<experiment>.html#<identity>.
@@ -19,9 +19,9 @@ from ablate.verdict.sides import has
 
 
 def data(evidence: Evidence, answers: list[ReportedClaim], verdict: Verdict, page: str) -> str:
-    """The runs as a script."""
+    """Return the runs as a script."""
     metrics, arms = shown(evidence, verdict), arm_names(evidence)
-    told = {
+    content = {
         "colours": arm_colours([*dict.fromkeys(arms.values())]),
         "settings": settings(verdict),
         "metrics": {metric: metric_of(metric).axis for metric in _measured(evidence, metrics)},
@@ -29,35 +29,35 @@ def data(evidence: Evidence, answers: list[ReportedClaim], verdict: Verdict, pag
         "runs": [_run(run, arms[run["arm"]], metrics) for run in evidence.runs],
         "claims": [_claim(answer, evidence) for answer in answers],
     }
-    return script(page, told)
+    return script(page, content)
 
 
 def script(name: str, value: Any) -> str:
-    """A value under a name, as a file that a page opened from disk can load."""
-    found = json.dumps(value, separators=(",", ":"))
-    return f"(window.ablate = window.ablate || {{}})[{json.dumps(name)}] = {found};\n"
+    """Return a script that stores a value under a name; a page opened from disk can load it."""
+    text = json.dumps(value, separators=(",", ":"))
+    return f"(window.ablate = window.ablate || {{}})[{json.dumps(name)}] = {text};\n"
 
 
 def _measured(evidence: Evidence, metrics: list[str]) -> list[str]:
-    """Metrics of runs and of their curves."""
+    """Return the metrics of runs and of their curves."""
     drawn = [key for run in evidence.runs for curve in _curves(run) for key in curve]
     return list(dict.fromkeys([*metrics, *(key for key in drawn if key != "step")]))
 
 
 def _curves(run: Run) -> list[Curve]:
-    """What was validated, and what was seen in training where that is kept."""
+    """Return the curves of validation and, if stored, of training."""
     return [curve for curve in (run["curve"], run.get("training")) if curve]
 
 
 def arm_names(evidence: Evidence) -> dict[str, str]:
-    """What a person calls each arm; its own text where two arms would be called alike."""
+    """Return the label of each arm; the config text of each arm if two labels would be equal."""
     labels = {run["arm"]: arm_label(run["levels"]) or run["arm"] for run in evidence.runs}
     alike = len({*labels.values()}) < len(labels)
     return {arm: arm for arm in labels} if alike else labels
 
 
 def settings(verdict: Verdict) -> list[tuple[str, str]]:
-    """Return what all runs of an experiment share, by name."""
+    """Return the settings that all runs of an experiment share, by name."""
     regime = verdict["regime"]
     parts = {
         "data": level_label("data", regime["data"]),
@@ -102,11 +102,11 @@ def _short(value: int | float | None) -> int | float | None:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def _claim(told: ReportedClaim, evidence: Evidence) -> dict[str, object]:
-    """The difference of every seed, and the runs that it is the difference of."""
-    metric = metric_of(told["metric"])
-    sides = [told["treatment"], told["baseline"]] if told["treatment"] else [{}]
-    if not by_seed(told):
+def _claim(claim: ReportedClaim, evidence: Evidence) -> dict[str, object]:
+    """Return the difference of every seed, and the runs behind it."""
+    metric = metric_of(claim["metric"])
+    sides = [claim["treatment"], claim["baseline"]] if claim["treatment"] else [{}]
+    if not by_seed(claim):
         return {"seeds": []}
     return {
         "seeds": [
@@ -114,21 +114,21 @@ def _claim(told: ReportedClaim, evidence: Evidence) -> dict[str, object]:
                 "seed": seed,
                 "value": value,
                 "said": metric.say(value, sign=True),
-                "runs": [numbers(told["where"] | side, seed, evidence) for side in sides],
+                "runs": [numbers(claim["where"] | side, seed, evidence) for side in sides],
             }
-            for seed, value in zip(told["seeds"], told["differences"], strict=True)
+            for seed, value in zip(claim["seeds"], claim["differences"], strict=True)
         ]
     }
 
 
-def by_seed(told: ReportedClaim) -> bool:
-    """Whether there is one difference per seed."""
-    known = [value for value in told["differences"] if value is not None]
-    return not is_exact(told) and len(told["seeds"]) == len(known) > 0
+def by_seed(claim: ReportedClaim) -> bool:
+    """Return whether a claim has a difference for each seed."""
+    differences = [value for value in claim["differences"] if value is not None]
+    return not is_exact(claim) and len(claim["seeds"]) == len(differences) > 0
 
 
 def numbers(levels: Levels, seed: int, evidence: Evidence) -> list[int]:
-    """Which runs have these levels and this seed."""
+    """Return the numbers of the runs with these levels and this seed."""
     return [
         number
         for number, run in enumerate(evidence.runs)

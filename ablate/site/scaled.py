@@ -1,4 +1,4 @@
-"""What the ledger would say if every margin were larger or smaller by one factor."""
+"""Compute the headlines of the ledger if every margin were multiplied by the same factor."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,52 +10,55 @@ from ablate.ledger.verdicts import Finding
 from ablate.report.selection import bound
 from ablate.site.model import Site
 
-LARGEST = 10.0  # factor, and its inverse the least
-Turns = list[tuple[float, Finding]]
+LARGEST = 10.0  # the largest factor; the smallest is its inverse
+Verdicts = list[tuple[float, Finding]]
 
 
-class Turn(NamedTuple):
-    """From a factor on, a claim has this headline."""
+class HeadlineThreshold(NamedTuple):
+    """The headline of a claim for factors from `factor` up to the next threshold."""
 
     factor: float
     word: str
 
 
-def turns(entry: Entry, site: Site) -> list[Turn]:
-    """The states of a claim by the factor, from the least; empty where no factor changes it."""
-    known = [_verdicts(finding, site) for finding in entry.headline.deciding]
-    starts = sorted({start for found in known for start, _ in found})
-    statement, given = entry.claim.statement, entry.headline
+def turns(entry: Entry, site: Site) -> list[HeadlineThreshold]:
+    """Return the headlines of a claim by the factor, ascending; empty if no factor changes it."""
+    verdicts = [_verdicts(finding, site) for finding in entry.headline.deciding]
+    starts = sorted({start for by_factor in verdicts for start, _ in by_factor})
+    statement, current = entry.claim.statement, entry.headline
     words = [
         headline(
-            statement, [_at(start, found) for found in known], given.gone, given.real_text
+            statement,
+            [_at(start, by_factor) for by_factor in verdicts],
+            current.gone,
+            current.real_text,
         ).word
         for start in starts
     ]
-    turned = [Turn(start, word) for start, word in zip(starts, words, strict=True)]
+    turned = [HeadlineThreshold(start, word) for start, word in zip(starts, words, strict=True)]
     kept = [turn for i, turn in enumerate(turned) if not i or turn.word != turned[i - 1].word]
     return kept if len(kept) > 1 else []
 
 
-def _at(factor: float, found: Turns) -> Finding:
-    return [finding for start, finding in found if start <= factor][-1]
+def _at(factor: float, by_factor: Verdicts) -> Finding:
+    return [finding for start, finding in by_factor if start <= factor][-1]
 
 
-def _verdicts(finding: Finding, site: Site) -> Turns:
-    """A verdict by the factor; that of the study's own margin is the one that was given.
+def _verdicts(finding: Finding, site: Site) -> Verdicts:
+    """Return the verdicts of a finding by the factor; at factor 1 it is the original verdict.
 
-    One that no margin would change, as where nothing was learned, has no bands.
+    A verdict that no margin would change, such as one where nothing was learned, has no bands.
     """
-    told = site.told(finding)
-    which, own = bound(told) if told else ("", 0.0)
-    if told is None or not told["sensitivity"] or which != "margin" or own <= 0:
+    claim = site.answer(finding)
+    which, margin = bound(claim) if claim else ("", 0.0)
+    if claim is None or not claim["sensitivity"] or which != "margin" or margin <= 0:
         return [(0.0, finding)]
-    bands: list[Band] = [band for band in told["sensitivity"] if band["from"] < LARGEST * own]
-    here = [band for band in bands if band["from"] <= own][-1]["verdict"]
-    found = [
+    bands: list[Band] = [band for band in claim["sensitivity"] if band["from"] < LARGEST * margin]
+    here = [band for band in bands if band["from"] <= margin][-1]["verdict"]
+    findings = [
         finding if band["verdict"] == here else replace(finding, verdict=band["verdict"])
         for band in bands
     ]
-    least = [i for i, band in enumerate(bands) if band["from"] * LARGEST <= own][-1]
-    starts = [0.0, *(band["from"] / own for band in bands[least + 1 :])]
-    return list(zip(starts, found[least:], strict=True))
+    least = [i for i, band in enumerate(bands) if band["from"] * LARGEST <= margin][-1]
+    starts = [0.0, *(band["from"] / margin for band in bands[least + 1 :])]
+    return list(zip(starts, findings[least:], strict=True))

@@ -1,4 +1,4 @@
-"""The sentences that two runs translate most differently, where their translations are at hand.
+"""Show the sentences that two runs translate most differently, if their translations are available.
 
 Committed evidence has statistics of sentences and no text; the folder of results has both.
 """
@@ -21,37 +21,39 @@ from ablate.record.sealed import read_result
 from ablate.site.attention import Kept, of_pair
 from ablate.site.runs import arm_names, by_seed, numbers, script
 
-SHOWN = 8  # sentences of two runs
-Tests = dict[str, Path]  # the folder of each test of a run, by its identity
+SHOWN = 8  # number of sentences for a pair of runs
+Tests = dict[str, Path]  # folders of tests, by the identity of the test
 
 
 def tests(results: Path) -> Tests:
-    """Every test that a folder of results has."""
+    """Return all tests in a folder of results."""
     return {path.name: path for path in results.glob("runs/*/tests/*/")}
 
 
 def data(
-    evidence: Evidence, answers: list[ReportedClaim], known: Tests, attention: Kept, page: str
+    evidence: Evidence, answers: list[ReportedClaim], tests_by_id: Tests, attention: Kept, page: str
 ) -> str:
-    """Sentences and attention of every claim and seed as a script; "" where there are none."""
-    claims = [dict(_claim(told, evidence, known, attention)) for told in answers]
+    """Return sentences and attention of every claim and seed as a script; "" if there are none."""
+    claims = [dict(_claim(claim, evidence, tests_by_id, attention)) for claim in answers]
     if not any(claims):
         return ""
     return script(f"{page} sentences", {"claims": claims})
 
 
-def of_runs(evidence: Evidence, known: Tests, page: str) -> str:
-    """Config and translations of every run whose files are at hand, as a script; "" for none."""
-    found = {}
+def of_runs(evidence: Evidence, tests_by_id: Tests, page: str) -> str:
+    """Return config and translations of every run whose files are available, as a
+    script; "" if none.
+    """
+    details_by_run = {}
     for run in evidence.runs:
-        folder = known.get(run["identity"])
+        folder = tests_by_id.get(run["identity"])
         if folder and (details := _of_run(folder)):
-            found[run["identity"]] = details
-    return script(f"{page} runs", found) if found else ""
+            details_by_run[run["identity"]] = details
+    return script(f"{page} runs", details_by_run) if details_by_run else ""
 
 
 def _of_run(folder: Path) -> dict[str, Any]:
-    """The config of a run, and its first translations; empty where its record is not whole."""
+    """Return the config of a run and its first translations; empty if its record is incomplete."""
     config, read = folder.parents[1] / "config.yaml", _read(folder, "test")
     if not (_whole(folder.parents[1]) and config.exists()):
         return {}
@@ -66,33 +68,35 @@ def _of_run(folder: Path) -> dict[str, Any]:
 
 
 def _claim(
-    told: ReportedClaim, evidence: Evidence, known: Tests, attention: Kept
+    claim: ReportedClaim, evidence: Evidence, tests_by_id: Tests, attention: Kept
 ) -> Iterator[tuple[str, Any]]:
-    """The sentences of each seed whose two runs have their translations, or their attention."""
-    split, names = told["metric"].partition("/")[0], arm_names(evidence)
-    if not (by_seed(told) and told["treatment"]):
+    """Yield the sentences of each seed whose two runs have translations or attention pictures."""
+    split, names = claim["metric"].partition("/")[0], arm_names(evidence)
+    if not (by_seed(claim) and claim["treatment"]):
         return
-    for seed in told["seeds"]:
-        sides = [told["where"] | told[side] for side in ("treatment", "baseline")]
+    for seed in claim["seeds"]:
+        sides = [claim["where"] | claim[side] for side in ("treatment", "baseline")]
         pair = [numbers(levels, seed, evidence) for levels in sides]
-        if all(len(found) == 1 for found in pair):
-            runs = [evidence.runs[found[0]] for found in pair]
-            rows, looks = _differing(runs, split, known), of_pair(runs, attention)
+        if all(len(run_numbers) == 1 for run_numbers in pair):
+            runs = [evidence.runs[run_numbers[0]] for run_numbers in pair]
+            rows, looks = _differing(runs, split, tests_by_id), of_pair(runs, attention)
             if rows or looks:
                 arms = [names[run["arm"]] for run in runs]
                 yield str(seed), {"arms": arms, "rows": rows, "attention": looks}
 
 
-def _differing(runs: list[Run], split: str, known: Tests) -> list[dict[str, object]]:
-    """Those that add most to the difference in BLEU, whichever of the two is the better."""
-    folders = [known[run["identity"]] for run in runs if run["identity"] in known]
+def _differing(runs: list[Run], split: str, tests_by_id: Tests) -> list[dict[str, object]]:
+    """Return the sentences that contribute most to the difference in BLEU, in either direction."""
+    folders = [tests_by_id[run["identity"]] for run in runs if run["identity"] in tests_by_id]
     read = [_read(folder, split) for folder in folders]
-    if len(read) != 2 or any(one is None for one in read):
+    if len(read) != 2 or any(first_scores is None for first_scores in read):
         return []
-    (first, one), (second, other) = (found for found in read if found)
+    (first, first_scores), (second, second_scores) = (
+        translations for translations in read if translations
+    )
     if len(first) != len(second):
         return []
-    gains = one - other
+    gains = first_scores - second_scores
     text = _text(folders[0], split)
     return [
         {
@@ -108,7 +112,7 @@ def _differing(runs: list[Run], split: str, known: Tests) -> list[dict[str, obje
 
 @functools.lru_cache(maxsize=64)
 def _read(folder: Path, split: str) -> tuple[list[str], np.ndarray] | None:
-    """Translations, and what each contributes to BLEU; None where they are not there."""
+    """Return the translations and the contribution of each to BLEU; None if they are missing."""
     path, statistics = folder / f"{split}.hyp", folder / f"{split}{STATISTICS}"
     if not (_whole(folder) and path.exists() and statistics.exists()):
         return None
@@ -119,20 +123,20 @@ def _read(folder: Path, split: str) -> tuple[list[str], np.ndarray] | None:
 
 
 def _text(folder: Path, split: str) -> tuple[list[str], list[str]] | None:
-    """Sources and references of a split; None where the corpus is not to be had."""
+    """Return sources and references of a split; None if the corpus is not available."""
     run = folder.parents[1]
     if not _whole(run):
         return None
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     identity = json.loads((run / "identity.json").read_text(encoding="utf-8"))
-    tested = folder / "identity.json"  # records of before have none of the test's text
+    tested = folder / "identity.json"  # older records have no fingerprint of the test
     text = json.loads(tested.read_text(encoding="utf-8")) if tested.exists() else {}
     fingerprints = identity["data"], text.get("data", {}).get(split, "")
     return _corpus(json.dumps(config["data"]), fingerprints, split)
 
 
 def _whole(folder: Path) -> bool:
-    """Whether a run or a test has ended, and its files are as they were written."""
+    """Return whether a run or a test has ended and its files are unchanged."""
     try:
         return read_result(folder) is not None
     except UserError:
@@ -143,9 +147,10 @@ def _whole(folder: Path) -> bool:
 def _corpus(
     described: str, fingerprints: tuple[str, str], split: str
 ) -> tuple[list[str], list[str]] | None:
-    """Text of these fingerprints alone, of training and of the test, and nothing from a network.
+    """Return the text of a split if the corpus has these fingerprints; nothing is downloaded.
 
-    A run from elsewhere can name any file of this machine, but not know what is in it.
+    The fingerprints protect files of this machine: a config from elsewhere could name any file, but
+    cannot know its content.
     """
     from omegaconf import OmegaConf
 

@@ -1,4 +1,4 @@
-"""What the folder of an experiment holds, as far as the site can show it."""
+"""Read the folder of an experiment for the site."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -27,65 +27,65 @@ from ablate.verdict.wording.layers import bounds
 
 @dataclass(frozen=True)
 class Source:
-    """The folder of an experiment; `evidence` is None where it is not whole, or not there.
+    """The folder of an experiment; `evidence` is None if it is incomplete or missing.
 
-    The evidence has no statistics of sentences: pages show none of them.
+    The evidence has no statistics of sentences, because pages do not show them.
     """
 
     folder: Path
     verdict: Verdict
     evidence: Evidence | None = None
     report: str = ""  # Markdown
-    pictures: dict[str, Path] = field(default_factory=dict)  # by name
-    pages: dict[str, str] = field(default_factory=dict)  # further Markdown, by name
-    contest: list[Replication] = field(default_factory=list)  # what fresh seeds said
+    pictures: dict[str, Path] = field(default_factory=dict)  # figures by name
+    pages: dict[str, str] = field(default_factory=dict)  # further Markdown pages by name
+    contest: list[Replication] = field(default_factory=list)  # its replications
     origin: str = COMMITTED
-    well_formed: bool = True  # whether the entries of the verdict have all their numbers
+    well_formed: bool = True  # whether the entries of the verdict have all fields
 
     @property
     def name(self) -> str:
-        """Of the experiment."""
+        """The name of the experiment."""
         return str(self.verdict["experiment"])
 
     @property
     def title(self) -> str:
-        """What a person calls the experiment: as its file says, else by its name."""
+        """The title of the experiment from its YAML file, else its name."""
         return experiment_title(self.name).title or self.name.replace("_", " ")
 
     @property
     def purpose(self) -> str:
-        """What the experiment is for, in one line: as its file says, else its first claim."""
+        """The purpose of the experiment in one line from its YAML file, else its first claim."""
         first = self.verdict["claims"][0]["statement"]
         return experiment_title(self.name).purpose or f"Tests whether this holds: {first}"
 
     @property
     def entries(self) -> list[Entry]:
-        """Every claim at every budget; none where evidence or verdict is damaged."""
+        """Every claim at every budget; none if evidence or verdict is damaged."""
         return [*at_each_budget(self.verdict["claims"])] if self.well_formed else []
 
     @property
     def answers(self) -> list[ReportedClaim]:
-        """The entries with what the study says of their claims besides.
+        """The entries, with the further fields of their claims in the study.
 
-        A verdict without its study lacks tolerances, and so the answers of exact claims.
+        A verdict without its study lacks tolerances, so it has no answers for exact claims.
         """
         if self.evidence is not None:
             return [*at_each_budget(claims(self.evidence, self.verdict))]
-        by_margin = [one for one in self.entries if one["kind"] != "exact" or one["margin"]]
+        by_margin = [entry for entry in self.entries if entry["kind"] != "exact" or entry["margin"]]
         return [cast(ReportedClaim, {**entry, "tolerance": 0.0}) for entry in by_margin]
 
-    def again(self, told: Entry) -> Replication | None:
-        """What fresh seeds said of an answer."""
-        return asked_again(told, self.contest)
+    def again(self, claim: Entry) -> Replication | None:
+        """Return the replication of an answer."""
+        return asked_again(claim, self.contest)
 
     @property
     def by_user(self) -> str:
-        """The mark of what the user made; "" of committed evidence."""
+        """The mark of the user's own experiments; "" for committed evidence."""
         return "" if self.origin == COMMITTED else self.origin
 
     @property
     def corpora(self) -> list[str]:
-        """What people call the corpora that its models were trained on; none without training."""
+        """The labels of the corpora that its models were trained on; none without training."""
         if not was_trained(self.verdict):
             return []
         return [
@@ -94,64 +94,64 @@ class Source:
 
     @property
     def largest(self) -> int:
-        """The number of parameters of its largest trained model, 0 where none was trained."""
+        """The number of parameters of its largest trained model; 0 without training."""
         if not was_trained(self.verdict):
             return 0
         arms = (arm["metrics"].get("parameters") for arm in self.verdict["arms"])
-        return max((round(found["mean"]) for found in arms if found), default=0)
+        return max((round(spread["mean"]) for spread in arms if spread), default=0)
 
     @property
     def bounds(self) -> str:
-        """The size of the models, the corpus and the steps that its verdicts hold for."""
+        """The size of the models, the corpus and the steps for which its verdicts hold."""
         return bounds(self.verdict)
 
     @property
     def regime(self) -> str:
-        """Where its verdicts hold, in one line."""
+        """The setting of its verdicts, in one line."""
         if self.evidence:
             return regime(self.verdict)
-        known = self.verdict["regime"]
-        return f"scale {known['scale']}, data {known['data']}, model {known['model']}"
+        setting = self.verdict["regime"]
+        return f"scale {setting['scale']}, data {setting['data']}, model {setting['model']}"
 
     @property
     def caveats(self) -> list[str]:
-        """What its verdicts do not cover."""
+        """The caveats of its verdicts."""
         return list(self.verdict.get("caveats", []))
 
     @property
     def tuned(self) -> str:
-        """The key that every arm chose for itself; "" where none did."""
+        """The key that was tuned for every arm; "" if none was."""
         tune = self.evidence.study.get("tune") if self.evidence else None
         return tune["key"] if tune else ""
 
     @property
     def seconds(self) -> float:
-        """What all runs took, each on a machine of its time."""
+        """The sum of the times of all runs, each measured on its machine."""
         return sum(run["seconds"] for run in self.evidence.runs) if self.evidence else 0.0
 
-    def per_seed(self, told: ReportedClaim) -> float:
-        """Seconds that the arms of an answer took per seed, those that chose a rate included."""
+    def per_seed(self, claim: ReportedClaim) -> float:
+        """Return the seconds that the arms of an answer took per seed, including tuning."""
         evidence = self.evidence
         if evidence is None or not evidence.runs:
             return 0.0
-        if told.get("steps") == evidence.regime.get("short"):
+        if claim.get("steps") == evidence.regime.get("short"):
             evidence = evidence.short or evidence
-        places = [told["where"], *([told["where"] | told["minus"]] if told["minus"] else [])]
-        arms = [place | told[arm] for place in places for arm in ("treatment", "baseline")]
-        asked = [one for one in evidence.runs if any(has(one, arm) for arm in arms)]
-        chose = [one for one in evidence.screening if any(has(one, arm) for arm in arms)]
+        places = [claim["where"], *([claim["where"] | claim["minus"]] if claim["minus"] else [])]
+        arms = [place | claim[arm] for place in places for arm in ("treatment", "baseline")]
+        asked = [run for run in evidence.runs if any(has(run, arm) for arm in arms)]
+        chose = [run for run in evidence.screening if any(has(run, arm) for arm in arms)]
         took = sum(run["seconds"] for run in (*asked, *chose))
         return took / max(len({run["seed"] for run in asked}), 1)
 
     @property
     def command(self) -> str:
-        """What makes it again."""
+        """The command that reproduces it."""
         again = f"python -m ablate +experiment={self.name} -m"
         return self.evidence.registration.get("command", again) if self.evidence else again
 
 
 def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
-    """Read a folder with a verdict; what is damaged in it is left out, with a warning."""
+    """Read a folder with a verdict; damaged parts are left out, with a warning."""
     verdict = read_verdict(folder / "verdict.json")
     evidence, packaged = None, not (folder / ABOUT).exists()
     try:
@@ -173,7 +173,7 @@ def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
 
 
 def _has_form(folder: Path, verdict: Verdict) -> bool:
-    """Whether a verdict without evidence has all numbers, which one of an old version lacks."""
+    """Return whether a verdict without evidence has all fields, which old versions lack."""
     try:
         _check_entries(folder, verdict)
     except UserError:
@@ -187,18 +187,21 @@ def _check_entries(folder: Path, verdict: Verdict) -> None:
 
 
 def _evidence(folder: Path, verdict: Verdict) -> Evidence:
-    """Study and runs.
+    """Return the evidence of a folder.
 
     Raises:
-        UserError: a file is missing, damaged or malformed, or not as it was sealed.
+        UserError: a file is missing, damaged or malformed, or differs from its seal.
     """
     evidence = Evidence.load(folder, statistics=False)
     _check_entries(folder, verdict)
     asked = set(_keys(evidence.study["claims"]))
     if not asked >= set(_keys(verdict["claims"])):
-        raise UserError(f"{folder / 'verdict.json'} answers what its study does not ask")
+        raise UserError(
+            f"{folder / 'verdict.json'} has claims that its study lacks: run `ablate judge "
+            f"{folder}`"
+        )
     return evidence
 
 
-def _keys(found: Iterable[Question]) -> Iterator[tuple[str, str]]:
-    return ((claim["id"], claim.get("reading", "")) for claim in found)
+def _keys(questions: Iterable[Question]) -> Iterator[tuple[str, str]]:
+    return ((claim["id"], claim.get("reading", "")) for claim in questions)

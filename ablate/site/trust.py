@@ -1,4 +1,4 @@
-"""Why one should believe the answer to a claim, and what limits it, as sentences."""
+"""Write the reasons to trust an answer, and its limits, as sentences."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that 
 
 
 def support(basis: Basis) -> Iterator[str]:
-    """Say what speaks for the answer: how it was planned, how often it was asked."""
+    """Yield what supports the answer: how it was planned, and how often it was asked."""
     if not basis:
         return
     planned = [finding for finding, _, _ in basis if finding.registered and not finding.exploratory]
@@ -28,14 +28,14 @@ def support(basis: Basis) -> Iterator[str]:
     sources = {source.folder: source for _, source, _ in basis}.values()
     runs = sum(source.verdict["runs"] for source in sources)
     yield f"It rests on {counted(runs, 'run')} of {counted(len(sources), 'experiment')}."
-    if any(told and is_exact(told) for _, _, told in basis):
+    if any(claim and is_exact(claim) for _, _, claim in basis):
         yield "Every case must hold: one case that breaks the rule would refute the sentence."
     yield from _repeated(basis)
     yield from _corrected(basis, all_remain=True)
 
 
 def _repeated(basis: Basis) -> Iterator[str]:
-    """How often fresh seeds came to the same answer."""
+    """Yield how often new seeds gave the same answer."""
     counts = Counter(finding.again["replication"] for finding, _, _ in basis if finding.again)
     if counts:
         words = listed([f"{word} in {number}" for word, number in counts.items()])
@@ -43,7 +43,7 @@ def _repeated(basis: Basis) -> Iterator[str]:
 
 
 def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
-    """How many answers are left when all statistical claims are tested at once."""
+    """Yield how many verdicts remain with a correction for all statistical claims."""
     decided = [f for f, _, _ in basis if f.ledger_wide and f.verdict != INCONCLUSIVE]
     left = sum(finding.ledger_wide == finding.verdict for finding in decided)
     if decided and (left == len(decided)) == all_remain:
@@ -54,7 +54,7 @@ def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
 
 
 def doubts(basis: Basis) -> Iterator[str]:
-    """Say what limits the answer."""
+    """Yield what limits the answer."""
     yield from dict.fromkeys(source.bounds for _, source, _ in basis)
     if many := sum(finding.exploratory for finding, _, _ in basis):
         yield (
@@ -62,11 +62,11 @@ def doubts(basis: Basis) -> Iterator[str]:
             "exploratory: planned after some results had been seen."
         )
     yield from _corrected(basis, all_remain=False)
-    tolds = [told for _, _, told in basis if told]
-    if rates := [told["false_rate"] for told in tolds if "false_rate" in told]:
+    judged = [claim for _, _, claim in basis if claim]
+    if rates := [claim["false_rate"] for claim in judged if "false_rate" in claim]:
         yield (
             f"With so few seeds up to {max(rates):.1%} of such verdicts are false "
             "(measured on data without an effect)."
         )
-    if any("learning" in told and told["learning"]["still"] for told in tolds):
+    if any("learning" in claim and claim["learning"]["still"] for claim in judged):
         yield "The models were still improving when training ended; longer training may differ."

@@ -1,4 +1,4 @@
-"""What pages say in sentences of their own."""
+"""Write the sentences of pages that no verdict contains."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ ONE_NEVER = "is a definition, custom, title or opinion, which no experiment"
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it."""
+    """Return a time in words."""
     if seconds < MINUTE:
         return "less than a minute"
     if seconds < 2 * HOUR:
@@ -28,64 +28,66 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def changes(told: ReportedClaim, per_seed: float) -> list[str]:
-    """What would change a verdict, as sentences; `per_seed` are seconds of one seed of its arms."""
-    sentences = _more_seeds(told, per_seed)
-    if told.get("cannot") and told["verdict"] == INCONCLUSIVE:
+def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
+    """Return what would change a verdict, as sentences; `per_seed` is the time of a
+    seed in seconds.
+    """
+    sentences = _more_seeds(claim, per_seed)
+    if claim.get("cannot") and claim["verdict"] == INCONCLUSIVE:
         sentences.append("Where an arm still learns, longer training is needed, not more seeds.")
-    if told["verdict"] == INCONCLUSIVE and not told["seeds_needed"]:
-        sentences += _not_planned(told)
-    if is_exact(told):
+    if claim["verdict"] == INCONCLUSIVE and not claim["seeds_needed"]:
+        sentences += _not_planned(claim)
+    if is_exact(claim):
         sentences.append("One more case that breaks the rule would refute the sentence.")
     return sentences
 
 
-def _not_planned(told: ReportedClaim) -> list[str]:
-    """What would decide a claim for which no number of seeds is planned."""
-    if not told["sensitivity"]:
+def _not_planned(claim: ReportedClaim) -> list[str]:
+    """Return what would decide a claim without planned seeds."""
+    if not claim["sensitivity"]:
         return ["No number of seeds would decide it: other variants or settings are needed."]
-    if is_exact(told):
+    if is_exact(claim):
         return []
     return ["Each further seed makes the interval narrower."]
 
 
-def rule(told: ReportedClaim) -> str:
-    """When such a claim is supported and when refuted."""
-    return f"{KINDS[told['kind']].rule}."
+def rule(claim: ReportedClaim) -> str:
+    """Return when such a claim is supported and refuted."""
+    return f"{KINDS[claim['kind']].rule}."
 
 
-def _more_seeds(told: ReportedClaim, per_seed: float) -> list[str]:
-    """Say how many seeds would show each answer, if a named effect were the true one."""
-    pairs = told["pairs"]
+def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
+    """Return how many seeds would show each answer if the planned effect were true."""
+    pairs = claim["pairs"]
     return [
         f"{_how_many(plan['seeds'], pairs, per_seed)} would show that the claim is {side}, if "
-        f"{_if_true(told, plan['effect'])}."
-        for side, plan in (told["seeds_needed"] or {}).items()
+        f"{_if_true(claim, plan['effect'])}."
+        for side, plan in (claim["seeds_needed"] or {}).items()
     ]
 
 
-def _if_true(told: ReportedClaim, effect: float) -> str:
-    metric = metric_of(told["metric"])
+def _if_true(claim: ReportedClaim, effect: float) -> str:
+    metric = metric_of(claim["metric"])
     if not effect:
         return "there is no difference"
     return f"the true effect is {metric.say(effect)} {metric.name}"
 
 
-def _how_many(seeds: int | None, own: int, per_seed: float) -> str:
-    """So many seeds, and how long those take that are not there; None: no number is enough.
+def _how_many(seeds: int | None, present: int, per_seed: float) -> str:
+    """Return a number of seeds, and the time for the missing ones; None: no number is enough.
 
-    Where no run is at hand `per_seed` is 0, and nothing is said of time.
+    If `per_seed` is 0 because no run is available, the time is left out.
     """
     if not seeds:
         return "No number of seeds"
-    more = duration((seeds - own) * per_seed)
+    more = duration((seeds - present) * per_seed)
     return f"{seeds} seeds" + (
-        f" ({more} more on one processor core)" if seeds > own and per_seed else ""
+        f" ({more} more on one processor core)" if seeds > present and per_seed else ""
     )
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:
-    """What experiments say of a document, in at most three sentences."""
+    """Return what experiments say about a document, in at most three sentences."""
     total = sum(counts.values())
     decided = [
         f"{counts['supported']} supported",

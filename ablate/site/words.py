@@ -1,4 +1,4 @@
-"""Statistical words that explain themselves: links to their meaning, which a script shows."""
+"""Link statistical words to their explanations, which a script shows."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 @dataclass(frozen=True)
 class Word:
-    """A word with its meaning; `anchor` is its place on the page that lists all."""
+    """A word with its meaning; `anchor` is its position on the page that lists all words."""
 
     anchor: str
     spellings: tuple[str, ...]
@@ -26,25 +26,30 @@ def read_words() -> list[Word]:
     """Return all words in the order of their file."""
     text = (files("ablate.site") / "words.yaml").read_text(encoding="utf-8")
     listed = ((key.split("|"), meaning) for key, meaning in yaml.safe_load(text).items())
-    return [Word(re.sub(r"\W+", "-", one[0].lower()), tuple(one), says) for one, says in listed]
+    return [
+        Word(re.sub(r"\W+", "-", spellings[0].lower()), tuple(spellings), says)
+        for spellings, says in listed
+    ]
 
 
 @cache
 def _pattern() -> tuple[re.Pattern[str], dict[str, Word]]:
-    """A pattern for every spelling, the longest first, and the word of each."""
-    known = {spelling: word for word in read_words() for spelling in word.spellings}
-    longest = sorted(known, key=len, reverse=True)
-    return re.compile(rf"\b({'|'.join(map(re.escape, longest))})\b"), known
+    """Return a pattern that matches every spelling, longest first, and the word
+    of each spelling.
+    """
+    by_spelling = {spelling: word for word in read_words() for spelling in word.spellings}
+    longest = sorted(by_spelling, key=len, reverse=True)
+    return re.compile(rf"\b({'|'.join(map(re.escape, longest))})\b"), by_spelling
 
 
 @pass_context
 def terms(context: Context, text: str) -> Markup:
-    """Return a text as HTML in which each word links to its meaning where it first occurs."""
-    pattern, known = _pattern()
+    """Return a text as HTML in which the first occurrence of each word links to its meaning."""
+    pattern, by_spelling = _pattern()
     seen: set[str] = set()
 
     def linked(match: re.Match[str]) -> str:
-        word = known[match[1]]
+        word = by_spelling[match[1]]
         if word.anchor in seen:
             return match[0]
         seen.add(word.anchor)

@@ -1,4 +1,4 @@
-"""From the ledger to the files of the site."""
+"""Write the files of the site."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,9 +21,9 @@ ASIS = ("ledger.js", "page.js", "drill.js", "experiments.js", "charts.js", "runs
 
 
 def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
-    """Write all pages, and return a warning for each thing that had to be left out.
+    """Write all pages, and return a warning for each part that had to be left out.
 
-    `results` is where sweeps write: what runs have translated is there.
+    `results` is the folder of sweeps, which has the translations of runs.
 
     Raises:
         UserError: the folder cannot be written.
@@ -32,14 +32,14 @@ def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
     site = gather(entries, warnings, results)
     texts = ((name, text.encode()) for name, text in pages(site))
     for name, content in (*texts, *_pictures(site)):
-        with writing(folder / name):  # not atomically: what is half can be written again
+        with writing(folder / name):  # not atomic: an incomplete file can be written again
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
     return warnings
 
 
 def _pictures(site: Site) -> Iterator[tuple[str, bytes]]:
-    """Every figure and every attention as a file, by its name in the folder."""
+    """Yield every figure and every attention picture, by file name."""
     for folder, source in site.sources.items():
         for name, path in source.pictures.items():
             yield f"experiments/{site.experiments[folder]}/{name}.svg", path.read_bytes()
@@ -49,12 +49,12 @@ def _pictures(site: Site) -> Iterator[tuple[str, bytes]]:
 
 
 def pages(site: Site) -> Iterator[tuple[str, str]]:
-    """Every file of text, by its name in the folder."""
+    """Yield every text file, by file name."""
     templates = _templates()
 
-    def page(template: str, root: str = "", /, **known: object) -> str:
+    def page(template: str, root: str = "", /, **context: object) -> str:
         here = template.removesuffix(".html")
-        return templates.get_template(template).render(site=site, root=root, here=here, **known)
+        return templates.get_template(template).render(site=site, root=root, here=here, **context)
 
     texts = [documents.whole(document, site) for document in documents.shown(site)]
     yield "index.html", page("index.html", **ledger.whole(site))
@@ -100,8 +100,8 @@ def _templates() -> Environment:
 def _style() -> str:
     text = (files("ablate.site") / "templates" / "style.css").read_text(encoding="utf-8")
     light, dark = style_names(dark=False), style_names(dark=True)
-    known = {"/* light */": light, "/* dark */": dark, "/* arms */": arm_style()}
-    for place, rules in known.items():
+    replacements = {"/* light */": light, "/* dark */": dark, "/* arms */": arm_style()}
+    for place, rules in replacements.items():
         text = text.replace(place, rules)
     return text
 
@@ -112,13 +112,17 @@ def _date(time: float) -> str:
 
 def _pairs(site: Site) -> list[tuple[Any, list[Entry], list[Entry]]]:
     return [
-        (pair, [site.by_id[one] for one in pair.one], [site.by_id[one] for one in pair.other])
+        (
+            pair,
+            [site.by_id[claim_id] for claim_id in pair.one],
+            [site.by_id[claim_id] for claim_id in pair.other],
+        )
         for pair in site.pairs
     ]
 
 
 def _experiments(site: Site) -> dict[str, object]:
-    """Every experiment by its title, and what the filters of their list offer."""
+    """Return every experiment by title, and the values of the filters of their list."""
     ordered = sorted(site.sources.items(), key=lambda pair: pair[1].title.casefold())
     rows = [
         (site.experiments[folder], source, answered(folder, site)) for folder, source in ordered

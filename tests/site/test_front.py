@@ -44,7 +44,7 @@ def test_cards_show_decided_sentences_that_many_texts_say_one_of_each_experiment
     experiments = [{f.experiment for f in card.entry.headline.deciding} for card in shown]
     assert len(shown) == SHOWN
     assert sum(map(len, experiments)) == len(set.union(*experiments))
-    assert [card.said for card in shown] == sorted((c.said for c in shown), reverse=True)
+    assert [card.mentions for card in shown] == sorted((c.mentions for c in shown), reverse=True)
     assert all(card.entry.verdict in ("supported", "refuted", "mixed") for card in shown)
     assert all(view.row in card.forest.rows for card in shown for view in card.views)
 

@@ -169,7 +169,7 @@ def test_margins_that_grow_move_verdicts_and_their_own_factor_moves_none(site):
     from ablate.report.selection import bound
     from ablate.site.scaled import turns
 
-    judged = [told for entry in site.entries for told in map(site.told, entry.findings) if told]
+    judged = [told for entry in site.entries for told in map(site.answer, entry.findings) if told]
     unmoved = [told for told in judged if bound(told)[0] == "margin" and not told["sensitivity"]]
     assert unmoved  # nothing was learned there, and no margin would decide it
     found = [(entry, turns(entry, site)) for entry in site.entries]

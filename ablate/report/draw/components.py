@@ -1,4 +1,4 @@
-"""All components of a screen: effect with interval, and beside it time and memory."""
+"""Draw all components of a screen: the effect with its interval, and beside it time and memory."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from ablate.report.components import BETTER, OPEN, SAME, SHOWS, WORSE, Component
 from ablate.report.draw.style import GRID, INK, WIDTH, folded, legend_height, share_legend
 from ablate.report.marks import ARM_COLOURS, MARKS
 
-ROW = 0.24  # inches of a component
-AROUND = 0.9  # inches of the names of the axes
+ROW = 0.24  # height of a row in inches
+AROUND = 0.9  # height of the axis labels in inches
 COSTS = ("time", "memory")
-# colour and marker of what a verdict shows of a variant
+# colour and marker for each value of `Component.shows`
 LOOKS = {
     BETTER: (MARKS["supported"].colour, "o"),
     WORSE: (MARKS["refuted"].colour, "s"),
@@ -22,12 +22,12 @@ LOOKS = {
 
 
 def draw_components(rows: Sequence[Component], metric: str, margin: float) -> Figure:
-    """One row for each component, the best one on top.
+    """Draw a row for each component, in the given order.
 
     Args:
-        rows: the components, in their order.
-        metric: name of the axis of effects, with the unit.
-        margin: the smallest difference that matters; 0 where there is none.
+        rows: the components.
+        metric: label of the axis of effects, with the unit.
+        margin: smallest difference that matters; 0 if there is none.
     """
     has_costs = any(cost is not None for row in rows for cost in row.costs)
     height = AROUND + ROW * len(rows) + legend_height(SHOWS)

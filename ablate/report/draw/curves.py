@@ -1,4 +1,4 @@
-"""Learning curves: the mean over the seeds of every arm, in a band from the least to the most."""
+"""Draw learning curves: for every arm the mean over seeds, in a band from minimum to maximum."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,15 +22,17 @@ from ablate.report.draw.style import (
 from ablate.report.marks import panels
 
 METRICS = ("val/nll", "val/bleu")
-MARKED = 20  # points of a line that have marks; more of them are a line alone
-HEIGHT = 2.2  # inches of one row of panels
-APART = 0.1  # of that height, names of lines
+MARKED = 20  # largest number of points of a line with markers
+HEIGHT = 2.2  # height of a row of panels in inches
+APART = 0.1  # smallest distance between names of lines, as a fraction of the height
 
-Curve = dict[str, list[Any]]  # None in place of what was no number
+Curve = dict[str, list[Any]]  # None stands for a value that was not finite
 
 
 def draw_curves(curves: dict[str, list[Curve]], of: Sequence[str] = METRICS) -> Figure:
-    """One column per metric; every row of panels shows as many arms as can be told apart."""
+    """Draw a column for each metric, and rows of panels with as many arms as can
+    be distinguished.
+    """
     groups = panels(list(curves))
     metrics = [m for m in of if any(m in curve for arm in curves.values() for curve in arm)]
     figure, parts = rows([HEIGHT + (not nameable(arms)) * legend_height(arms) for arms in groups])
@@ -47,7 +49,7 @@ def draw_curves(curves: dict[str, list[Curve]], of: Sequence[str] = METRICS) -> 
 
 
 def _ends(arms: list[str], curves: dict[str, list[Curve]], metric: str) -> dict[str, float]:
-    """Where the line of each arm ends; an arm without a number has none."""
+    """Return the last value of each arm's line; arms without a number are missing."""
     lines = {arm: table(curves[arm], metric)[1] for arm in arms}
     return {arm: float(np.nanmean(line[:, -1])) for arm, line in lines.items() if line.size}
 
@@ -64,7 +66,7 @@ def _draw_panel(axes: Axes, metric: str, arms: list[str], curves: dict[str, list
 
 
 def _wide(axes: Axes) -> bool:
-    """Whether some curve leaves all others flat at the bottom."""
+    """Return whether the range is so wide that most curves would look flat."""
     low, high = axes.dataLim.intervaly
     return bool(low > 0 and high / low > 50)
 
@@ -92,17 +94,17 @@ def _draw_arm(
 def table(
     curves: list[Curve], metric: str
 ) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, "seeds points"]]:
-    """Values of all seeds at all steps at which at least one has a number; NaN where one has none.
+    """Return the steps, and the values of all seeds at these steps; NaN for missing values.
 
-    Runs that stopped early, or ended without finite numbers, leave gaps.
+    Runs that stopped early, or had values that were not finite, leave gaps.
     """
     by_step = [
         {step: value for step, value in zip(curve["step"], curve[metric], strict=True)}
         for curve in curves
         if metric in curve
     ]
-    found = ((step, value) for curve in by_step for step, value in curve.items())
-    steps = sorted({step for step, value in found if value is not None})
+    points = ((step, value) for curve in by_step for step, value in curve.items())
+    steps = sorted({step for step, value in points if value is not None})
     rows = [[curve.get(step) for step in steps] for curve in by_step]
     values = np.array(rows, dtype=float).reshape(len(by_step), len(steps))
     return np.array(steps, dtype=float), values

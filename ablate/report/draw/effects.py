@@ -1,4 +1,4 @@
-"""The effect of every claim: its interval, the difference of every seed, 0 and the margin."""
+"""Draw the effect of every claim: its interval, the difference of every seed, 0 and the margin."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,16 +11,16 @@ from ablate.report.selection import bound, contrast, effect_axis
 from ablate.verdict.decision import INCONCLUSIVE
 from ablate.verdict.kind import KINDS
 
-ROW = 0.62  # inches of one claim, or more where its name takes more lines
-LINE, BETWEEN = 0.142, 0.05  # inches of a line of a name, and between two names
-AROUND = 0.75  # inches of the axis of a panel and its name
-# equal for claims on one axis
+ROW = 0.62  # smallest height of a row in inches
+LINE, BETWEEN = 0.142, 0.05  # inches: height of a text line, and space between two names
+AROUND = 0.75  # height of an axis with its label in inches
+# fields that must be equal for claims on one axis
 SHARED = ("metric", "kind", "margin", "tolerance", "better", "over", "scale")
-ALIKE = 8  # effects whose sizes differ by more do not share an axis
+ALIKE = 8  # largest ratio of the sizes of effects on one axis
 
 
 def draw_effects(claims: list[ReportedClaim]) -> Figure:
-    """One row per claim; claims on one metric with one margin share an axis where they can."""
+    """Draw a row for each claim; claims with the same metric and margin may share an axis."""
     groups = _groups(claims)
     figure, axes = stack([AROUND + _height(group) * len(group) for group in groups])
     for panel, group in zip(axes, groups, strict=True):
@@ -29,7 +29,7 @@ def draw_effects(claims: list[ReportedClaim]) -> Figure:
 
 
 def _height(claims: list[ReportedClaim]) -> float:
-    """Inches of each row of a panel."""
+    """Return the height of each row of a panel in inches."""
     lines = max(_name(claim).count("\n") + 1 for claim in claims)
     return max(ROW, BETWEEN + LINE * lines)
 
@@ -49,14 +49,14 @@ def _groups(claims: list[ReportedClaim]) -> list[list[ReportedClaim]]:
 
 
 def _share_axis(group: list[ReportedClaim], claim: ReportedClaim) -> bool:
-    sizes = [_reach(other) for other in (*group, claim)]
-    first, other = dict(group[0]), dict(claim)
-    same = all(first[key] == other[key] for key in SHARED)
+    sizes = [_reach(second) for second in (*group, claim)]
+    first, second = dict(group[0]), dict(claim)
+    same = all(first[key] == second[key] for key in SHARED)
     return same and max(sizes) <= ALIKE * min(sizes)
 
 
 def _reach(claim: ReportedClaim) -> float:
-    """How far from 0 the row of a claim goes."""
+    """Return the largest distance from 0 in the row of a claim."""
     return max(map(abs, (*(claim["interval"] or ()), claim["effect"], bound(claim)[1], 1e-12)))
 
 
@@ -70,7 +70,7 @@ def _draw_panel(axes: Axes, claims: list[ReportedClaim]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.set_ylabel("contrast")
     axes.margins(x=0.06)
-    axes.locator_params(axis="x", nbins=7)  # more run into each other when their digits are many
+    axes.locator_params(axis="x", nbins=7)  # more labels would overlap if they have many digits
     axes.set_xlabel(_axis(claims[0]))
 
 

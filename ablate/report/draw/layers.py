@@ -1,4 +1,4 @@
-"""The norm of the gradient in every layer, at the first step or at the last."""
+"""Draw the gradient norm in every layer, at the first or the last step."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,17 @@ from matplotlib.ticker import MaxNLocator
 from ablate.report.draw.style import legend_height, log_y, looks, rows, share_legend
 from ablate.report.marks import panels
 
-HEIGHT = 2.2  # inches of a row of panels
-ASIDE = 0.5  # of the distance of two layers: how far the marks of all arms lie apart
+HEIGHT = 2.2  # height of a row of panels in inches
+ASIDE = 0.5  # width of the marks of all arms, as a fraction of the distance of two layers
 
-# By arm and number of the layer: the norms of its seeds.
+# for each arm and layer number, the norms of all seeds
 Norms = dict[str, dict[int, list[float]]]
 
 
 def draw_layers(when: str, stacks: dict[str, Norms]) -> Figure:
-    """One panel per stack; lines through the medians of an arm's seeds, every seed a mark."""
+    """Draw a panel for each stack, with a mark for every seed and a line through
+    each arm's medians.
+    """
     groups = panels(list(dict.fromkeys(arm for norms in stacks.values() for arm in norms)))
     figure, parts = rows([HEIGHT + legend_height(arms) for arms in groups])
     for row, arms in zip(parts, groups, strict=True):
@@ -35,7 +37,7 @@ def _draw_panel(axes: Axes, arms: Sequence[str], norms: Norms) -> None:
     for number, (arm, look) in enumerate(looks(arms).items()):
         if arm not in norms:
             continue
-        aside = ASIDE * ((number + 0.5) / len(arms) - 0.5)  # no arm behind another
+        aside = ASIDE * ((number + 0.5) / len(arms) - 0.5)  # so that no arm hides another
         layers = norms[arm]
         medians = [float(np.median(seeds)) for seeds in layers.values()]
         axes.plot(list(layers), medians, color=look.colour, linestyle=look.line)

@@ -1,4 +1,4 @@
-"""A metric against the levels of one factor, a line for each combination of the others."""
+"""Draw a metric against the levels of a factor, with a line for each combination of the others."""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
@@ -22,18 +22,19 @@ from ablate.report.draw.style import (
 )
 from ablate.report.marks import ARMS
 
-HEIGHT = 3.0  # inches
-ASIDE = 0.16  # of the distance of two levels: how far the seeds of all lines lie apart
-TICK = 14  # letters of a line below the axis
-ROOM = 90  # letters below the whole axis
+HEIGHT = 3.0  # height in inches
+ASIDE = 0.16  # width of the seeds of all lines, as a fraction of the distance of two levels
+TICK = 14  # largest number of letters in a line of a tick label
+ROOM = 90  # number of letters that fit below the axis
 
-Points = dict[str, dict[object, list[float]]]  # by line and by level the values of all seeds
+Points = dict[str, dict[object, list[float]]]  # for each line and level, the values of all seeds
 
 
 def draw_levels(metric: str, factor: str, points: Points, limits: dict[str, float]) -> Figure:
-    """Lines join means over seeds; each carries its name, or a legend does where they are many.
+    """Draw lines through the means over seeds, labelled at their ends or, if there are many, in a
+    legend.
 
-    `limits` are lines across, by name, such as what chance gives.
+    `limits` are horizontal lines by name, such as the level of chance.
     """
     many = len(points) > ARMS
     below = legend_height(list(points)) if many else 0.0
@@ -53,14 +54,14 @@ def draw_levels(metric: str, factor: str, points: Points, limits: dict[str, floa
 
 
 def _ordered(levels: Iterable[object]) -> list[object]:
-    """Numbers by size, other levels as the study has them."""
-    found = list(levels)
-    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in found)
-    return sorted(found, key=lambda x: float(str(x))) if numbers else found
+    """Return numeric levels sorted, and other levels in the order of the study."""
+    in_order = list(levels)
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in in_order)
+    return sorted(in_order, key=lambda x: float(str(x))) if numbers else in_order
 
 
 def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
-    """Levels stand at equal distances."""
+    """Place the levels at equal distances, label the axis, and return the positions."""
     at = list(range(len(levels)))
     width = min(TICK, ROOM // max(1, len(levels)))
     names = [option_name(factor, level) or _text(level) for level in levels]
@@ -72,17 +73,19 @@ def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
 
 
 def _text(level: object) -> str:
-    """Return a level as it stands in a label; a text without its quotes, as no key is near."""
+    """Return a level as a label; texts have no quotes."""
     return level if isinstance(level, str) else value_text(level)
 
 
 def _tick(level: str, width: int) -> str:
-    """The name of a level on lines of at most `width` letters."""
+    """Return the name of a level, wrapped to lines of at most `width` letters."""
     return folded(level.replace("_", "_ "), width).replace("_ ", "_")
 
 
 def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
-    """Draw all lines and return where each ends; one alone over names is no line, but means."""
+    """Draw all lines, and return where each ends; a single line over names is
+    drawn as means only.
+    """
     names = len(points) == 1 and all(isinstance(level, str | bool) for level in places)
     alone = {"marker": "_", "markersize": 24, "markeredgewidth": 1.6}
     ends = {}
@@ -99,10 +102,10 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
 
 
 def place_of(level: Any) -> object:
-    """Return what stands for a level on the axis: a list or a node by its text."""
+    """Return the value that represents a level on the axis: lists and nodes by their text."""
     return value_text(level) if isinstance(level, list | dict) else level
 
 
 def line_of(levels: Levels, factor: str, where: Levels) -> str:
-    """The name of the line that a run belongs to: its levels of all other factors."""
+    """Return the name of a run's line: its levels of all other factors."""
     return arm_label({k: v for k, v in levels.items() if k != factor and k not in where})

@@ -1,4 +1,4 @@
-"""How every run of every arm ended, by seed."""
+"""Draw how every run of every arm ended, by seed."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 from ablate.report.draw.style import INK, folded, legend_height, share_legend, stack
 from ablate.report.marks import panels
 
-ROW = 0.34  # inches of one arm
+ROW = 0.34  # height of a row in inches
 AROUND = 0.6
-# marker and colour of each ending
+# marker and colour of each status
 LOOKS = {
     "finished": ("o", "#009e73"),
     "collapsed": ("+", "#e69f00"),
@@ -20,7 +20,7 @@ Endings = dict[str, dict[int, str]]  # by arm and seed
 
 
 def draw_outcomes(endings: Endings) -> Figure:
-    """One mark per run; what is hollow failed and is no result."""
+    """Draw a mark for each run; a hollow mark is a run that failed and has no result."""
     groups = panels(list(endings))
     heights = [AROUND + ROW * len(group) for group in groups]
     heights[-1] += legend_height([*LOOKS])
@@ -37,8 +37,8 @@ def _draw_panel(axes: Axes, endings: Endings) -> None:
         places = [
             (seeds.index(seed), -row)
             for row, arm in enumerate(endings.values())
-            for seed, found in arm.items()
-            if found == ending
+            for seed, status in arm.items()
+            if status == ending
         ]
         inside = "none" if ending == "failed" else colour
         for i, (x, y) in enumerate(places):

@@ -1,4 +1,4 @@
-"""Every run of every arm on one metric, as a dot."""
+"""Draw every run of every arm on one metric, as a dot."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, folded, looks, stack
 from ablate.report.marks import panels
 
-ROW = 0.46  # inches of one arm, or more where its name takes more lines
-LINE, BETWEEN = 0.142, 0.03  # inches of a line of a name, and between two names
+ROW = 0.46  # smallest height of a row in inches
+LINE, BETWEEN = 0.142, 0.03  # inches: height of a text line, and space between two names
 AROUND = 0.6
-SPREAD = 0.3  # the dots of an arm lie so far above and below it, by seed
+SPREAD = 0.3  # vertical range of the dots above and below the line of their arm, by seed
 WRONG = {"diverged": "x", "collapsed": "+"}
 
 Point = tuple[int, float, str]  # seed, value, status
@@ -24,7 +24,7 @@ def draw_runs(
     points: dict[str, list[Point]],
     means: dict[str, float],
 ) -> Figure:
-    """One row per arm, with its mean."""
+    """Draw a row for each arm, with its mean."""
     groups = panels(list(points))
     figure, axes = stack([AROUND + _height(group) * len(group) for group in groups])
     for panel, arms in zip(axes, groups, strict=True):
@@ -36,7 +36,7 @@ def draw_runs(
 
 
 def _height(arms: Sequence[str]) -> float:
-    """Inches of each row of a panel."""
+    """Return the height of each row of a panel in inches."""
     return max(ROW, BETWEEN + LINE * max(folded(arm).count("\n") + 1 for arm in arms))
 
 
@@ -51,9 +51,9 @@ def _draw_panel(
     if len(seeds) == 1:
         places = {seeds[0]: 0.0}
     for row, (arm, look) in enumerate(looks(arms).items()):
-        for marker, own in _by_marker(points[arm], look.marker).items():
-            heights = [places[seed] - row for seed, *_ in own]
-            axes.plot([x for _, x, _ in own], heights, marker, color=look.colour, alpha=0.9)
+        for marker, marked in _by_marker(points[arm], look.marker).items():
+            heights = [places[seed] - row for seed, *_ in marked]
+            axes.plot([x for _, x, _ in marked], heights, marker, color=look.colour, alpha=0.9)
         mean = means.get(arm)
         if mean is not None and len(points[arm]) > 1:
             axes.plot([mean, mean], [-row - 0.4, -row + 0.4], color=INK, linewidth=1.4)
@@ -65,8 +65,8 @@ def _draw_panel(
 
 
 def _by_marker(points: list[Point], usual: str) -> dict[str, list[Point]]:
-    """The points that are drawn alike, which the file holds together."""
-    found: dict[str, list[Point]] = {}
+    """Return the points by their marker."""
+    by_marker: dict[str, list[Point]] = {}
     for point in points:
-        found.setdefault(WRONG.get(point[2], usual), []).append(point)
-    return found
+        by_marker.setdefault(WRONG.get(point[2], usual), []).append(point)
+    return by_marker

@@ -1,7 +1,7 @@
-"""How every figure looks: colours, markers, sizes, and the bytes of its file.
+"""The style of all figures: colours, markers, sizes, and the bytes of the file.
 
-Arms differ in colour (ablate.report.marks), in line style and in marker, for a grey print. Letters
-are kept as letters.
+Arms differ in colour (ablate.report.marks), in line style and in marker, so that figures can be
+printed in grey. Text stays text in the file.
 """
 
 import io
@@ -24,24 +24,30 @@ from ablate.report.marks import ARM_COLOURS, ARMS
 
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 TAG = re.compile(r"<[^>]*>")
-SPARE = re.compile(  # in a tag: what no reader sees
-    r"(?<=\d\.\d\d)\d+"  # decimals of points beyond the second
-    r"| transform=\"rotate\(-0 [^\"]*\""  # letters that stand upright
-    r"|font-family: [^;\"]*;? ?"  # the root names the only one
+SPARE = re.compile(  # parts of a tag without a visible effect
+    r"(?<=\d\.\d\d)\d+"  # third and later decimals of coordinates
+    r"| transform=\"rotate\(-0 [^\"]*\""  # rotations by 0 degrees
+    r"|font-family: [^;\"]*;? ?"  # the root element sets the font
 )
-SHORT_FORM = SimpleNamespace(  # colours stay as they are: a page looks for that of the ink
+SHORT_FORM = SimpleNamespace(  # colours are not shortened, because a page searches for INK
     strip_ids=True, shorten_ids=True, simple_colors=False, indent_type="none"
 )
-# A style sheet, which would be that of the whole page that has the figure.
+# a style sheet, which would apply to the whole page around the figure
 SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
-ROOT = {"font-family": "DejaVu Sans, sans-serif", "stroke-linejoin": "round"}  # what all parts have
-WIDTH = 6.0  # inches
-INK = "#222222"  # of text and axes; a page may put its own colour in its place
+ROOT = {
+    "font-family": "DejaVu Sans, sans-serif",
+    "stroke-linejoin": "round",
+}  # attributes that all elements share
+WIDTH = 6.0  # width of a figure in inches
+INK = "#222222"  # colour of text and axes; a page may replace it
 GRID = "#bbbbbb"
-HANDLE, LETTER = 0.55, 0.075  # inches of what a legend shows before a name, and of its letters
-LINE = 0.19  # inches of a line of a legend
-SPAN, TICKS = 1000, 6  # how wide a logarithmic axis may be to have ticks between powers of ten
-FEW, SHORT = 4, 20  # arms that carry their names at the ends of their lines, and letters of these
+HANDLE, LETTER = 0.55, 0.075  # inches: symbol of a legend entry, and one letter
+LINE = 0.19  # height of a legend line in inches
+SPAN, TICKS = (
+    1000,
+    6,
+)  # widest logarithmic axis with ticks between powers of ten, and ticks per power
+FEW, SHORT = 4, 20  # largest number of arms named at the ends of their lines, and letters of a name
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
 STYLE: dict[Any, Any] = {
@@ -77,7 +83,7 @@ STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one arm is drawn, in all figures of a report."""
+    """The style of an arm in all figures of a report."""
 
     colour: str
     marker: str
@@ -86,7 +92,7 @@ class Look:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Our settings, and no others: not those of the machine that draws."""
+    """Apply our settings in a block, independent of the settings of the machine."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -94,7 +100,7 @@ def style() -> Iterator[None]:
 
 
 def looks(arms: Sequence[str]) -> dict[str, Look]:
-    """A look of its own for each arm of a panel; they repeat in the next panel."""
+    """Return a style for each arm of a panel; the next panel uses the same styles again."""
     return {
         arm: Look(ARM_COLOURS[i % ARMS], MARKERS[i % ARMS], LINES[i % ARMS])
         for i, arm in enumerate(arms)
@@ -102,40 +108,40 @@ def looks(arms: Sequence[str]) -> dict[str, Look]:
 
 
 def stack(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
-    """A figure of panels above one another, of so many inches each."""
+    """Return a figure of panels above one another; `heights` are in inches."""
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     axes = figure.subplots(len(heights), squeeze=False, height_ratios=list(heights))
     return figure, list(axes[:, 0])
 
 
 def rows(heights: Sequence[float]) -> tuple[Figure, list[SubFigure]]:
-    """A figure of rows of so many inches, each with panels and a legend of its own."""
+    """Return a figure of rows with panels and a legend each; `heights` are in inches."""
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(heights), squeeze=False, height_ratios=list(heights))
     return figure, list(parts[:, 0])
 
 
 def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str]) -> None:
-    """One legend below all panels, of every name that some panel has; none where none has one."""
-    found: dict[str, Artist] = {}
+    """Add a legend below all panels with every name that occurs in a panel, if any."""
+    entries: dict[str, Artist] = {}
     for panel in axes:
         handles, labels = panel.get_legend_handles_labels()
-        found = dict(zip(labels, handles, strict=True)) | found
-    if not found:
+        entries = dict(zip(labels, handles, strict=True)) | entries
+    if not entries:
         return
     ncols = _columns(names)
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=ncols)
 
 
 def nameable(names: Sequence[str]) -> bool:
-    """Whether lines have room for their names beside them, in place of a legend."""
+    """Return whether lines can be named at their ends instead of in a legend."""
     return 1 < len(names) <= FEW and max(map(len, names)) <= SHORT
 
 
 def name_lines(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None:
-    """Write the name of each line beside its end, no two over one another.
+    """Write the name of each line beside its end without overlaps.
 
-    `apart` is how far two of them lie apart at least, of the height of the axis.
+    `apart` is the smallest distance of two names, as a fraction of the height of the axis.
     """
     low, high = axes.get_ylim()
     gap, floor = apart * (high - low), low
@@ -150,7 +156,7 @@ def name_lines(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None
 
 
 def legend_height(names: Sequence[str]) -> float:
-    """Inches that a shared legend takes."""
+    """Return the height of a shared legend in inches."""
     return LINE * -(-len(names) // _columns(names)) + LINE
 
 
@@ -160,7 +166,7 @@ def _columns(names: Sequence[str]) -> int:
 
 
 def log_y(axes: Axes) -> None:
-    """A logarithmic scale with plain numbers: no small exponents."""
+    """Use a logarithmic scale with plain numbers instead of powers."""
     axes.set_yscale("log")
     axis = axes.yaxis
     low, high = axes.get_ylim()
@@ -171,13 +177,13 @@ def log_y(axes: Axes) -> None:
 
 
 def folded(label: str, width: int = 30) -> str:
-    """A long label on several lines; only a word of more than a line and a half is cut."""
+    """Return a label, wrapped to several lines; only words above one and a half lines are cut."""
     cut = any(len(word) > 1.5 * width for word in label.split())
     return "\n".join(wrap(label, width, break_long_words=cut)) or label
 
 
 def svg(figure: Figure) -> str:
-    """The figure as a file, the same bytes each time: no date, no random ids."""
+    """Return the figure as an SVG file with reproducible bytes: no date, no random ids."""
     file = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with style():
@@ -186,7 +192,7 @@ def svg(figure: Figure) -> str:
     # clip paths are named by a hash of sizes whose last digits differ from run to run
     for number, name in enumerate(dict.fromkeys(CLIP_PATH.findall(text))):
         text = text.replace(name, f"clip{number}")
-    # what is written between tags keeps its digits: a rate of 0.005 is none of 0.00
+    # text between tags keeps its digits, so that 0.005 does not become 0.00
     text = TAG.sub(lambda tag: SPARE.sub("", tag[0]), text)
     common = " ".join(f'{key}="{value}"' for key, value in ROOT.items())
     text = SHEET.sub("", text.replace("<svg ", f"<svg {common} ", 1))

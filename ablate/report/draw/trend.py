@@ -1,4 +1,4 @@
-"""A metric against the levels of a factor, every seed shown, with the fitted line."""
+"""Draw a metric against the levels of a factor, with every seed and the fitted line."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,11 +10,11 @@ from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, log_y, stack
 from ablate.report.marks import ARM_COLOURS
 
-HEIGHT = 3.0  # inches
+HEIGHT = 3.0  # height in inches
 
 
 def draw_trend(claim: ReportedClaim, points: list[tuple[float, float]]) -> Figure:
-    """`points` are level and value of every run at the levels of the claim."""
+    """Draw the trend of a claim; `points` are level and value of every run of the claim."""
     scale, effect = claim["scale"], claim["effect"]
     figure, (axes,) = stack([HEIGHT])
     levels, values = np.array(points, dtype=float).T
@@ -44,7 +44,7 @@ def line(
     slope: float,
     ends: Float[np.ndarray, " points"],
 ) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
-    """The line of this slope through the middle of the runs, where least squares puts it."""
+    """Return the line with this slope through the means of x and y, as least squares places it."""
     x, at = (levels, ends) if scale == "linear" else (np.log2(levels), np.log2(ends))
     y = np.log2(values) if scale == "log_log" else values
     fitted = y.mean() + slope * (at - x.mean())

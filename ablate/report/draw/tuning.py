@@ -1,4 +1,4 @@
-"""The score of every arm against the nuisance that is tuned, every screening run shown."""
+"""Draw the score of every arm against the tuned hyperparameter, with every tuning run."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from ablate.metric.table import metric_of
 from ablate.report.draw.style import legend_height, looks, rows, share_legend
 from ablate.report.marks import panels
 
-HEIGHT = 2.4  # inches of one row of panels
+HEIGHT = 2.4  # height of a row of panels in inches
 
 Points = list[tuple[float, float]]
 
 
 def draw_tuning(key: str, metric: str, arms: dict[str, Points]) -> Figure:
-    """`arms` has the value and the score of every run that screened an arm."""
+    """Draw the scores; `arms` has value and score of every tuning run of an arm."""
     groups = panels(list(arms))
     figure, parts = rows([HEIGHT + legend_height(group) for group in groups])
     for row, group in zip(parts, groups, strict=True):
